@@ -1,0 +1,132 @@
+"""Foreign JSON values: parsing what is nearly JSON, and the text that a value stands for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_REPLACEMENT: Final = "\ufffd"
+
+
+class InvalidJSON(ValueError):
+    """The text is not JSON; the message says why and where, in words fit for a person."""
+
+
+def load_json(data: bytes | str) -> object:
+    """The value of a JSON text, however it spells its surrogates and numbers.
+
+    What orjson refuses (lone surrogates, ``NaN``, deep nesting, huge integers, invalid UTF-8) is
+    tried again with the standard library; lone surrogates and invalid bytes become U+FFFD. Raises
+    ``InvalidJSON``.
+    """
+    try:
+        value: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = _load_slowly(data)
+    return value
+
+
+def _load_slowly(data: bytes | str) -> object:
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    try:
+        return _without_surrogates(json.loads(text.removeprefix("\ufeff")))
+    except json.JSONDecodeError as error:
+        raise InvalidJSON(f"{error.msg} (character {error.pos + 1})") from None
+    except RecursionError:
+        raise InvalidJSON("nested too deeply") from None
+    except ValueError:
+        raise InvalidJSON("a number with too many digits") from None
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+def replace_surrogates(text: str) -> str:
+    """``text`` with each lone surrogate replaced by U+FFFD, so that it can be encoded."""
+    return _SURROGATE.sub(_REPLACEMENT, text)
+
+
+def dump_text(value: object) -> str:
+    """A JSON value as indented text; a string stays itself, None is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        pass
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+
+
+def canonical_bytes(value: object) -> bytes:
+    """The value's JSON with sorted keys: the bytes that a record's content hash covers."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        pass
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    except RecursionError:
+        return b"(nested too deeply)"
+
+
+def content_text(content: object) -> str:
+    """The text of a chat message's ``content``: a string, a list of parts, or None.
+
+    Text parts (``text``, ``input_text``, ``output_text``, ``refusal`` …) are joined by newlines;
+    a part without text, such as an image, becomes a note of its type in brackets.
+    """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_part_text(part) for part in content)
+    if isinstance(content, Mapping):
+        return _part_text(content)
+    return dump_text(content)
+
+
+def _part_text(part: object) -> str:
+    if not isinstance(part, Mapping):
+        return dump_text(part)
+    for field in ("text", "content", "refusal", "thinking", "value"):
+        value = part.get(field)
+        if isinstance(value, str):
+            return value
+    kind = part.get("type")
+    if isinstance(kind, str) and "text" not in part and ("image" in kind or "audio" in kind):
+        return f"[{kind}]"
+    return dump_text(part)
+
+
+def as_text(value: object) -> str | None:
+    """``value`` where it is a string that is not blank, else None."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def as_number(value: object) -> float | None:
+    """``value`` where it is a finite number (not a boolean), else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if number - number == 0 else None
