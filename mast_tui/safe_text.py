@@ -1,0 +1,174 @@
+"""The one gate between foreign text and the terminal.
+
+Whatever a trace, a judge, a file name or an imported label holds, what comes out of here has no
+character that a terminal obeys, reorders text by, or hides. Such characters become visible:
+
+- C0 controls and DEL become their control pictures: ESC is ``␛``, NUL ``␀``, DEL ``␡``;
+- C1 controls, bidi controls, zero-width and other invisible format characters, tag characters,
+  line and paragraph separators, lone surrogates and noncharacters become ``⟨U+202E⟩``;
+- emoji variation selectors (U+FE0E, U+FE0F) are dropped: terminals disagree about the width of
+  what they select, and a wrong width garbles the rest of the line;
+- the zero-width joiner and non-joiner stay: Arabic, Indic scripts and emoji need them;
+- a tab is four spaces in a line of text, and one space in ``one_line``.
+
+All offsets and lengths are code points. Markup is not this module's business: show what it
+returns as ``Text`` or ``Content``, never as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+LINE_BREAK: Final = "⏎"
+"""What a line break becomes in ``one_line``."""
+
+ELLIPSIS: Final = "…"
+"""What ends a text that ``one_line`` has cut."""
+
+TAB: Final = "    "
+"""What a tab becomes in a line of text: always four spaces, so that a slice of a line looks like
+the same part of the whole line."""
+
+_CONTROL_PICTURES: Final = 0x2400
+
+# First and last code point of what must not reach a terminal as it is; C0 and DEL stand apart.
+_HIDDEN: Final = (
+    (0x80, 0x9F),  # C1
+    (0xAD, 0xAD),  # soft hyphen
+    (0x034F, 0x034F),  # combining grapheme joiner
+    (0x061C, 0x061C),  # Arabic letter mark
+    (0x180E, 0x180E),  # Mongolian vowel separator
+    (0x200B, 0x200B),  # zero-width space
+    (0x200E, 0x200F),  # direction marks
+    (0x2028, 0x202E),  # line and paragraph separator, bidi embeddings and overrides
+    (0x2060, 0x206F),  # word joiner, invisible operators, bidi isolates, deprecated controls
+    (0xD800, 0xDFFF),  # lone surrogates
+    (0xFDD0, 0xFDEF),  # noncharacters
+    (0xFE00, 0xFE0D),  # variation selectors other than those of emoji: they can carry hidden text
+    (0xFEFF, 0xFEFF),  # byte order mark
+    (0xFFF0, 0xFFFB),  # unassigned and interlinear annotation
+    (0x13430, 0x1343F),  # hieroglyph format controls
+    (0x1BCA0, 0x1BCA3),  # shorthand format controls
+    (0x1D173, 0x1D17A),  # musical format controls
+    (0xE0000, 0xE0FFF),  # tags, supplementary variation selectors
+    *((plane | 0xFFFE, plane | 0xFFFF) for plane in range(0, 0x110000, 0x10000)),
+)
+_DROPPED: Final = "\ufe0e\ufe0f"
+
+_CLASS: Final = "".join(
+    ["\x00-\x1f\x7f", _DROPPED, *(f"{chr(first)}-{chr(last)}" for first, last in _HIDDEN)]
+)
+_UNSAFE: Final = re.compile(f"[{_CLASS}]")
+_UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]")
+
+
+def _visible(char: str) -> str:
+    """What stands on screen for one unsafe character of a line."""
+    if char == "\t":
+        return TAB
+    if char in _DROPPED:
+        return ""
+    code = ord(char)
+    if code < 0x20:
+        return chr(_CONTROL_PICTURES + code)
+    if code == 0x7F:
+        return "␡"
+    return f"⟨U+{code:04X}⟩"
+
+
+def _visible_match(match: re.Match[str]) -> str:
+    return _visible(match[0])
+
+
+def _visible_in_one_line(match: re.Match[str]) -> str:
+    found = match[0]
+    if found in ("\n", "\r\n"):
+        return LINE_BREAK
+    return " " if found == "\t" else _visible(found)
+
+
+def _is_plain(text: str) -> bool:
+    """A quick test that most lines pass: printable ASCII."""
+    return text.isascii() and text.isprintable()
+
+
+def safe_line(text: str) -> str:
+    """One physical line made fit for display; a stray line break in it shows as ``␊`` or ``␍``."""
+    return text if _is_plain(text) else _UNSAFE.sub(_visible_match, text)
+
+
+def safe_line_map(text: str) -> tuple[str, list[int] | None]:
+    """``safe_line(text)``, and where each of the original's code points stands in it.
+
+    The list has ``len(text) + 1`` entries: entry ``i`` is the offset in the displayed line at
+    which code point ``i`` begins, the last one the displayed length, so that ``[map[start],
+    map[end])`` shows the original's ``[start, end)``. None where the two lines are the same.
+    """
+    if _is_plain(text) or _UNSAFE.search(text) is None:
+        return text, None
+    parts: list[str] = []
+    places: list[int] = []
+    done = shown = 0
+    for match in _UNSAFE.finditer(text):
+        start = match.start()
+        places.extend(range(shown, shown + start - done + 1))
+        symbol = _visible(match[0])
+        parts += (text[done:start], symbol)
+        shown += start - done + len(symbol)
+        done = match.end()
+    places.extend(range(shown, shown + len(text) - done + 1))
+    parts.append(text[done:])
+    return "".join(parts), places
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """The whole text on one line fit for display: names, previews, table cells, messages.
+
+    A line break (``\\n`` or ``\\r\\n``) becomes ``⏎``. With ``limit`` the result has at most that
+    many code points and ends in ``…`` where something was cut; only about the part that is
+    shown is looked at, so a short limit is cheap on a text of any length.
+    """
+    if limit is None:
+        return _one_line(text)
+    if limit < 1:
+        return ""
+    head = text[: 2 * limit + 16]
+    shown = _one_line(head)
+    if len(shown) <= limit and len(head) < len(text):
+        shown = _one_line(text)  # so much of the head was dropped that more of the text fits in
+    return shown if len(shown) <= limit else shown[: limit - 1] + ELLIPSIS
+
+
+def _one_line(text: str) -> str:
+    return text if _is_plain(text) else _UNSAFE_OR_BREAK.sub(_visible_in_one_line, text)
+
+
+def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Where the physical lines of ``text`` stand, from offset ``start``: start and end of each.
+
+    Lines end at ``\\n`` or ``\\r\\n``, which the ranges leave out; a lone ``\\r`` and the
+    separators of Unicode end no line. A break at the very end opens no further line, and an
+    empty text is one empty line. Lazy, so the first screen of a huge text costs little.
+    """
+    while True:
+        found = text.find("\n", start)
+        if found < 0:
+            yield start, len(text)
+            return
+        end = found - 1 if found > start and text[found - 1] == "\r" else found
+        yield start, end
+        start = found + 1
+        if start == len(text):
+            return
+
+
+def iter_lines(text: str) -> Iterator[str]:
+    """The physical lines of ``text``, each made fit for display, as they are asked for."""
+    return (safe_line(text[start:end]) for start, end in line_ranges(text))
+
+
+def display_lines(text: str) -> list[str]:
+    """The physical lines of ``text``, each made fit for display."""
+    return list(iter_lines(text))
