@@ -1,0 +1,184 @@
+"""What people and judges say about a trace: labels, verdicts, reviews, passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AnnotatorKind(StrEnum):
+    """Who stands behind a label."""
+
+    HUMAN = "human"
+    JUDGE = "judge"
+    IMPORTED = "imported"
+
+
+class VerdictValue(StrEnum):
+    """Whether a mode shows in a trace; no verdict at all is 'open'."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    UNSURE = "unsure"
+
+
+class Severity(StrEnum):
+    """What a failure did to the run, as the person sees it."""
+
+    FATAL = "fatal"
+    BENIGN = "benign"
+
+
+class Origin(StrEnum):
+    """How a label came to be."""
+
+    MANUAL = "manual"
+    ACCEPTED = "accepted"
+    EDITED = "edited"
+    IMPORTED = "imported"
+
+
+class PassKind(StrEnum):
+    """Under which conditions an annotator worked."""
+
+    BLIND = "blind"
+    ASSISTED = "assisted"
+    SECOND_LOOK = "second_look"
+    ADJUDICATION = "adjudication"
+
+
+class Answer(StrEnum):
+    """A person's answer to a suggestion."""
+
+    ACCEPT = "accept"
+    EDIT = "edit"
+    REJECT = "reject"
+
+
+JUDGE_PREFIX = "judge:"
+
+
+def annotator_kind(name: str) -> AnnotatorKind:
+    """The kind that a name shows: judges begin with ``judge:``; anyone else counts as human."""
+    return AnnotatorKind.JUDGE if name.startswith(JUDGE_PREFIX) else AnnotatorKind.HUMAN
+
+
+def checked_person(name: str) -> str:
+    """A person's name, stripped; raises ``ValueError`` where it cannot be one.
+
+    Names are at most 64 printable characters and may not begin like a judge's.
+    """
+    name = name.strip()
+    if not name:
+        raise ValueError("an annotator's name is empty; give one with --annotator NAME")
+    if name.startswith(JUDGE_PREFIX):
+        raise ValueError(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
+    if len(name) > 64 or not name.isprintable():
+        raise ValueError(f"{name!r} is no name: at most 64 printable characters")
+    if "|" in name or "," in name:
+        raise ValueError(f"{name!r} is no name: '|' and ',' separate names in tables")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where in a trace a label points: the whole, a range of spans, or a quote in one span.
+
+    Both keys None is the whole trace. With ``quote`` the keys are equal, and ``char_start`` and
+    ``char_end`` are code points into the span's text as read (end exclusive).
+    """
+
+    first: str | None = None
+    last: str | None = None
+    quote: str | None = None
+    char_start: int | None = None
+    char_end: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.first is None) != (self.last is None):
+            raise ValueError("a target has both a first and a last span, or neither")
+        if self.quote is not None and (self.first is None or self.first != self.last):
+            raise ValueError("a quote stands inside one span")
+        if (self.char_start is None) != (self.char_end is None):
+            raise ValueError("a quote has both a start and an end, or neither")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the target is the whole trace."""
+        return self.first is None
+
+
+WHOLE_TRACE = Target()
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Annotator × trace × mode × target, with all that was recorded beside it.
+
+    ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
+    ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
+    were on screen when it was made. ``created_at`` is ISO 8601 in UTC.
+    """
+
+    id: str
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    mode: str
+    target: Target
+    note: str = ""
+    confidence: float | None = None
+    severity: Severity | None = None
+    origin: Origin = Origin.MANUAL
+    suggestion: str | None = None
+    saw_suggestions: bool = False
+    pass_number: int = 1
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Annotator × trace × mode: whether the mode shows."""
+
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    mode: str
+    value: VerdictValue
+    pass_number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A person's answer to one suggestion."""
+
+    annotator: str
+    suggestion: str
+    answer: Answer
+    label: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One annotator's work on one trace under one taxonomy, from opening to finishing.
+
+    ``finished_at`` is None while it is open; ``judge_seen`` whether a judge's suggestion was on
+    screen during it; ``read`` of ``spans`` were read when it was finished.
+    """
+
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    number: int
+    kind: PassKind
+    started_at: str
+    finished_at: str | None = None
+    judge_seen: bool = False
+    read: int | None = None
+    spans: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the pass is frozen."""
+        return self.finished_at is not None

@@ -1,0 +1,1 @@
+"""Failure taxonomies: the model, the loader, and MAST itself."""

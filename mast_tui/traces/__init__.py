@@ -1,0 +1,1 @@
+"""Reading agent traces: formats become spans in reading order."""

@@ -1,0 +1,174 @@
+"""What every trace looks like to the rest of the project, whatever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+PREVIEW_CHARS = 200
+"""Length up to which a span's preview is cut, in code points."""
+
+
+class SpanKind(StrEnum):
+    """What a step of a run is."""
+
+    MESSAGE = "message"
+    REASONING = "reasoning"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    LOG = "log"
+
+
+class Role(StrEnum):
+    """On whose side a step stands."""
+
+    SYSTEM = "system"
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    LOG = "log"
+
+
+class SpanStatus(StrEnum):
+    """Whether a step went well, where the source tells."""
+
+    OK = "ok"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+class Outcome(StrEnum):
+    """Whether the run reached its goal by the benchmark's own check."""
+
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One step of a run, without its text.
+
+    ``index`` counts from 0 in reading order. ``key`` is the lasting name that labels hold on to.
+    ``name`` is the tool's name for calls and results. ``parent`` is the key of the span this one
+    belongs to: for a tool result its call. ``start`` and ``end`` are Unix seconds. ``place`` is
+    where the span stands in its source: ``line 380`` or a JSON pointer. ``preview`` is one line,
+    at most ``PREVIEW_CHARS`` code points; ``whole`` says that it is the span's entire text.
+    """
+
+    index: int
+    key: str
+    kind: SpanKind
+    role: Role
+    agent: str
+    name: str | None
+    parent: str | None
+    start: float | None
+    end: float | None
+    status: SpanStatus
+    place: str
+    preview: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a source that could not be read, and where it stands."""
+
+    place: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMeta:
+    """What the source tells about a run as a whole.
+
+    ``hidden`` holds what an annotator working blind must not see (reward, ground truth, labels
+    carried in the file), by name. ``score`` lies in [0, 1].
+    """
+
+    task: str | None = None
+    system: str | None = None
+    model: str | None = None
+    benchmark: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    score: float | None = None
+    hidden: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceIdentity:
+    """By which a trace is known again, wherever its file lies.
+
+    ``trace_id`` is the native id where the format makes it unique, else
+    ``<stem>[:<record>]-<8 hex of the content hash>``. ``content_hash`` is the SHA-256 (hex) of
+    the record's content and ``content_bytes`` the number of bytes it covers. ``reader`` and
+    ``key_scheme`` say how span keys were made; ``native`` whether the id is the format's own.
+    """
+
+    trace_id: str
+    content_hash: str
+    content_bytes: int
+    reader: str
+    key_scheme: int
+    native: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """How far the index of a trace has come: ``done`` of ``total`` bytes."""
+
+    done: int
+    total: int
+    complete: bool
+
+
+@runtime_checkable
+class Trace(Protocol):
+    """A recorded run: spans in reading order, their texts read when asked for.
+
+    ``span`` is cheap and ``text`` may read the disk. While ``loaded.complete`` is false,
+    ``advance`` reads the next slice of the source; ``len`` only ever grows. ``advance`` is called
+    from one thread at a time; the other methods may be called from another thread meanwhile.
+    Indices outside ``range(len(trace))`` raise ``IndexError``; keys are unique in a trace.
+    """
+
+    @property
+    def identity(self) -> TraceIdentity: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its file, or None for a file that is one trace."""
+    @property
+    def meta(self) -> TraceMeta: ...
+    @property
+    def problems(self) -> Sequence[Problem]: ...
+    @property
+    def loaded(self) -> Loaded: ...
+    def __len__(self) -> int: ...
+    def span(self, index: int, /) -> Span: ...
+    def text(self, index: int, /) -> str: ...
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What came of looking at one file: its traces and what could not be read.
+
+    Exactly one of ``format``, ``skipped`` and ``failed`` is set: the format's name, the reason
+    why the file is no trace, or why it could not be read at all.
+    """
+
+    path: Path
+    format: str | None = None
+    traces: tuple[Trace, ...] = ()
+    problems: tuple[Problem, ...] = field(default=())
+    skipped: str | None = None
+    failed: str | None = None

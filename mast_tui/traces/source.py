@@ -1,0 +1,82 @@
+"""One file on disk, read as far as recognition and reading need it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+HEAD_BYTES: Final = 64 * 1024
+"""How much of a file recognition looks at, and on which a line-based trace id rests."""
+
+
+class Source:
+    """A file with its head, its whole content and its JSON, each read once, when asked for.
+
+    ``OSError`` from the file system comes through on first access.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def size(self) -> int:
+        """The file's length in bytes."""
+        return self.path.stat().st_size
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first ``HEAD_BYTES`` of the file."""
+        with self.path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole file."""
+        return self.path.read_bytes()
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """Whether the head holds NUL bytes without being UTF-16 or UTF-32 with its mark."""
+        if self.head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return False
+        return b"\0" in self.head
+
+    @cached_property
+    def json(self) -> object | None:
+        """The file as one JSON document, or None where it is not one."""
+        data = self.data.removeprefix(b"\xef\xbb\xbf")
+        if not data.lstrip()[:1] in (b"{", b"["):
+            return None
+        try:
+            parsed: object = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return None
+        return parsed
+
+    @cached_property
+    def head_lines(self) -> list[bytes]:
+        """The complete lines of the head, split at ``\\n`` only."""
+        lines = self.head.split(b"\n")
+        return lines if len(self.head) == self.size else lines[:-1]
+
+    @cached_property
+    def head_records(self) -> list[dict[str, object]]:
+        """The JSON objects among the first 40 complete lines of the head."""
+        records = []
+        for line in self.head_lines[:40]:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                records.append(value)
+        return records
+
+
+def content_hash(data: bytes) -> str:
+    """The SHA-256 of ``data`` in hex."""
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,230 @@
+"""The one registry of what keys do: bindings, footer, help, palette and README come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from textual.binding import Binding, BindingType
+
+Keymap = Mapping[str, tuple[str, ...]]
+"""Keys that a person has set, by action id."""
+
+
+class Where(StrEnum):
+    """The screens on which an action can be taken."""
+
+    EVERYWHERE = "everywhere"
+    LIBRARY = "library"
+    ANNOTATE = "annotate"
+    ADJUDICATE = "adjudicate"
+    AGREEMENT = "agreement"
+    RUNS = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a person can do, and the keys for it.
+
+    ``command`` is the Textual action that it runs; ``title`` fits the footer; ``hint`` orders the
+    footer (0 keeps it out; low numbers stay longest when the screen is narrow).
+    """
+
+    where: Where
+    name: str
+    keys: tuple[str, ...]
+    title: str
+    help: str
+    command: str
+    hint: int = 0
+    priority: bool = False
+
+    @property
+    def id(self) -> str:
+        """The name by which a configuration file and the palette know the action."""
+        return f"{self.where}.{self.name}"
+
+
+def _rows(where: Where, *rows: tuple[str, str, str, str, str, int]) -> tuple[Action, ...]:
+    return tuple(
+        Action(where, name, tuple(keys.split()), title, text, command, hint)
+        for name, keys, title, text, command, hint in rows
+    )
+
+
+_EVERYWHERE = (
+    *_rows(
+        Where.EVERYWHERE,
+        ("library", "L", "library", "Open the library of traces", "app.library", 0),
+        ("adjudicate", "A", "adjudicate", "Settle where annotators differ", "app.adjudicate", 0),
+        ("agreement", "K", "agreement", "See the agreement per mode", "app.agreement", 0),
+        ("runs", "R", "judge runs", "See what the judges have run on", "app.runs", 0),
+        ("back", "escape", "back", "Leave what is open, or go back", "back", 0),
+        ("help", "? f1", "help", "All keys of this screen", "app.keys_help", 90),
+        ("palette", "ctrl+p", "palette", "Every action by name", "app.command_palette", 0),
+        ("goto", ":", "go to", "Go to a number, a key or an action", "app.goto", 0),
+        ("undo", "u", "undo", "Take back the last change on this trace", "undo", 60),
+        ("redo", "U ctrl+r", "redo", "Do again what was taken back", "redo", 0),
+        ("leave", "Q", "quit", "Quit; everything is saved already", "app.quit", 95),
+    ),
+    Action(
+        Where.EVERYWHERE,
+        "quit",
+        ("ctrl+q",),
+        "quit",
+        "Quit, also while typing",
+        "app.quit",
+        priority=True,
+    ),
+)
+
+_MOVE = (
+    ("up", "up k", "up", "One line up", "move(-1)", 0),
+    ("down", "down j", "down", "One line down", "move(1)", 0),
+    ("top", "g home", "first", "To the first line", "move_to_start", 0),
+    ("bottom", "G end", "last", "To the last line", "move_to_end", 0),
+    ("page_up", "pageup", "page up", "One page up", "move_page(-1)", 0),
+    ("page_down", "pagedown", "page down", "One page down", "move_page(1)", 0),
+)
+
+_LIBRARY = _rows(
+    Where.LIBRARY,
+    *_MOVE,
+    ("open", "enter", "open", "Open the trace under the cursor", "open", 10),
+    ("filter", "/", "filter", "Show only traces that match", "filter", 20),
+    ("sort", "o", "sort", "Sort by the next column", "sort", 30),
+    ("judge", "J", "run judge", "Run the rules judge on the listed traces", "judge", 40),
+)
+
+_ANNOTATE = _rows(
+    Where.ANNOTATE,
+    *_MOVE,
+    *(
+        (f"digit_{d}", str(d), "label", "Two digits label what is under the cursor",
+         f"digit('{d}')", 10 if d == 1 else 0)
+        for d in range(10)
+    ),
+    ("find_mode", "l", "mode…", "Find a mode by name, definition or code", "find_mode", 45),
+    ("range", "v", "range", "Mark a range of spans, then label it", "range", 40),
+    ("quote", 'w "', "quote", "Mark words inside the span, then label them", "quote", 42),
+    ("whole", "t", "whole trace", "Label the whole trace", "whole", 0),
+    ("next_suggestion", "] .", "next suggestion", "Next suggestion, at its evidence",
+     "suggestion(1)", 15),
+    ("previous_suggestion", "[ ,", "previous suggestion", "Previous suggestion, at its evidence",
+     "suggestion(-1)", 0),
+    ("accept", "a", "accept", "Accept the suggestion and go on to the next", "accept", 20),
+    ("reject", "x", "reject", "Reject the suggestion and go on to the next", "reject", 21),
+    ("edit", "e", "edit", "Accept the suggestion with another mode or place", "edit", 22),
+    ("absent", "-", "absent", "Two digits: that mode does not show in this trace",
+     "verdict('absent')", 50),
+    ("unsure", "_", "unsure", "Two digits: unsure about that mode", "verdict('unsure')", 0),
+    ("note", "m", "note", "Write a note on the label, or on the span", "note", 55),
+    ("severity", "f", "severity", "Fatal, benign or none, for the label under the cursor",
+     "severity", 0),
+    ("confidence", "c", "confidence", "How sure you are of the label under the cursor",
+     "confidence", 0),
+    ("remove", "backspace", "remove", "Remove the label under the cursor", "remove", 0),
+    ("search", "/", "search", "Find text in all spans", "search", 65),
+    ("search_next", "n", "next match", "Next match", "match(1)", 0),
+    ("search_previous", "N", "previous match", "Previous match", "match(-1)", 0),
+    ("fold", "space", "fold", "Fold or unfold a run of equal steps", "fold", 0),
+    ("copy", "y", "copy", "Copy the span's text to the clipboard", "copy", 0),
+    ("pane", "tab", "other pane", "Go to the other pane, or to the next label here", "pane", 70),
+    ("drawer", "T", "taxonomy", "Show or hide the taxonomy where it is a drawer", "drawer", 72),
+    ("text_down", "d", "text ↓", "Scroll the span's text down", "text(1)", 0),
+    ("text_up", "b", "text ↑", "Scroll the span's text up", "text(-1)", 0),
+    ("next_trace", "} >", "next trace", "Next trace in the queue", "trace(1)", 75),
+    ("previous_trace", "{ <", "previous trace", "Previous trace in the queue", "trace(-1)", 0),
+    ("finish", "D", "finish", "Finish the trace: your labels are frozen as this pass",
+     "finish", 80),
+    ("judge", "J", "run judge", "Run the rules judge on this trace", "judge", 0),
+)
+
+_ADJUDICATE = _rows(
+    Where.ADJUDICATE,
+    *_MOVE,
+    *(
+        (f"side_{d}", str(d), "take a side", "Take that annotator's side", f"side({d})",
+         10 if d == 1 else 0)
+        for d in range(1, 10)
+    ),
+    ("both", "b", "both", "Keep what both sides marked", "both", 20),
+    ("nobody", "0", "absent", "Nobody is right: the mode is absent", "nobody", 30),
+    ("unsure", "_", "unsure", "Leave it as unsure", "unsure", 35),
+    ("boundary", "e", "boundary", "Move the boundary of the span", "boundary", 40),
+    ("other_mode", "l", "other mode", "It is another mode", "other_mode", 45),
+    ("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", 50),
+    ("previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)", 0),
+    ("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)", 0),
+    ("previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)", 0),
+    ("agreed", "v", "agreed items", "Look through what was agreed", "agreed", 55),
+    ("text_down", "d", "text ↓", "Scroll the evidence down", "text(1)", 0),
+    ("text_up", "pageup", "text ↑", "Scroll the evidence up", "text(-1)", 0),
+    ("pane", "tab", "other pane", "Go to the other pane", "pane", 0),
+)
+
+_AGREEMENT = _rows(
+    Where.AGREEMENT,
+    *_MOVE,
+    ("passes", "p", "first or last pass", "Count first or last passes", "passes", 10),
+    ("look", "o", "look as adjudicator", "Count traces that you have not finished; recorded",
+     "look", 20),
+)
+
+_RUNS = _rows(
+    Where.RUNS,
+    *_MOVE,
+    ("judge", "J", "run judge", "Run the rules judge on the library's traces", "judge", 10),
+)
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    _EVERYWHERE + _LIBRARY + _ANNOTATE + _ADJUDICATE + _AGREEMENT + _RUNS
+)
+"""Every action, in the order in which help and README show them."""
+
+_SHOWN: Final = {
+    "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
+    "escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab", "backspace": "⌫",
+    "f1": "F1",
+}  # fmt: skip
+
+
+def shown(key: str) -> str:
+    """How a key is written for people."""
+    if key.startswith("ctrl+"):
+        return f"^{key[5:]}"
+    return _SHOWN.get(key, key)
+
+
+def actions_for(where: Where) -> tuple[Action, ...]:
+    """The actions of one screen, without those that work everywhere."""
+    return tuple(action for action in ACTIONS if action.where is where)
+
+
+def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
+    """The keys that run the action, with those that a person has set in place of our own."""
+    return keymap.get(action.id, action.keys)
+
+
+def bindings_for(*places: Where) -> list[BindingType]:
+    """Textual bindings for the actions of these places; a keymap may change their keys later."""
+    return [
+        Binding(
+            ",".join("comma" if key == "," else key for key in action.keys),
+            action.command,
+            action.title,
+            show=False,
+            tooltip=action.help,
+            priority=action.priority,
+            id=action.id,
+        )
+        for action in ACTIONS
+        if action.where in places
+    ]
+
+
+def find_action(command_id: str) -> Action | None:
+    """The action with this id, or None."""
+    return next((action for action in ACTIONS if action.id == command_id), None)

@@ -1,0 +1,1 @@
+"""One file per screen; a screen is imported when it is first shown."""

@@ -1,0 +1,163 @@
+"""A list of lines of any length, of which only those on screen are ever made."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
+    """Rows of one cell's height, with a cursor, rendered on demand.
+
+    Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
+    rows or what they show has changed. A cursor move redraws the two rows that it touches.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = []
+    COMPONENT_CLASSES: ClassVar[set[str]] = set()
+
+    DEFAULT_CSS = """
+    VirtualLines {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, lines: VirtualLines, row: int) -> None:
+            super().__init__()
+            self.lines = lines
+            self.row = row
+
+        @property
+        def control(self) -> VirtualLines:
+            return self.lines
+
+    class Chosen(Message):
+        """A row was clicked while the cursor stood on it, or chosen by a key."""
+
+        def __init__(self, lines: VirtualLines, row: int) -> None:
+            super().__init__()
+            self.lines = lines
+            self.row = row
+
+        @property
+        def control(self) -> VirtualLines:
+            return self.lines
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.cursor = 0
+        self._cache: LRUCache[tuple[int, int], Strip] = LRUCache(512)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """The row as a strip of exactly ``width`` cells."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Size the scroll bar to the rows that are there."""
+        self.rows_changed()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Make the rows anew for another width."""
+        self.rows_changed()
+
+    def rows_changed(self) -> None:
+        """Forget rendered rows and measure anew."""
+        self._cache.clear()
+        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count)
+        self.cursor = max(0, min(self.cursor, self.row_count - 1))
+        self.refresh()
+
+    def redraw_row(self, row: int) -> None:
+        """Render one row again."""
+        width = self.scrollable_content_region.width
+        self._cache.discard((row, width))
+        self.refresh_line(row)
+
+    def move_to(self, row: int, *, centre: bool = False) -> None:
+        """Put the cursor on ``row`` (clamped) and bring it on screen."""
+        if self.row_count == 0:
+            return
+        row = max(0, min(row, self.row_count - 1))
+        old, self.cursor = self.cursor, row
+        if row != old:
+            self.redraw_row(old)
+            self.redraw_row(row)
+        self.show_row(row, centre=centre)
+        if row != old:
+            self.post_message(self.Moved(self, row))
+
+    def show_row(self, row: int, *, centre: bool = False) -> None:
+        """Scroll so that ``row`` is on screen, with a line of context where there is room."""
+        height = self.scrollable_content_region.height
+        if height <= 0:
+            return
+        top = round(self.scroll_y)
+        context = 1 if height > 4 else 0
+        if centre and not top + context <= row < top + height - context:
+            target = row - height // 3
+        elif row < top + context:
+            target = row - context
+        elif row > top + height - 1 - context:
+            target = row - height + 1 + context
+        else:
+            return
+        self.scroll_to(y=max(0, min(target, self.row_count - height)), animate=False, force=True)
+
+    def move_by(self, delta: int) -> None:
+        """Move the cursor by ``delta`` rows."""
+        self.move_to(self.cursor + delta)
+
+    def move_page(self, delta: int) -> None:
+        """Move the cursor by ``delta`` screens."""
+        self.move_by(delta * max(1, self.scrollable_content_region.height - 1))
+
+    def render_line(self, y: int) -> Strip:
+        """The strip for line ``y`` of the widget."""
+        width = self.scrollable_content_region.width
+        row = y + round(self.scroll_y)
+        if not 0 <= row < self.row_count:
+            return Strip.blank(width, self.rich_style)
+        strip = self._cache.get((row, width))
+        if strip is None:
+            strip = self.render_row(row, width)
+            self._cache[(row, width)] = strip
+        return strip
+
+    def on_click(self, event: events.Click) -> None:
+        """Move the cursor to the clicked row; a click on the cursor's row chooses it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        row = offset.y + round(self.scroll_y)
+        if not 0 <= row < self.row_count:
+            return
+        if row == self.cursor:
+            self.post_message(self.Chosen(self, row))
+        else:
+            self.move_to(row)
+
+    def rows_on_screen(self) -> range:
+        """The rows that are on screen now."""
+        top = round(self.scroll_y)
+        return range(top, min(self.row_count, top + self.scrollable_content_region.height))
+
+    def visible_line_region(self, row: int) -> Region:
+        """The region of ``row`` in the widget, wherever it is scrolled to."""
+        return Region(0, row - round(self.scroll_y), self.size.width, 1)
