@@ -1,0 +1,34 @@
+"""Bytes of a foreign file to text, without ever giving up."""
+
+from __future__ import annotations
+
+import codecs
+
+from mast_tui.traces.model import Problem
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def decode(data: bytes) -> tuple[str, Problem | None]:
+    """The text of ``data``, and a problem naming the first line that is not well encoded.
+
+    A byte order mark decides on UTF-8, UTF-16 or UTF-32 and is dropped; without one the bytes
+    are UTF-8. What is invalid becomes U+FFFD.
+    """
+    encoding = "utf-8"
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            data, encoding = data[len(mark) :], name
+            break
+    try:
+        return data.decode(encoding), None
+    except UnicodeDecodeError as error:
+        line = data[: error.start].decode(encoding, "replace").count("\n") + 1
+        message = f"not valid {encoding.upper()}; what could not be read is shown as \ufffd"
+        return data.decode(encoding, "replace"), Problem(f"line {line}", message)

@@ -1,0 +1,175 @@
+"""A trace that was read whole: its spans and their texts in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mast_tui.traces.keys import UniqueKeys
+from mast_tui.traces.model import (
+    Loaded,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.preview import preview
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a reader found of one span, before it has an index and a preview.
+
+    ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
+    ``Span``. ``text`` is the span's whole text as read.
+    """
+
+    key: str
+    kind: SpanKind
+    role: Role
+    agent: str
+    text: str
+    place: str
+    name: str | None = None
+    parent: str | None = None
+    start: float | None = None
+    end: float | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
+
+
+class StepList:
+    """The steps of one trace in reading order, each under a key of its own."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._keys = UniqueKeys()
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(
+        self,
+        key: str,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        *,
+        place: str,
+        name: str | None = None,
+        parent: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+    ) -> str:
+        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken."""
+        unique = self._keys.take(key)
+        self.steps.append(
+            Step(unique, kind, role, agent, text, place, name, parent, start, end, status)
+        )
+        return unique
+
+
+class DocumentTrace:
+    """A trace whose source was parsed once; ``advance`` has nothing left to do."""
+
+    def __init__(
+        self,
+        identity: TraceIdentity,
+        path: Path,
+        steps: Sequence[Step],
+        *,
+        record: int | None = None,
+        meta: TraceMeta | None = None,
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        self._identity = identity
+        self._path = path
+        self._steps = tuple(steps)
+        self._spans: list[Span | None] = [None] * len(self._steps)
+        self._index = {step.key: index for index, step in enumerate(self._steps)}
+        self._record = record
+        self._meta = meta or TraceMeta()
+        self._problems = tuple(problems)
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        return self._identity
+
+    @property
+    def path(self) -> Path:
+        """The file the trace was read from."""
+        return self._path
+
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its file, or None where it is the only one."""
+        return self._record
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the source tells about the run as a whole."""
+        return self._meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of this trace could not be read."""
+        return self._problems
+
+    @property
+    def loaded(self) -> Loaded:
+        """Always complete."""
+        size = self._identity.content_bytes
+        return Loaded(size, size, complete=True)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``; its preview is made on first use."""
+        self._check(index)
+        span = self._spans[index]
+        if span is None:
+            span = self._spans[index] = _span(index, self._steps[index])
+        return span
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, as read."""
+        self._check(index)
+        return self._steps[index].text
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None."""
+        return self._index.get(key)
+
+    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
+        """Nothing is ever left to read."""
+        return False
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._steps):
+            raise IndexError(f"no span {index} in a trace of {len(self._steps)}")
+
+
+def _span(index: int, step: Step) -> Span:
+    line, whole = preview(step.text)
+    return Span(
+        index=index,
+        key=step.key,
+        kind=step.kind,
+        role=step.role,
+        agent=step.agent,
+        name=step.name,
+        parent=step.parent,
+        start=step.start,
+        end=step.end,
+        status=step.status,
+        place=step.place,
+        preview=line,
+        whole=whole,
+    )

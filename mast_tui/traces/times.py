@@ -1,0 +1,53 @@
+"""Time stamps of foreign records as Unix seconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from mast_tui.traces.json_values import as_number
+
+_MILLISECONDS = 1e11
+_MICROSECONDS = 1e14
+_NANOSECONDS = 1e17
+
+
+def unix_seconds(value: object) -> float | None:
+    """Unix seconds of an ISO 8601 text or of a number of s, ms, µs or ns; None for anything else.
+
+    A time without a zone is taken as UTC: spans of a trace are compared with each other only.
+    """
+    if isinstance(value, str):
+        return _from_text(value)
+    number = as_number(value)
+    if number is None or number <= 0:
+        return None
+    for unit, scale in ((_NANOSECONDS, 1e9), (_MICROSECONDS, 1e6), (_MILLISECONDS, 1e3)):
+        if number >= unit:
+            return number / scale
+    return number
+
+
+def _from_text(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return _seconds(moment)
+
+
+def parse_time(text: str, pattern: str) -> float | None:
+    """Unix seconds of a time written to a ``strptime`` pattern; None where it does not fit."""
+    try:
+        moment = datetime.strptime(text, pattern)
+    except ValueError:
+        return None
+    return _seconds(moment)
+
+
+def _seconds(moment: datetime) -> float | None:
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return moment.timestamp()
+    except (OverflowError, ValueError):
+        return None
