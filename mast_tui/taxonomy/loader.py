@@ -1,0 +1,179 @@
+"""Taxonomy files: TOML in, a checked ``Taxonomy`` out, and plain values for storing one.
+
+The shape of a file is described in ``docs/taxonomy-file.md``; ``to_dict`` gives the same shape.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mast_tui.taxonomy.checks import Table, TaxonomyError, refuse_duplicates
+from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy
+
+__all__ = ["TaxonomyError", "from_dict", "load_mast", "load_taxonomy", "to_dict"]
+
+STAGES: Final = ("pre", "execution", "post")
+
+# Beside this file, in a checkout as in a wheel; importlib.resources would cost the first frame
+# more than reading the file does.
+_MAST: Final = Path(__file__).with_name("mast.toml")
+
+
+def load_mast() -> Taxonomy:
+    """MAST, version 3, as it comes with the package."""
+    return load_taxonomy(_MAST)
+
+
+def load_taxonomy(path: Path) -> Taxonomy:
+    """The taxonomy in the TOML file at ``path``.
+
+    Raises:
+        TaxonomyError: the file cannot be read, is not TOML in UTF-8, or says something that
+            cannot be; the message names the file, the place in it and what to do.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TaxonomyError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return _parse(data, str(path))
+
+
+def _parse(data: bytes, source: str) -> Taxonomy:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TaxonomyError(
+            f"{source}: line {line}: not UTF-8 (byte 0x{data[error.start]:02x}); "
+            "save the file as UTF-8"
+        ) from error
+    if not text.strip():
+        raise TaxonomyError(f"{source}: the file is empty; see docs/taxonomy-file.md for its shape")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TaxonomyError(f"{source}: not TOML: {error}") from error
+    return from_dict(document, source)
+
+
+def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
+    """The taxonomy as plain values in the shape of its file, fit for JSON.
+
+    ``from_dict`` makes an equal taxonomy of it again; the content hash is worked out anew there.
+    """
+    return {
+        "id": taxonomy.id,
+        "version": taxonomy.version,
+        "name": taxonomy.name,
+        "categories": [{"id": c.id, "name": c.name} for c in taxonomy.categories],
+        "modes": [_mode_to_dict(mode) for mode in taxonomy.modes],
+    }
+
+
+def _mode_to_dict(mode: Mode) -> dict[str, object]:
+    return {
+        "slug": mode.slug,
+        "code": mode.code,
+        "name": mode.name,
+        "category": mode.category,
+        "stages": list(mode.stages),
+        "definition": mode.definition,
+        "applies": list(mode.applies),
+        "applies_not": list(mode.applies_not),
+        "confusable": [{"slug": c.slug, "difference": c.difference} for c in mode.confusable],
+        "detection": mode.detection,
+        "fixes": list(mode.fixes),
+        "aliases": [{"name": a.name, "source": a.source} for a in mode.aliases],
+    }
+
+
+def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxonomy:
+    """The taxonomy that plain values in the shape of a file describe.
+
+    ``source`` names in error messages where the values come from. Runs of white space in prose
+    count as one space, so that a text may be wrapped differently and stay the same.
+
+    Raises:
+        TaxonomyError: as for ``load_taxonomy``.
+    """
+    top = Table(document, source)
+    top.only(("id", "version", "name", "categories", "modes"))
+    identifier = top.slug("id")
+    version = top.word("version")
+    categories = tuple(_category(table) for table in top.tables("categories"))
+    modes = tuple(_mode(table, categories) for table in top.tables("modes"))
+    refuse_duplicates(source, "category", [(category.id,) for category in categories])
+    refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in modes])
+    for mode in modes:
+        _check_confusable(source, mode, modes)
+    taxonomy = Taxonomy(
+        id=identifier,
+        version=version,
+        name=top.text("name", default=identifier),
+        categories=categories,
+        modes=modes,
+        content_hash="",
+    )
+    return _with_hash(taxonomy)
+
+
+def _category(table: Table) -> Category:
+    table.only(("id", "name"))
+    identifier = table.slug("id")
+    return Category(id=identifier, name=table.text("name", default=identifier))
+
+
+def _mode(table: Table, categories: tuple[Category, ...]) -> Mode:
+    table.only(tuple(Mode.__slots__))
+    slug = table.slug("slug")
+    table.called(slug)
+    return Mode(
+        slug=slug,
+        code=table.word("code", default=slug),
+        name=table.text("name"),
+        category=table.choice("category", [category.id for category in categories]),
+        stages=table.choices("stages", STAGES),
+        definition=table.text("definition", default=""),
+        applies=table.texts("applies"),
+        applies_not=table.texts("applies_not"),
+        confusable=tuple(_confusable(t) for t in table.tables("confusable", needed=False)),
+        detection=table.text("detection", default=""),
+        fixes=table.texts("fixes"),
+        aliases=tuple(_alias(t) for t in table.tables("aliases", needed=False)),
+    )
+
+
+def _confusable(table: Table) -> Confusable:
+    table.only(("slug", "difference"))
+    return Confusable(slug=table.slug("slug"), difference=table.text("difference"))
+
+
+def _alias(table: Table) -> Alias:
+    table.only(("name", "source"))
+    return Alias(name=table.text("name"), source=table.text("source"))
+
+
+def _check_confusable(source: str, mode: Mode, modes: tuple[Mode, ...]) -> None:
+    others = {other.slug for other in modes} - {mode.slug}
+    for confusable in mode.confusable:
+        if confusable.slug not in others:
+            what = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
+            raise TaxonomyError(
+                f"{source}: mode {mode.slug!r}: confusable {confusable.slug!r} is {what}; "
+                "name another mode by its slug"
+            )
+
+
+def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
+    """The taxonomy with the SHA-256 (hex) of its content in a canonical form."""
+    import hashlib
+    import json
+    from dataclasses import replace
+
+    canonical = json.dumps(
+        to_dict(taxonomy), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
+    return replace(taxonomy, content_hash=hashlib.sha256(canonical.encode()).hexdigest())
