@@ -32,3 +32,13 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
         line = data[: error.start].decode(encoding, "replace").count("\n") + 1
         message = f"not valid {encoding.upper()}; what could not be read is shown as \ufffd"
         return data.decode(encoding, "replace"), Problem(f"line {line}", message)
+
+
+def as_utf8(data: bytes) -> bytes:
+    """``data`` as UTF-8 without a byte order mark; only bytes with a mark are touched."""
+    if not data.startswith(tuple(mark for mark, _name in _MARKS)):
+        return data
+    if data.startswith(codecs.BOM_UTF8):
+        return data[len(codecs.BOM_UTF8) :]
+    text, _problem = decode(data)
+    return text.encode("utf-8", "replace")
