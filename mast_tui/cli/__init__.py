@@ -1,0 +1,35 @@
+"""The command line: the app, and the commands that work without it.
+
+Nothing is imported here that the app does not need for its first frame.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mast_tui.cli.words import app_words, split_words
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
+    given = tuple(sys.argv[1:] if args is None else args)
+    words = split_words(given)
+    plain = app_words(given) if words.command is None else None
+    if plain is None:
+        from mast_tui.cli.dispatch import run
+
+        sys.exit(run(words))
+    from mast_tui.cli.start import start
+
+    sys.exit(
+        start(
+            plain.paths,
+            workspace=plain.values.get("--workspace"),
+            annotator=plain.values.get("--annotator"),
+            taxonomy=plain.values.get("--taxonomy"),
+            blind="--blind" in plain.flags,
+            assisted="--assisted" in plain.flags,
+        )
+    )

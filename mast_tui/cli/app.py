@@ -1,0 +1,57 @@
+"""The app's own command line: its help page, and its errors in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mast_tui import __version__
+from mast_tui.cli.common import checked_sight, common_options
+from mast_tui.cli.start import start
+from mast_tui.cli.words import COMMANDS
+
+
+class _AppCommand(click.Command):
+    """The default command, whose help page lists the others."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] [PATH …]")
+        formatter.write_usage(ctx.command_path, "COMMAND [OPTIONS] …", prefix="       ")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from mast_tui.cli.dispatch import load_command
+
+        rows = [(name, load_command(name).get_short_help_str(limit=70)) for name in COMMANDS]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        formatter.write_paragraph()
+        formatter.write_text("A path that is named like a command is given as ./judge.")
+
+
+@click.command(cls=_AppCommand)
+@click.argument("paths", nargs=-1, metavar="[PATH …]")
+@common_options
+@click.version_option(__version__, prog_name="mast-tui")
+def app_command(
+    paths: tuple[str, ...],
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
+    """Label agent traces with a failure taxonomy.
+
+    Opens a file in the annotate screen, a folder or several files in the library, and the sample
+    traces where no PATH is given.
+    """
+    checked_sight(blind, assisted)
+    return start(
+        paths,
+        workspace=workspace,
+        annotator=annotator,
+        taxonomy=None if taxonomy is None else str(taxonomy),
+        blind=blind,
+        assisted=assisted,
+    )

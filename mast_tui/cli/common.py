@@ -1,0 +1,114 @@
+"""What the commands share: common options, opening what they name, printing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+
+
+def common_options(command: Decorated) -> Decorated:
+    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``."""
+    for option in reversed(
+        (
+            click.option(
+                "--workspace",
+                metavar="PATH",
+                help="Where labels are kept. Default: .mast-tui/workspace.db in this folder or "
+                "the nearest one upwards.",
+            ),
+            click.option("--annotator", metavar="NAME", help="Who works, or whose work is meant."),
+            click.option(
+                "--taxonomy",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="A failure taxonomy of your own (TOML). Default: MAST.",
+            ),
+            click.option(
+                "--blind",
+                is_flag=True,
+                help="Hide suggestions, outcomes and labels carried in the traces until finished.",
+            ),
+            click.option("--assisted", is_flag=True, help="Show suggestions; leaves --blind."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
+)
+
+
+def checked_sight(blind: bool, assisted: bool) -> None:
+    """Refuse ``--blind`` together with ``--assisted``."""
+    if blind and assisted:
+        raise click.UsageError("--blind and --assisted exclude each other; give one of them")
+
+
+def open_workspace(place: str | None, *, create: bool) -> Workspace:
+    """The workspace at ``place``, or the nearest one.
+
+    With ``create`` false a missing one is an error: a command that only reads makes no files.
+    """
+    from mast_tui.workspace import Workspace
+    from mast_tui.workspace.places import find_workspace
+
+    path = find_workspace(place)
+    if not create and not path.exists():
+        raise click.ClickException(
+            f"{path}: there is no workspace; label or import something first, or name one "
+            "with --workspace PATH"
+        )
+    return Workspace.open(path, create=create)
+
+
+def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
+    """The taxonomy of ``--taxonomy FILE``, or MAST."""
+    from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+
+    return load_mast() if path is None else load_taxonomy(path)
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document on stdout.
+
+    Everything outside ASCII is escaped, so that no foreign control character reaches a terminal
+    and any output encoding will do. NaN and infinities raise ``ValueError``: no figure may be one.
+    """
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def say(message: str) -> None:
+    """One line on stderr: progress, warnings, what a command has to say beside its output."""
+    sys.stderr.write(one_line(message) + "\n")
+
+
+def print_table(rows: list[tuple[str, ...]], *, numbers_from: int = 1) -> None:
+    """Print rows (the first holds the headings) in aligned columns on stdout.
+
+    Columns from ``numbers_from`` on are aligned to the right. Cells are made fit for display.
+    """
+    from rich.cells import cell_len
+
+    shown = [tuple(one_line(cell) for cell in row) for row in rows]
+    widths = [max(cell_len(row[column]) for row in shown) for column in range(len(shown[0]))]
+    for row in shown:
+        cells = []
+        for column, cell in enumerate(row):
+            gap = " " * (widths[column] - cell_len(cell))
+            cells.append(gap + cell if column >= numbers_from else cell + gap)
+        click.echo("  ".join(cells).rstrip())

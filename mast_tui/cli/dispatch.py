@@ -1,0 +1,87 @@
+"""Running a command, and saying what went wrong in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Final
+
+import click
+
+from mast_tui.cli.words import COMMANDS, Words
+from mast_tui.safe_text import one_line
+
+DONE: Final = 0
+WRONG: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+
+def load_command(name: str) -> click.Command:
+    """The command with this name, imported now."""
+    module, attribute = COMMANDS[name].split(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    return command
+
+
+def run(words: Words) -> int:
+    """Run what the command line asks for and return the exit code.
+
+    Whatever is wrong in the data or the request is one line on stderr and exit code 1; wrong
+    usage is shown with a hint at ``--help`` and exit code 2.
+    """
+    if words.command is None:
+        from mast_tui.cli.app import app_command
+
+        command, name = app_command, "mast-tui"
+    else:
+        command, name = load_command(words.command), f"mast-tui {words.command}"
+    args = [*words.options, *words.rest]
+    try:
+        result = command.main(args, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        return _complain(name, error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return _complain(name, "interrupted; what was written is kept", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of stdout went away (a pager was closed): nothing to tell, no one to tell it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return WRONG
+    except _known_errors() as error:
+        return _complain(name, _message(error))
+    return result if isinstance(result, int) else DONE
+
+
+def _known_errors() -> tuple[type[Exception], ...]:
+    """The errors that hold a message for people; imported only once something went wrong."""
+    from mast_tui.adjudication import AdjudicationError
+    from mast_tui.exchange.errors import ExchangeError
+    from mast_tui.session import SessionError
+    from mast_tui.taxonomy.loader import TaxonomyError
+    from mast_tui.workspace import WorkspaceError
+
+    return (
+        OSError,
+        AdjudicationError,
+        ExchangeError,
+        SessionError,
+        TaxonomyError,
+        WorkspaceError,
+    )
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}"
+    return str(error)
+
+
+def _complain(name: str, message: str, code: int = WRONG) -> int:
+    sys.stderr.write(f"{name}: {one_line(message)}\n")
+    return code

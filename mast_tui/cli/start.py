@@ -1,0 +1,63 @@
+"""Starting the app."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_tui.cli.words import COMMANDS
+from mast_tui.safe_text import one_line
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.options import AppOptions
+
+
+def start(
+    paths: Sequence[str],
+    *,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: str | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
+    """Open the app on ``paths``, or on the sample traces where there are none.
+
+    Returns the exit code; a path that does not exist is told on stderr before any screen opens.
+    """
+    for path in paths:
+        if not Path(path).exists():
+            return _complain(f"{path}: {_no_such(path)}")
+    if taxonomy is not None and not Path(taxonomy).is_file():
+        return _complain(f"{taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+    try:
+        opened = tuple(Path(path) for path in paths) or (samples_folder(),)
+    except FileNotFoundError as error:
+        return _complain(str(error))
+    options = AppOptions(
+        paths=opened,
+        samples=not paths,
+        workspace=workspace,
+        annotator=annotator,
+        taxonomy=None if taxonomy is None else Path(taxonomy),
+        blind=blind,
+        assisted=assisted,
+    )
+    from mast_tui.ui.app import run_app
+
+    run_app(options)
+    return 0
+
+
+def _no_such(path: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(path, COMMANDS, n=1)
+    if near:
+        return f"no such file or folder, and no command; did you mean 'mast-tui {near[0]}'?"
+    return "no such file or folder; name a trace, a folder of traces or a command"
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"mast-tui: {one_line(message)}\n")
+    return 1

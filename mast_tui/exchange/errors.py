@@ -1,0 +1,22 @@
+"""What goes wrong when labels come in or go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ExchangeError(Exception):
+    """A file cannot be imported or written; the message says where, what and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowProblem:
+    """A row that cannot be imported: its file, its place in it (``row 12``) and why."""
+
+    file: Path
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}: {self.reason}"

@@ -1,0 +1,26 @@
+"""What the command line hands to the app; free of Textual, so that it costs no start-up time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """With what the app was started.
+
+    ``paths`` are existing files and folders; with ``samples`` they hold the folder of the sample
+    traces, whose labels have a workspace of their own. ``workspace`` is a path or URL, None for
+    the nearest one; ``annotator`` None for the one whom the workspace knows, or to be asked;
+    ``taxonomy`` None for MAST. ``blind`` and ``assisted`` are never both set; neither means as
+    before.
+    """
+
+    paths: tuple[Path, ...]
+    samples: bool
+    workspace: str | None
+    annotator: str | None
+    taxonomy: Path | None
+    blind: bool
+    assisted: bool

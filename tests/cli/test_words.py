@@ -1,0 +1,61 @@
+"""Which word of a command line is a command, and which a path."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.cli.words import COMMANDS, app_words, split_words
+
+COMMON = st.lists(
+    st.sampled_from(
+        [["--workspace", "w.db"], ["--annotator=alice"], ["--blind"], ["--taxonomy", "judge"]]
+    ),
+    max_size=3,
+)
+
+
+@given(COMMON, st.sampled_from(sorted(COMMANDS)), st.lists(st.text(max_size=5), max_size=3))
+def test_a_command_is_found_behind_common_options(
+    options: list[list[str]], command: str, rest: list[str]
+) -> None:
+    flat = [word for option in options for word in option]
+    words = split_words([*flat, command, *rest])
+    assert words.command == command
+    assert words.options == tuple(flat)
+    assert words.rest == tuple(rest)
+
+
+@given(st.sampled_from(sorted(COMMANDS)))
+def test_a_path_named_like_a_command_is_reached_with_a_dot(command: str) -> None:
+    assert split_words([f"./{command}"]).command is None
+    assert split_words(["traces", command]).command is None
+
+
+def test_the_value_of_an_option_is_no_command() -> None:
+    assert split_words(["--annotator", "judge", "traces"]).command is None
+    assert split_words(["--annotator", "judge", "status"]).command == "status"
+
+
+def test_plain_words_of_the_app_are_taken_apart() -> None:
+    words = app_words(["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"])
+    assert words is not None
+    assert words.paths == ("a.jsonl", "b")
+    assert words.values == {"--workspace": "w.db", "--annotator": "bo"}
+    assert words.flags == {"--blind"}
+
+
+def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:
+    for args in (
+        ["--help"],
+        ["--version"],
+        ["--no-such-option"],
+        ["--workspace"],
+        ["--workspace", "--blind"],
+        ["--annotator="],
+        ["--annotator", "a", "--annotator", "b"],
+        ["--blind", "--assisted"],
+        ["--", "x"],
+        ["-h"],
+    ):
+        assert app_words(args) is None, args
