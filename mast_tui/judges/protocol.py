@@ -1,0 +1,73 @@
+"""What a judge is: something that reads a trace and suggests failure modes with evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from mast_tui.traces.model import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One suggestion: a mode, the spans that show it, and the words that prove it.
+
+    ``mode`` is a slug. ``first`` and ``last`` are the keys of the range's ends. ``quote`` is
+    verbatim in the text of the span ``evidence_key``, at the code points ``char_start`` to
+    ``char_end`` (end exclusive); all four are None where nothing can be quoted, or where a
+    quote that a judge gave was not found (then only the offsets are None). ``rationale`` says
+    why in words that a person can check, naming spans as ``#1``…; ``confidence`` lies in [0, 1].
+
+    Raises:
+        ValueError: the confidence is out of range, or the quote's parts do not go together.
+    """
+
+    mode: str
+    first: str
+    last: str
+    evidence_key: str | None
+    quote: str | None
+    char_start: int | None
+    char_end: int | None
+    rationale: str
+    confidence: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.confidence <= 1.0:
+            raise ValueError(f"a confidence lies between 0 and 1, not at {self.confidence}")
+        if (self.quote is None) != (self.evidence_key is None):
+            raise ValueError("a quote stands in a span, and a span is named for a quote only")
+        if (self.char_start is None) != (self.char_end is None):
+            raise ValueError("a quote has both a start and an end, or neither")
+        if self.char_start is not None and self.quote is None:
+            raise ValueError("offsets without a quote")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """All that a judge found in one trace, in reading order.
+
+    A mode that the judge looks at and that has no finding here is absent in its eyes.
+    """
+
+    findings: tuple[Finding, ...] = ()
+
+
+class Judge(Protocol):
+    """Reads traces and suggests failure modes.
+
+    ``name`` is the annotator under which its labels are kept, such as ``judge:rules@1``; another
+    version of the judge has another name. ``looks_at`` are the slugs on which it gives a
+    verdict; about every other mode it says nothing.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def looks_at(self) -> tuple[str, ...]: ...
+    def judge(self, trace: Trace, /) -> Judgement:
+        """Judge a trace whose index is complete (``trace.loaded.complete``).
+
+        Raises:
+            OSError: the trace's source could not be read.
+        """

@@ -1,0 +1,108 @@
+"""A judge's quote is found where it stands, and only where it stands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.evidence import Match, find_quote
+
+REPORT = """\
+I checked the pods of the cart service again.
+All three are running, although valkey still refuses
+every write: OOM command not allowed when used memory > 'maxmemory'.
+So the cart is not healthy, and I will raise the limit — 内存不足 😀 — before I close this.
+"""
+
+
+@given(st.text(max_size=200), st.data())
+def test_a_verbatim_quote_is_found_verbatim(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    quote = text[start:end]
+    place = find_quote(text, quote)
+    if not quote.strip():
+        assert place is None
+        return
+    assert place is not None
+    assert place.match is Match.EXACT
+    assert text[place.start : place.end] == quote.strip()
+
+
+@given(st.text("abc \n", max_size=60), st.text("abc ", min_size=1, max_size=3), st.integers(0, 60))
+def test_of_equal_places_the_nearest_is_taken(text: str, quote: str, near: int) -> None:
+    quote = quote.strip()
+    starts = [at for at in range(len(text)) if quote and text.startswith(quote, at)]
+    place = find_quote(text, quote, near=near)
+    if starts:
+        assert place is not None
+        assert abs(place.start - near) == min(abs(start - near) for start in starts)
+        assert place.start in starts
+
+
+@given(st.lists(st.text("abcé😀", min_size=1), min_size=1, max_size=8), st.data())
+def test_other_white_space_makes_no_difference(words: list[str], data: st.DataObject) -> None:
+    gaps = data.draw(
+        st.lists(st.sampled_from([" ", "\n", "\t", "\n    "]), min_size=len(words) - 1)
+    )
+    text = words[0] + "".join(gap + word for gap, word in zip(gaps, words[1:], strict=False))
+    place = find_quote(f"<{text}>", "  ".join(words))
+    assert place is not None
+    assert f"<{text}>"[place.start : place.end].split() == words
+
+
+def test_words_changed_by_the_judge_are_still_found() -> None:
+    place = find_quote(REPORT, "all three were running, but valkey is still refusing every write")
+    assert place is not None
+    assert place.match is Match.FUZZY
+    assert place.score < 100
+    found = REPORT[place.start : place.end]
+    assert found.startswith("All three")
+    assert found.endswith("every write:")
+
+
+def test_offsets_are_code_points() -> None:
+    place = find_quote(REPORT, "内存不足  😀 — before I close")
+    assert place is not None
+    assert REPORT[place.start : place.end] == "内存不足 😀 — before I close"
+
+
+@pytest.mark.parametrize("gap", ["…", " ... ", "[...]", " […] "])
+def test_parts_left_out_are_spanned(gap: str) -> None:
+    place = find_quote(REPORT, f"All three are running{gap}OOM command not allowed")
+    assert place is not None
+    found = REPORT[place.start : place.end]
+    assert found.startswith("All three")
+    assert found.endswith("not allowed")
+
+
+def test_parts_in_another_order_are_no_quote() -> None:
+    assert find_quote(REPORT, "OOM command not allowed … All three are running") is None
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "",
+        "   ",
+        "the database was migrated without any loss",
+        "healthz",
+        "three running",
+    ],
+)
+def test_what_is_not_there_is_not_found(quote: str) -> None:
+    assert find_quote(REPORT, quote) is None
+
+
+def test_nothing_is_found_in_an_empty_text() -> None:
+    assert find_quote("", "some longer quote of a judge") is None
+
+
+def test_a_long_quote_is_found_by_its_ends() -> None:
+    text = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n in range(200))
+    quote = text[500:3500].replace("answer was", "result was")
+    place = find_quote(text, quote)
+    assert place is not None
+    assert place.start == pytest.approx(500, abs=30)
+    assert place.end == pytest.approx(3500, abs=30)
