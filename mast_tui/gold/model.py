@@ -1,0 +1,167 @@
+"""The words of gold: sides, decisions, conflicts, and the gold of one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mast_tui.labels import AnnotatorKind, Label, Severity, Target, VerdictValue
+
+
+class Source(StrEnum):
+    """How a verdict or a place of the gold was settled."""
+
+    UNANIMOUS = "unanimous"
+    MAJORITY = "majority"
+    ADJUDICATED = "adjudicated"
+    SINGLE = "single"
+    UNRESOLVED = "unresolved"
+
+
+class ConflictKind(StrEnum):
+    """Whether it is open if a mode shows, or where."""
+
+    VERDICT = "verdict"
+    PLACE = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One annotator's finished word on one trace.
+
+    ``verdicts`` are by mode slug; a mode with a label is present, whatever they say of it.
+    ``judge_seen`` is whether a judge's suggestions were on screen in that pass.
+    """
+
+    annotator: str
+    verdicts: Mapping[str, VerdictValue]
+    labels: tuple[Label, ...] = ()
+    judge_seen: bool = False
+    kind: AnnotatorKind = AnnotatorKind.HUMAN
+
+    def value(self, mode: str) -> VerdictValue | None:
+        """This side's verdict on a mode; None where it is open."""
+        if any(label.mode == mode for label in self.labels):
+            return VerdictValue.PRESENT
+        return self.verdicts.get(mode)
+
+    def saw_judge(self, mode: str) -> bool:
+        """Whether a judge may have moved this side's word on a mode."""
+        return (
+            self.judge_seen
+            or self.kind is AnnotatorKind.JUDGE
+            or any(label.saw_suggestions for label in self.labels if label.mode == mode)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one side said about a mode or an item: a verdict, and the places it marked for it."""
+
+    annotator: str
+    value: VerdictValue | None
+    targets: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an adjudicator decided about a mode's verdict or about one item.
+
+    ``item`` is the mode's slug for its verdict, else the id of the item (``item_id``).
+    ``targets`` are the places chosen, all of them where the value is present: with a verdict those
+    of the mode, with an item what stands in its stead. On an item any other value means that the
+    place is not taken. ``sides`` are the annotators whose word was taken, and ``said`` is what the
+    sides had said by then, so that later changes can be told.
+    """
+
+    mode: str
+    item: str
+    value: VerdictValue
+    targets: tuple[Target, ...]
+    sides: tuple[str, ...]
+    said: tuple[Said, ...]
+    decided_by: str
+    decided_at: str
+    judge_seen: bool = False
+    reason: str = ""
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether the mode's verdict was decided, not a single item."""
+        return self.item == self.mode
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What is left to decide. ``id`` is what a decision on it names as its ``item``.
+
+    ``said`` holds every side with a verdict, or for a place every side that named places; one
+    that did not mark this place has no targets. ``where`` is the place to look at first.
+    """
+
+    id: str
+    kind: ConflictKind
+    mode: str
+    said: tuple[Said, ...]
+    labels: tuple[Label, ...]
+    where: Target | None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldVerdict:
+    """The verdict on one mode, how it came about, and what each side said.
+
+    ``value`` is None while it is unresolved. ``judge_seen`` is whether a side with a verdict, or
+    the decision, had a judge on screen; ``changed`` whether a side has said something else since
+    the decision.
+    """
+
+    mode: str
+    value: VerdictValue | None
+    source: Source
+    sides: Mapping[str, VerdictValue | None]
+    judge_seen: bool = False
+    decided_by: str | None = None
+    decided_at: str | None = None
+    reason: str = ""
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoldLabel:
+    """One place where a mode shows, and whose labels stand behind it.
+
+    ``merged`` says that the target covers different ones. ``labels`` are ids, ``notes`` pairs of
+    annotator and note; ``severity`` is what all who gave one agree on.
+    """
+
+    mode: str
+    target: Target
+    source: Source
+    merged: bool = False
+    labels: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    severity: Severity | None = None
+    judge_seen: bool = False
+    decided_by: str | None = None
+    decided_at: str | None = None
+    reason: str = ""
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoldTrace:
+    """Gold of one trace: a verdict per mode, the settled labels, and what is left to decide."""
+
+    verdicts: tuple[GoldVerdict, ...]
+    labels: tuple[GoldLabel, ...]
+    conflicts: tuple[Conflict, ...]
+
+    def verdict(self, mode: str) -> GoldVerdict:
+        """The verdict on a mode; raises ``KeyError`` for one that was not asked about."""
+        for verdict in self.verdicts:
+            if verdict.mode == mode:
+                return verdict
+        raise KeyError(mode)

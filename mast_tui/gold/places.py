@@ -1,0 +1,187 @@
+"""Where labels point: which targets overlap, what covers them, and which are one item.
+
+Targets hold span keys, which say nothing about reading order. An ``Order`` does: it gives a span's
+index by its key, and None where it does not know, as for traces that are not on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mast_tui.labels import Label, Target
+
+Order = Callable[[str], int | None]
+
+_Thing = TypeVar("_Thing")
+
+
+def no_order(_key: str) -> int | None:
+    """The order of a trace that is not at hand: no place is known."""
+    return None
+
+
+def place_name(target: Target) -> str:
+    """A short name of a target for ids, the same for equal targets."""
+    if target.first is None:
+        return "*"
+    if target.quote is not None:
+        if target.char_start is not None:
+            return f"{target.first}[{target.char_start}:{target.char_end}]"
+        return f"{target.first}[{target.quote!r}]"
+    return target.first if target.first == target.last else f"{target.first}..{target.last}"
+
+
+def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
+    """Whether two targets share something.
+
+    The whole trace names no place, so it overlaps only itself. Quotes in one span overlap where
+    their characters do; one whose place in the span is not known overlaps all that is there.
+    Where the order of the spans is not known, only targets in the same span can overlap, and
+    equal ones do.
+    """
+    if a == b:
+        return True
+    if a.is_whole or b.is_whole:
+        return False
+    if _span(a) is not None and _span(a) == _span(b):
+        quotes = _characters(a), _characters(b)
+        if quotes[0] is None or quotes[1] is None:
+            return True
+        return max(quotes[0][0], quotes[1][0]) < min(quotes[0][1], quotes[1][1])
+    ends = _ends(a, order), _ends(b, order)
+    if ends[0] is None or ends[1] is None:
+        return False
+    return max(ends[0][0], ends[1][0]) <= min(ends[0][1], ends[1][1])
+
+
+def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
+    """The smallest target that holds all of these, which must hang together by ``overlap``.
+
+    Quotes in one span give the quote from the first start to the last end; a quote and anything
+    wider give spans. Raises ``ValueError`` for none, or for targets that nothing is known to cover.
+    """
+    first = targets[0] if targets else None
+    if first is None:
+        raise ValueError("no targets to cover")
+    if all(target == first for target in targets):
+        return first
+    spans = {_span(target) for target in targets}
+    if len(spans) == 1 and None not in spans:
+        return _covering_quote(targets) or Target(first.first, first.first)
+    ranges = []
+    for target in targets:
+        ends = _ends(target, order)
+        if ends is None or target.first is None or target.last is None:
+            raise ValueError(f"nothing is known to cover {place_name(target)} and the others")
+        backwards = order(target.first) != ends[0]
+        keys = (target.last, target.first) if backwards else (target.first, target.last)
+        ranges.append((ends, keys))
+    start = min(ranges, key=lambda r: r[0][0])[1][0]
+    end = max(ranges, key=lambda r: r[0][1])[1][1]
+    return Target(start, end)
+
+
+def in_reading_order(
+    things: Iterable[_Thing], target_of: Callable[[_Thing], Target], order: Order = no_order
+) -> list[_Thing]:
+    """Sorted by where they point: the whole trace, then places, then what has no known place."""
+
+    def rank(thing: _Thing) -> tuple[int, int, int, int]:
+        target = target_of(thing)
+        if target.is_whole:
+            return (0, 0, 0, 0)
+        ends = _ends(target, order)
+        if ends is None:
+            return (2, 0, 0, 0)
+        return (1, ends[0], target.char_start or 0, ends[1])
+
+    return sorted(things, key=rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Labels of one mode whose targets overlap: one thing, marked by one annotator or more.
+
+    ``target`` covers them all.
+    """
+
+    mode: str
+    labels: tuple[Label, ...]
+    target: Target
+
+    @property
+    def id(self) -> str:
+        """A name that stays while the labels stay where they are."""
+        return item_id(self.mode, self.target)
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Who marked it."""
+        return tuple(dict.fromkeys(label.annotator for label in self.labels))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The different targets in it."""
+        return tuple(dict.fromkeys(label.target for label in self.labels))
+
+
+def item_id(mode: str, target: Target) -> str:
+    """The name of the item of a mode that this target covers."""
+    return f"{mode}@{place_name(target)}"
+
+
+def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
+    """The labels of one mode grouped by overlap, in reading order; whole-trace labels first."""
+    groups: list[list[Label]] = []
+    for label in labels:
+        touching = [g for g in groups if any(overlap(label.target, o.target, order) for o in g)]
+        groups = [g for g in groups if g not in touching]
+        groups.append([*(other for group in touching for other in group), label])
+    items = [
+        Item(group[0].mode, tuple(group), cover([label.target for label in group], order))
+        for group in groups
+    ]
+    return tuple(in_reading_order(items, lambda item: item.target, order))
+
+
+def _span(target: Target) -> str | None:
+    """The key of the one span in which a target lies, None for a range and the whole trace."""
+    return target.first if target.first == target.last else None
+
+
+def _characters(target: Target) -> tuple[int, int] | None:
+    if target.quote is None or target.char_start is None or target.char_end is None:
+        return None
+    return target.char_start, target.char_end
+
+
+def _ends(target: Target, order: Order) -> tuple[int, int] | None:
+    """The indices of a target's first and last span, None where either is not known."""
+    if target.first is None or target.last is None:
+        return None
+    first, last = order(target.first), order(target.last)
+    if first is None or last is None:
+        return None
+    return min(first, last), max(first, last)
+
+
+def _covering_quote(targets: Sequence[Target]) -> Target | None:
+    """The quote that joins these quotes of one span, or None where they do not fit together."""
+    quotes = []
+    for target in targets:
+        place = _characters(target)
+        if place is None or target.quote is None or len(target.quote) != place[1] - place[0]:
+            return None
+        quotes.append((place, target.quote))
+    quotes.sort()
+    (start, end), text = quotes[0]
+    for (next_start, next_end), quote in quotes[1:]:
+        if next_start > end:
+            return None
+        if next_end > end:
+            text += quote[end - next_start :]
+            end = next_end
+    key = targets[0].first
+    return Target(key, key, text, start, end)
