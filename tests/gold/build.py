@@ -1,0 +1,66 @@
+"""Short ways to write sides, labels and decisions down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mast_tui.gold import Side
+from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
+
+MODE = "step_repetition"
+OTHER = "premature_termination"
+MODES = (MODE, OTHER)
+
+PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+
+
+def at(first: int, last: int | None = None) -> Target:
+    """A range of spans, whose keys are ``k0``, ``k1``, …"""
+    return Target(f"k{first}", f"k{first if last is None else last}")
+
+
+def quote(span: int, start: int, text: str) -> Target:
+    return Target(f"k{span}", f"k{span}", text, start, start + len(text))
+
+
+def order(key: str) -> int | None:
+    """Reading order by the number in the key; ``lost…`` is nowhere."""
+    return int(key[1:]) if key.startswith("k") else None
+
+
+def label(
+    annotator: str,
+    target: Target = WHOLE_TRACE,
+    mode: str = MODE,
+    note: str = "",
+    severity: Severity | None = None,
+    saw: bool = False,
+) -> Label:
+    place = (target.first, target.last, target.char_start, target.char_end)
+    return Label(
+        id=f"{annotator}:{mode}:{place}",
+        annotator=annotator,
+        trace_id="t1",
+        taxonomy="mast@3",
+        mode=mode,
+        target=target,
+        note=note,
+        severity=severity,
+        saw_suggestions=saw,
+    )
+
+
+def side(
+    annotator: str,
+    *targets: Target,
+    value: VerdictValue | None = None,
+    labels: Iterable[Label] = (),
+    judge_seen: bool = False,
+    others: Mapping[str, VerdictValue] | None = None,
+) -> Side:
+    """A side that marked these places for the first mode, or has this verdict on it."""
+    verdicts = dict(others or {})
+    if value is not None:
+        verdicts[MODE] = value
+    marks = tuple(label(annotator, target) for target in targets)
+    return Side(annotator, verdicts, (*marks, *labels), judge_seen)

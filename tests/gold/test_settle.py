@@ -1,0 +1,400 @@
+"""Gold of one trace: what is taken over, what is a conflict, and what a decision does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.gold import (
+    Conflict,
+    ConflictKind,
+    Decision,
+    GoldTrace,
+    Said,
+    Side,
+    Source,
+    conflicts,
+    gold_of_trace,
+    item_id,
+    no_order,
+)
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, VerdictValue
+from tests.gold.build import (
+    ABSENT,
+    MODE,
+    MODES,
+    OTHER,
+    PRESENT,
+    UNSURE,
+    at,
+    label,
+    order,
+    quote,
+    side,
+)
+
+
+def gold(
+    sides: Sequence[Side],
+    *decisions: Decision,
+    majority: bool = False,
+    boundaries: bool = False,
+) -> GoldTrace:
+    return gold_of_trace(sides, decisions, MODES, order, majority=majority, boundaries=boundaries)
+
+
+def decide(
+    conflict: Conflict,
+    value: VerdictValue,
+    *targets: Target,
+    sides: tuple[str, ...] = (),
+    judge_seen: bool = False,
+    by: str = "judy",
+) -> Decision:
+    return Decision(
+        conflict.mode,
+        conflict.id,
+        value,
+        targets,
+        sides,
+        conflict.said,
+        by,
+        "2026-01-01T00:00:00Z",
+        judge_seen,
+    )
+
+
+def places(result: GoldTrace) -> list[tuple[Target, Source, bool]]:
+    return [(x.target, x.source, x.merged) for x in result.labels]
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("value", [PRESENT, ABSENT, UNSURE])
+    def test_equal_ones_are_unanimous(self, value: VerdictValue) -> None:
+        result = gold([side("ann", value=value), side("bob", value=value)])
+        verdict = result.verdict(MODE)
+        assert (verdict.value, verdict.source) == (value, Source.UNANIMOUS)
+        assert verdict.sides == {"ann": value, "bob": value}
+        assert result.conflicts == ()
+
+    def test_one_annotator_is_single(self) -> None:
+        verdict = gold([side("ann", value=ABSENT)]).verdict(MODE)
+        assert (verdict.value, verdict.source) == (ABSENT, Source.SINGLE)
+
+    def test_open_disagrees_with_nobody(self) -> None:
+        result = gold([side("ann", at(3)), side("bob")])
+        assert result.verdict(MODE).source is Source.SINGLE
+        assert places(result) == [(at(3), Source.SINGLE, False)]
+        assert result.conflicts == ()
+
+    def test_a_mode_that_nobody_judged_has_no_verdict_and_nothing_to_decide(self) -> None:
+        result = gold([side("ann"), side("bob")])
+        assert result.verdict(MODE).value is None
+        assert result.verdict(MODE).source is Source.UNRESOLVED
+        assert result.conflicts == ()
+
+    @pytest.mark.parametrize("other", [ABSENT, UNSURE])
+    def test_different_ones_are_a_conflict(self, other: VerdictValue) -> None:
+        result = gold([side("ann", at(3)), side("bob", value=other)])
+        assert result.verdict(MODE).value is None
+        assert result.labels == ()
+        (conflict,) = result.conflicts
+        assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
+        assert conflict.said == (Said("ann", PRESENT, (at(3),)), Said("bob", other))
+        assert conflict.where == at(3)
+
+    def test_a_label_is_a_verdict_of_its_own(self) -> None:
+        assert side("ann", at(3), value=ABSENT).value(MODE) is PRESENT
+
+    def test_majority_only_on_request(self) -> None:
+        sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
+        assert gold(sides).verdict(MODE).source is Source.UNRESOLVED
+        result = gold(sides, majority=True)
+        assert (result.verdict(MODE).value, result.verdict(MODE).source) == (
+            PRESENT,
+            Source.MAJORITY,
+        )
+        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        assert result.conflicts == ()
+
+    @pytest.mark.parametrize(
+        "values",
+        [(PRESENT, ABSENT), (UNSURE, UNSURE, PRESENT), (PRESENT, PRESENT, ABSENT, ABSENT)],
+    )
+    def test_no_majority_where_no_answer_has_more_than_half(
+        self, values: tuple[VerdictValue, ...]
+    ) -> None:
+        sides = [side(f"a{i}", value=value) for i, value in enumerate(values)]
+        assert gold(sides, majority=True).verdict(MODE).source is Source.UNRESOLVED
+
+    def test_judge_seen_is_that_of_sides_with_a_verdict(self) -> None:
+        blind = side("ann", value=ABSENT)
+        assert not gold([blind, side("bob", value=ABSENT)]).verdict(MODE).judge_seen
+        assert gold([blind, side("bob", value=ABSENT, judge_seen=True)]).verdict(MODE).judge_seen
+        assert not gold([blind, side("bob", judge_seen=True)]).verdict(MODE).judge_seen
+        saw = side("bob", labels=[label("bob", at(3), saw=True)])
+        assert gold([saw]).verdict(MODE).judge_seen
+        judge = replace(side("judge:rules@1", value=ABSENT), kind=AnnotatorKind.JUDGE)
+        assert gold([judge]).verdict(MODE).judge_seen
+
+
+class TestPlaces:
+    def test_equal_targets_are_taken_over(self) -> None:
+        result = gold([side("ann", at(3, 5)), side("bob", at(3, 5))])
+        (mark,) = result.labels
+        assert (mark.target, mark.source, mark.merged) == (at(3, 5), Source.UNANIMOUS, False)
+        assert mark.annotators == ("ann", "bob")
+        assert len(mark.labels) == 2
+
+    def test_overlapping_ones_give_the_span_that_covers_both(self) -> None:
+        sides = [side("ann", at(3, 5)), side("bob", at(4, 8))]
+        assert places(gold(sides)) == [(at(3, 8), Source.UNANIMOUS, True)]
+
+    def test_boundaries_are_a_conflict_only_where_asked_for(self) -> None:
+        sides = [side("ann", at(3, 5)), side("bob", at(4, 8)), side("cat", at(3, 5))]
+        result = gold(sides, boundaries=True)
+        assert result.labels == ()
+        (conflict,) = result.conflicts
+        assert conflict.kind is ConflictKind.PLACE
+        assert conflict.where == at(3, 8)
+        same = [side("ann", at(3, 5)), side("bob", at(3, 5))]
+        assert places(gold(same, boundaries=True)) == [(at(3, 5), Source.UNANIMOUS, False)]
+
+    def test_one_annotators_labels_stand_as_they_are(self) -> None:
+        mine = (at(3, 5), quote(4, 0, "again"))
+        result = gold([side("ann", *mine)])
+        assert {(t, s) for t, s, _ in places(result)} == {(t, Source.SINGLE) for t in mine}
+
+    def test_a_place_that_only_one_of_two_marked_is_a_conflict(self) -> None:
+        result = gold([side("ann", at(3), at(20)), side("bob", at(3), at(40))])
+        assert result.verdict(MODE).source is Source.UNANIMOUS
+        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        first, second = result.conflicts
+        assert first.kind is second.kind is ConflictKind.PLACE
+        assert first.said == (Said("ann", PRESENT, (at(20),)), Said("bob", PRESENT))
+        assert second.said == (Said("ann", PRESENT), Said("bob", PRESENT, (at(40),)))
+
+    def test_a_side_that_names_no_place_is_not_asked_about_places(self) -> None:
+        for other in (side("bob", WHOLE_TRACE), side("bob", value=PRESENT)):
+            result = gold([side("ann", at(3)), other])
+            assert result.verdict(MODE).source is Source.UNANIMOUS
+            assert (at(3), Source.SINGLE, False) in places(result)
+            assert result.conflicts == ()
+
+    def test_majority_takes_and_drops_places(self) -> None:
+        sides = [
+            side("ann", at(3), at(9)),
+            side("bob", at(3, 4), at(40)),
+            side("cat", at(3), at(9)),
+        ]
+        result = gold(sides, majority=True)
+        assert places(result) == [
+            (at(3, 4), Source.UNANIMOUS, True),
+            (at(9), Source.MAJORITY, False),
+        ]
+        assert result.conflicts == ()
+
+    def test_an_absent_mode_has_no_places(self) -> None:
+        result = gold([side("ann", value=ABSENT), side("bob", value=ABSENT)])
+        assert result.labels == ()
+
+    def test_notes_are_kept_and_severity_only_where_all_agree(self) -> None:
+        def marked(name: str, severity: Severity | None) -> Side:
+            return side(name, labels=[label(name, at(3), note=f"by {name}", severity=severity)])
+
+        (mark,) = gold([marked("ann", Severity.FATAL), marked("bob", None)]).labels
+        assert mark.notes == (("ann", "by ann"), ("bob", "by bob"))
+        assert mark.severity is Severity.FATAL
+        (mark,) = gold([marked("ann", Severity.FATAL), marked("bob", Severity.BENIGN)]).labels
+        assert mark.severity is None
+
+    def test_without_the_trace_only_equal_targets_are_one_item(self) -> None:
+        sides = [side("ann", at(3, 5), at(9, 10)), side("bob", at(4, 8), at(9, 10))]
+        result = gold_of_trace(sides, (), MODES, no_order)
+        assert places(result) == [(at(9, 10), Source.UNANIMOUS, False)]
+        assert len(result.conflicts) == 2
+
+
+class TestDecisions:
+    def test_taking_a_side_settles_the_verdict_and_brings_its_places(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        result = gold(sides, decide(conflict, PRESENT, at(3), sides=("ann",)))
+        verdict = result.verdict(MODE)
+        assert (verdict.value, verdict.source) == (PRESENT, Source.ADJUDICATED)
+        assert (verdict.decided_by, verdict.changed) == ("judy", False)
+        (mark,) = result.labels
+        assert (mark.target, mark.source) == (at(3), Source.ADJUDICATED)
+        assert mark.annotators == ("ann",)
+        assert result.conflicts == ()
+
+    @pytest.mark.parametrize("value", [ABSENT, UNSURE])
+    def test_absent_or_unsure_leaves_no_label(self, value: VerdictValue) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        result = gold(sides, decide(conflict, value))
+        assert (result.verdict(MODE).value, result.labels) == (value, ())
+        assert result.conflicts == ()
+
+    def test_only_the_decided_item_is_settled(self) -> None:
+        sides = [side("ann", at(20)), side("bob", at(40))]
+        first, second = gold(sides).conflicts
+        result = gold(sides, decide(first, PRESENT, at(19, 21), sides=("ann",)))
+        assert places(result) == [(at(19, 21), Source.ADJUDICATED, False)]
+        assert result.conflicts == (second,)
+        result = gold(sides, decide(first, ABSENT), decide(second, PRESENT, at(40)))
+        assert places(result) == [(at(40), Source.ADJUDICATED, False)]
+        assert result.verdict(MODE).source is Source.UNANIMOUS
+
+    def test_the_last_decision_on_an_item_holds(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        result = gold(sides, decide(conflict, PRESENT, at(3)), decide(conflict, ABSENT))
+        assert (result.verdict(MODE).value, result.labels) == (ABSENT, ())
+
+    def test_an_adjudicator_may_add_what_nobody_marked(self) -> None:
+        sides = [side("ann", value=ABSENT), side("bob", value=ABSENT)]
+        said = (Said("ann", ABSENT), Said("bob", ABSENT))
+        added = Decision(MODE, MODE, PRESENT, (at(7),), (), said, "judy", "now")
+        result = gold(sides, added)
+        assert result.verdict(MODE).source is Source.ADJUDICATED
+        assert not result.verdict(MODE).changed
+        assert places(result) == [(at(7), Source.ADJUDICATED, False)]
+
+    def test_an_adjudicator_may_add_a_place_to_what_all_found(self) -> None:
+        sides = [side("ann", at(3)), side("bob", at(3))]
+        added = Decision(MODE, item_id(MODE, at(7)), PRESENT, (at(7),), (), (), "judy", "now")
+        assert places(gold(sides, added)) == [
+            (at(3), Source.UNANIMOUS, False),
+            (at(7), Source.ADJUDICATED, False),
+        ]
+        assert not any(mark.changed for mark in gold(sides, added).labels)
+
+    def test_a_decision_outlasts_a_changed_verdict_and_says_so(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        decision = decide(conflict, ABSENT)
+        changed = gold([side("ann", at(3)), side("bob", at(3))], decision).verdict(MODE)
+        assert (changed.value, changed.changed) == (ABSENT, True)
+        third = gold([*sides, side("cat", value=ABSENT)], decision).verdict(MODE)
+        assert third.changed
+
+    def test_a_decision_goes_with_an_item_whose_labels_moved_and_says_so(self) -> None:
+        sides = [side("ann", at(20)), side("bob", at(40))]
+        conflict = gold(sides).conflicts[0]
+        decision = decide(conflict, PRESENT, at(20), sides=("ann",))
+        result = gold([side("ann", at(18, 21)), side("bob", at(40))], decision)
+        (mark,) = result.labels
+        assert (mark.target, mark.changed) == (at(20), True)
+        assert [c.where for c in result.conflicts] == [at(40)]
+
+    def test_a_dropped_item_stays_dropped_when_its_label_is_moved_a_little(self) -> None:
+        sides = [side("ann", at(20)), side("bob", at(40))]
+        decision = decide(gold(sides).conflicts[0], ABSENT)
+        result = gold([side("ann", at(20, 21)), side("bob", at(40))], decision)
+        assert result.labels == ()
+        assert [c.where for c in result.conflicts] == [at(40)]
+
+    def test_a_moved_boundary_after_a_decided_verdict_holds(self) -> None:
+        sides = [side("ann", at(3, 5)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        taken = decide(conflict, PRESENT, at(3, 5), sides=("ann",))
+        moved = Decision(
+            MODE, item_id(MODE, at(3, 5)), PRESENT, (at(3, 4),), ("ann",), (), "judy", "now"
+        )
+        assert places(gold(sides, taken, moved)) == [(at(3, 4), Source.ADJUDICATED, False)]
+        assert places(gold(sides, moved, taken)) == [(at(3, 5), Source.ADJUDICATED, False)]
+
+    def test_an_added_place_outlasts_a_later_verdict_on_other_places(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        added = Decision(MODE, item_id(MODE, at(7)), PRESENT, (at(7),), (), (), "judy", "now")
+        waiting = gold(sides, added)
+        assert waiting.conflicts == (conflict,)
+        assert waiting.labels == ()
+        assert places(gold(sides, added, decide(conflict, PRESENT, at(3)))) == [
+            (at(3), Source.ADJUDICATED, False),
+            (at(7), Source.ADJUDICATED, False),
+        ]
+
+    def test_a_decision_made_in_sight_of_a_judge_is_marked(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        result = gold(sides, decide(conflict, PRESENT, at(3), judge_seen=True))
+        assert result.verdict(MODE).judge_seen
+        assert result.labels[0].judge_seen
+
+    def test_decisions_on_other_modes_and_taxonomies_do_not_count(self) -> None:
+        sides = [side("ann", at(3)), side("bob", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        other = replace(decide(conflict, PRESENT, at(3)), mode="of_another", item="of_another")
+        assert gold(sides, other) == gold(sides)
+
+
+def test_verdict_conflicts_come_before_place_conflicts() -> None:
+    sides = [
+        side("ann", at(3), others={OTHER: ABSENT}),
+        side("bob", at(9), others={OTHER: UNSURE}),
+    ]
+    found = conflicts(sides, (), MODES, order)
+    assert [(c.kind, c.mode) for c in found] == [
+        (ConflictKind.VERDICT, OTHER),
+        (ConflictKind.PLACE, MODE),
+        (ConflictKind.PLACE, MODE),
+    ]
+
+
+def test_an_annotator_who_stands_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        gold([side("ann"), side("ann")])
+
+
+STRETCHES = st.builds(at, st.integers(0, 6), st.none()) | st.builds(
+    lambda first, more: at(first, first + more), st.integers(0, 6), st.integers(0, 3)
+)
+PLACES = st.lists(STRETCHES | st.just(WHOLE_TRACE), max_size=3, unique=True)
+WORDS = st.tuples(PLACES, st.sampled_from([None, PRESENT, ABSENT, UNSURE]))
+
+
+def sides_of(words: Sequence[tuple[list[Target], VerdictValue | None]]) -> list[Side]:
+    return [side(f"a{i}", *targets, value=value) for i, (targets, value) in enumerate(words)]
+
+
+@given(st.lists(WORDS, max_size=4), st.booleans(), st.booleans())
+def test_deciding_every_conflict_leaves_none_and_keeps_every_settled_label(
+    words: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
+) -> None:
+    sides = sides_of(words)
+    decisions: list[Decision] = []
+    for _ in range(20):
+        before = gold(sides, *decisions, majority=majority, boundaries=boundaries)
+        if not before.conflicts:
+            break
+        conflict = before.conflicts[0]
+        marked = tuple(dict.fromkeys(t for said in conflict.said for t in said.targets))
+        decisions.append(decide(conflict, PRESENT, *marked))
+        after = gold(sides, *decisions, majority=majority, boundaries=boundaries)
+        assert conflict.id not in {c.id for c in after.conflicts}
+        assert set(before.labels) <= set(after.labels)
+    assert not gold(sides, *decisions, majority=majority, boundaries=boundaries).conflicts
+
+
+@given(st.lists(WORDS, max_size=4), st.booleans(), st.booleans())
+def test_gold_never_holds_what_nobody_marked_and_no_order_of_sides_matters(
+    words: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
+) -> None:
+    sides = sides_of(words)
+    result = gold(sides, majority=majority, boundaries=boundaries)
+    turned = gold(sides[::-1], majority=majority, boundaries=boundaries)
+    assert places(result) == places(turned)
+    assert {c.id for c in result.conflicts} == {c.id for c in turned.conflicts}
+    assert result.verdict(MODE).value is turned.verdict(MODE).value
+    if result.labels or any(c.kind is ConflictKind.PLACE for c in result.conflicts):
+        assert result.verdict(MODE).value is PRESENT
+    for mark in result.labels:
+        assert mark.labels
+        assert mark.source not in (Source.ADJUDICATED, Source.UNRESOLVED)
