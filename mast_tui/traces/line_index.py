@@ -1,0 +1,125 @@
+"""Where the lines of a big file begin, found slice by slice and read again when asked for."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from mast_tui.traces.decoding import as_utf8
+from mast_tui.traces.source import Source
+
+READ_BYTES: Final = 4 << 20
+"""How much is read from a file at once."""
+
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+class Content(Protocol):
+    """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
+
+    def read(self, offset: int, length: int, /) -> bytes: ...
+
+
+class FileContent:
+    """The bytes of a file, opened for each piece so that a big library needs no open files."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on; ``OSError`` where the file is gone."""
+        with self._path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+
+class MemoryContent:
+    """Bytes that are in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on."""
+        return self._data[offset : offset + length]
+
+
+class LineIndex:
+    """The places of the lines of some content, split at ``\\n`` only; lines count from 1.
+
+    The index grows by ``advance``, called from one thread; ``read`` may be called from others.
+    It covers the content as long as it was at the beginning: what is appended later is not read.
+    """
+
+    def __init__(self, content: Content, size: int) -> None:
+        self._content = content
+        self._starts = array("Q", [0])
+        self._carry: list[bytes] = []
+        self.size = size
+        self.done = 0
+        self.ends_open = False
+
+    @classmethod
+    def of(cls, source: Source) -> LineIndex:
+        """The index of a file; one in UTF-16 or UTF-32 is held in memory as UTF-8."""
+        if source.head.startswith(_WIDE_MARKS):
+            data = as_utf8(source.data)
+            return cls(MemoryContent(data), len(data))
+        return cls(FileContent(source.path), source.size)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line has been found."""
+        return self.done >= self.size
+
+    def advance(self, max_bytes: int) -> Sequence[bytes]:
+        """The next lines of about ``max_bytes`` in all, without their line feeds.
+
+        A line is never cut: there is at least one, however long, until the end is reached.
+        ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
+        the file system comes through and leaves the index as it was.
+        """
+        lines: list[bytes] = []
+        budget = max(max_bytes, 1)
+        while self.done < self.size and (budget > 0 or not lines):
+            length = min(READ_BYTES, self.size - self.done, budget if budget > 0 else READ_BYTES)
+            chunk = self._content.read(self.done, length)
+            if not chunk:  # The file has become shorter since it was opened.
+                self.size = self.done
+                break
+            self.done += len(chunk)
+            budget -= len(chunk)
+            self._take(chunk, lines)
+        if self.complete and self._carry:
+            self.ends_open = True
+            self._close(b"".join(self._carry), lines, 0)
+            self._carry = []
+        return lines
+
+    def _take(self, chunk: bytes, lines: list[bytes]) -> None:
+        pieces = chunk.split(b"\n")
+        if len(pieces) == 1:
+            self._carry.append(chunk)
+            return
+        pieces[0] = b"".join((*self._carry, pieces[0]))
+        rest = pieces.pop()
+        self._carry = [rest] if rest else []
+        for line in pieces:
+            self._close(line, lines, 1)
+
+    def _close(self, line: bytes, lines: list[bytes], feed: int) -> None:
+        lines.append(line)
+        self._starts.append(self._starts[-1] + len(line) + feed)
+
+    def read(self, first: int, last: int) -> bytes:
+        """The bytes of the lines ``first`` to ``last``, without the last line feed.
+
+        ``OSError`` from the file system comes through.
+        """
+        begin, end = self._starts[first - 1], self._starts[last]
+        return self._content.read(begin, end - begin).removesuffix(b"\n")
