@@ -198,6 +198,12 @@ class TestPlaces:
         ]
         assert result.conflicts == ()
 
+    def test_majority_drops_one_sides_own_overlapping_marks_without_asking_about_them(self) -> None:
+        sides = [side("ann", at(3)), side("bob", at(3)), side("cat", at(3), at(8, 9), at(9, 10))]
+        result = gold(sides, majority=True, boundaries=True)
+        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        assert result.conflicts == ()
+
     def test_an_absent_mode_has_no_places(self) -> None:
         result = gold([side("ann", value=ABSENT), side("bob", value=ABSENT)])
         assert result.labels == ()
@@ -231,6 +237,12 @@ class TestDecisions:
         assert (mark.target, mark.source) == (at(3), Source.ADJUDICATED)
         assert mark.annotators == ("ann",)
         assert result.conflicts == ()
+
+    def test_only_the_labels_of_the_side_taken_stand_behind_a_decided_place(self) -> None:
+        sides = [side("ann", at(3)), side("bob", at(3, 4)), side("cat", value=ABSENT)]
+        (conflict,) = gold(sides).conflicts
+        (mark,) = gold(sides, decide(conflict, PRESENT, at(3), sides=("ann",))).labels
+        assert mark.annotators == ("ann",)
 
     @pytest.mark.parametrize("value", [ABSENT, UNSURE])
     def test_absent_or_unsure_leaves_no_label(self, value: VerdictValue) -> None:
