@@ -25,7 +25,8 @@ class Step:
     """What a reader found of one span, before it has an index and a preview.
 
     ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
-    ``Span``. ``text`` is the span's whole text as read.
+    ``Span``. ``text`` is the span's whole text as read; its first ``lead`` code points (a
+    heading, a prompt that every turn repeats) are passed over by the preview.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Step:
     start: float | None = None
     end: float | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
+    lead: int = 0
 
 
 class StepList:
@@ -65,11 +67,12 @@ class StepList:
         start: float | None = None,
         end: float | None = None,
         status: SpanStatus = SpanStatus.UNKNOWN,
+        lead: int = 0,
     ) -> str:
         """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken."""
         unique = self._keys.take(key)
         self.steps.append(
-            Step(unique, kind, role, agent, text, place, name, parent, start, end, status)
+            Step(unique, kind, role, agent, text, place, name, parent, start, end, status, lead)
         )
         return unique
 
@@ -157,7 +160,7 @@ class DocumentTrace:
 
 
 def _span(index: int, step: Step) -> Span:
-    line, whole = preview(step.text)
+    line, whole = preview(step.text, step.lead)
     return Span(
         index=index,
         key=step.key,

@@ -80,7 +80,7 @@ def hidden_fields(
     return tuple(
         (name, dump_text(value))
         for name, value in record.items()
-        if value is not None and (name in wanted or name.startswith(_HIDDEN_PREFIX))
+        if value not in (None, "", [], {}) and (name in wanted or name.startswith(_HIDDEN_PREFIX))
     )
 
 

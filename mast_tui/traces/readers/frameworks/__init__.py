@@ -1,0 +1,35 @@
+"""Readers for the raw logs of multi-agent frameworks, one file each.
+
+``FRAMEWORKS`` are readers of files in their own right; ``framework_of`` finds the one for a log
+that stands inside another record.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mast_tui.traces.readers.frameworks import (
+    ag2,
+    appworld,
+    chatdev,
+    hyperagent,
+    magentic_one,
+    metagpt,
+    openmanus,
+)
+from mast_tui.traces.readers.frameworks.base import Framework, Transcript
+
+FRAMEWORKS: Final[tuple[Framework, ...]] = (
+    chatdev.READER,
+    metagpt.READER,
+    hyperagent.READER,
+    ag2.READER,
+    appworld.READER,
+    magentic_one.READER,
+    openmanus.READER,
+)
+
+
+def framework_of(transcript: Transcript) -> Framework | None:
+    """The framework that wrote a log, told from the log itself; None for an unknown one."""
+    return next((one for one in FRAMEWORKS if one.sniff(transcript)), None)

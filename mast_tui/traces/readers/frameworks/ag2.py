@@ -1,0 +1,50 @@
+"""AG2: a JSON record whose trajectory is a list of messages, their text as a list of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mast_tui.traces.json_values import content_text
+from mast_tui.traces.model import Outcome
+from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript
+from mast_tui.traces.readers.messages import MessageMapper, speaks_by_name
+from mast_tui.traces.readers.run_facts import hidden_fields
+
+_HIDDEN: Final = ("other_data", "note")
+
+
+def _sniff(transcript: Transcript) -> bool:
+    return _record(transcript) is not None
+
+
+def _split(transcript: Transcript, reading: Reading) -> None:
+    record = _record(transcript)
+    if record is None:
+        return
+    messages = record["trajectory"]
+    assert isinstance(messages, list)
+    mapper = MessageMapper(reading.steps, by_name=speaks_by_name(messages))
+    for number, message in enumerate(messages):
+        mapper.add(message, f"/trajectory/{number}")
+    reading.problems.extend(mapper.problems)
+    reading.task = content_text(record.get("problem_statement")) or None
+    reading.hidden = hidden_fields(record, _HIDDEN)
+    other = record.get("other_data")
+    if isinstance(other, Mapping) and isinstance(other.get("correct"), bool):
+        reading.outcome = Outcome.SUCCEEDED if other["correct"] else Outcome.FAILED
+
+
+def _record(transcript: Transcript) -> Mapping[str, object] | None:
+    record = transcript.json
+    if not isinstance(record, Mapping):
+        return None
+    messages = record.get("trajectory")
+    if not isinstance(messages, list) or not messages:
+        return None
+    first = messages[0]
+    has_shape = isinstance(first, Mapping) and {"content", "role", "name"} <= first.keys()
+    return record if has_shape else None
+
+
+READER: Final = Framework("ag2", "AG2", _sniff, _split)

@@ -1,0 +1,126 @@
+"""AppWorld: a supervisor writes code, which talks to one agent per app in nested loops.
+
+An agent's response is the code that it wants run; what came of it follows as the code's output,
+for an app's agent as the next message to it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import Outcome, Role, SpanKind
+from mast_tui.traces.readers.frameworks.base import (
+    Block,
+    Framework,
+    Reading,
+    Transcript,
+    add_log,
+    add_message,
+    blocks,
+)
+
+_TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
+_SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
+_HEADER: Final = re.compile(
+    rf"^(?:{_TASK_LINE}|(?P<evaluation>Evaluation)"
+    r"|(?:    )*(?:Response from (?P<responder>.{1,60}?) Agent"
+    r"|Message to (?P<recipient>.{1,60}?) Agent"
+    r"|Response from (?P<api>.{1,60}?) API"
+    r"|Reply from (?P<replier>.{1,60}?) Agent to .{1,60}"
+    r"|(?P<output>Code Execution Output)"
+    r"|(?P<loop>Entering|Exiting) .{1,60}? Agent message loop))[ \t]*$",
+    re.MULTILINE,
+)
+_SUPERVISOR: Final = "Supervisor"
+
+
+class _Run:
+    """Who wrote the last code in each loop; the outermost is the supervisor's."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._last_code: dict[str, str] = {}
+        self._asked: set[str] = set()
+        self.outcomes: list[Outcome] = []
+        self.evaluations: list[str] = []
+
+    def add(self, block: Block) -> None:
+        match = block.match
+        if match is None:
+            add_log(self._reading, block, block.body)
+        elif match["task"] is not None:
+            self._last_code.clear()
+            self._asked.clear()
+            add_message(self._reading, block, "user", block.body, role=Role.USER)
+        elif match["evaluation"]:
+            self.evaluations.append(block.body)
+            self.outcomes.append(_outcome(block.body))
+        elif agent := match["responder"]:
+            self._asked.add(agent.lower())
+            self._last_code[agent.lower()] = self._reading.steps.add(
+                block.key,
+                SpanKind.TOOL_CALL,
+                Role.AGENT,
+                agent,
+                block.body,
+                place=block.key,
+                name="python",
+            )
+        elif agent := match["recipient"]:
+            if agent.lower() in self._asked:
+                self._output(block, agent, "python")
+            else:
+                self._asked.add(agent.lower())
+                add_message(self._reading, block, _SUPERVISOR, block.body)
+        elif agent := match["replier"]:
+            add_message(self._reading, block, agent, block.body)
+        elif api := match["api"]:
+            self._output(block, _SUPERVISOR, api)
+        elif match["output"]:
+            self._output(block, _SUPERVISOR, "python")
+        else:
+            self._asked = {_SUPERVISOR.lower()}
+            add_log(self._reading, block, match[0].strip())
+
+    def _output(self, block: Block, agent: str, name: str) -> None:
+        self._reading.steps.add(
+            block.key,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            agent,
+            block.body,
+            place=block.key,
+            name=name,
+            parent=self._last_code.get(agent.lower()),
+        )
+
+
+def _sniff(transcript: Transcript) -> bool:
+    return _SNIFF.search(transcript.text) is not None
+
+
+def _split(transcript: Transcript, reading: Reading) -> None:
+    run = _Run(reading)
+    for block in blocks(transcript.text, _HEADER):
+        run.add(block)
+    if run.outcomes and Outcome.FAILED in run.outcomes:
+        reading.outcome = Outcome.FAILED
+    elif run.outcomes and all(outcome is Outcome.SUCCEEDED for outcome in run.outcomes):
+        reading.outcome = Outcome.SUCCEEDED
+    reading.hidden = tuple(("evaluation", text) for text in run.evaluations)
+
+
+def _outcome(evaluation: str) -> Outcome:
+    try:
+        report = load_json(evaluation)
+    except InvalidJSON:
+        return Outcome.UNKNOWN
+    success = report.get("success") if isinstance(report, dict) else None
+    if not isinstance(success, bool):
+        return Outcome.UNKNOWN
+    return Outcome.SUCCEEDED if success else Outcome.FAILED
+
+
+READER: Final = Framework("appworld", "AppWorld", _sniff, _split)

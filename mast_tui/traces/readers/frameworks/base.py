@@ -1,0 +1,211 @@
+"""What the logs of multi-agent frameworks have in common, on disk or inside another record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from mast_tui.traces.decoding import as_utf8, decode
+from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import (
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    TraceMeta,
+)
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document
+from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.source import Source
+
+LOG_AGENT: Final = "log"
+"""Stands as agent of records that no agent wrote."""
+
+_LEVELS_OF_ERROR: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
+
+
+class Transcript:
+    """A framework's output as text, and as JSON where it is that."""
+
+    def __init__(self, text: str, document: object | None = None) -> None:
+        self.text = text
+        self._document = document
+
+    @cached_property
+    def json(self) -> object | None:
+        """The JSON document that the transcript is, or None where it is not one."""
+        if self._document is not None:
+            return self._document
+        if self.text.lstrip()[:1] not in ("{", "["):
+            return None
+        try:
+            return load_json(self.text)
+        except InvalidJSON:
+            return None
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a framework's reader collects of one run."""
+
+    steps: StepList = field(default_factory=StepList)
+    task: str | None = None
+    model: str | None = None
+    benchmark: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    hidden: tuple[tuple[str, str], ...] = ()
+    problems: list[Problem] = field(default_factory=list)
+
+    def meta(self, system: str) -> TraceMeta:
+        """The facts as a trace's metadata."""
+        return TraceMeta(
+            task=task_of(self.task, steps=self.steps.steps),
+            system=system,
+            model=self.model,
+            benchmark=self.benchmark,
+            outcome=self.outcome,
+            hidden=self.hidden,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """Reads the log of one framework: as a file of its own, or as a text inside a record.
+
+    ``sniff`` tells the framework from a transcript, whole or only its head; ``split`` adds the
+    spans of a whole one. Keys of spans are ``line N`` within the log, or JSON pointers.
+    """
+
+    name: str
+    system: str
+    sniff: Callable[[Transcript], bool]
+    split: Callable[[Transcript, Reading], None]
+    key_scheme: int = 1
+
+    def read_transcript(self, transcript: Transcript) -> Reading:
+        """The spans and facts of one run."""
+        reading = Reading()
+        self.split(transcript, reading)
+        return reading
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file is this framework's log, by its head, or by its JSON."""
+        if source.head.lstrip()[:1] in (b"{", b"["):
+            if json_lines_head(source):
+                return False
+            document = read_document(source)
+            if document is None:
+                return False
+            return self.sniff(Transcript("", document))
+        return self.sniff(Transcript(as_utf8(source.head).decode("utf-8", "replace")))
+
+    def read(self, source: Source) -> FileReport:
+        """The file as one trace."""
+        text, problem = decode(source.data)
+        reading = self.read_transcript(Transcript(text))
+        if problem is not None:
+            reading.problems.append(problem)
+        identity = identity_by_content(
+            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        )
+        trace = DocumentTrace(
+            identity,
+            source.path,
+            reading.steps.steps,
+            meta=reading.meta(self.system),
+            problems=reading.problems,
+        )
+        return FileReport(source.path, format=self.name, traces=(trace,))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of a log that begins at a boundary line.
+
+    ``line`` counts from 1, ``match`` is the boundary's (None before the first), ``body`` what
+    follows the match, without blank lines around it.
+    """
+
+    line: int
+    match: re.Match[str] | None
+    body: str
+
+    @property
+    def key(self) -> str:
+        """The key of a span that begins at the block's first line."""
+        return f"line {self.line}"
+
+
+def blocks(text: str, boundary: re.Pattern[str]) -> Iterator[Block]:
+    """The blocks of a log, split where ``boundary`` (multi-line) matches at a line's start.
+
+    Text before the first boundary comes as a block without a match, unless it is blank.
+    """
+    matches = list(boundary.finditer(text))
+    first = matches[0].start() if matches else len(text)
+    if preamble := text[:first].strip():
+        begin = text.index(preamble[0])
+        yield Block(1 + text.count("\n", 0, begin), None, preamble)
+    line, counted = 1, 0
+    for number, match in enumerate(matches):
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
+        yield Block(line, match, text[match.end() : end].strip("\r\n").rstrip())
+
+
+def paragraphs(text: str) -> Iterator[Block]:
+    """The stretches of a text between blank lines."""
+    begin: int | None = None
+    lines = text.split("\n")
+    for number, line in enumerate([*lines, ""]):
+        if line.strip():
+            begin = number if begin is None else begin
+        elif begin is not None:
+            yield Block(begin + 1, None, "\n".join(lines[begin:number]))
+            begin = None
+
+
+def add_log(
+    reading: Reading, block: Block, text: str, *, start: float | None = None, level: str = ""
+) -> str:
+    """Add a record that is no step of an agent."""
+    return reading.steps.add(
+        block.key,
+        SpanKind.LOG,
+        Role.LOG,
+        LOG_AGENT,
+        text,
+        place=block.key,
+        start=start,
+        status=status_of_level(level),
+    )
+
+
+def add_message(
+    reading: Reading,
+    block: Block,
+    agent: str,
+    text: str,
+    *,
+    role: Role = Role.AGENT,
+    kind: SpanKind = SpanKind.MESSAGE,
+    start: float | None = None,
+    lead: int = 0,
+) -> str:
+    """Add what an agent, the user or the framework on its behalf said."""
+    return reading.steps.add(
+        block.key, kind, role, agent, text, place=block.key, start=start, lead=lead
+    )
+
+
+def status_of_level(level: str) -> SpanStatus:
+    """A log level of error is an error; any other tells nothing."""
+    return SpanStatus.ERROR if level.upper() in _LEVELS_OF_ERROR else SpanStatus.UNKNOWN

@@ -1,0 +1,102 @@
+"""MetaGPT: either its logger's lines inside a JSON record, or the log of its message pool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from mast_tui.traces.json_values import as_text
+from mast_tui.traces.model import Role
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    Reading,
+    Transcript,
+    add_log,
+    add_message,
+    blocks,
+)
+from mast_tui.traces.times import unix_seconds
+
+_LOGGER_LINE: Final = re.compile(
+    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
+    r"[^\s|]+:[^\s|]+:\d+ - ",
+    re.MULTILINE,
+)
+_ACTOR: Final = re.compile(r"(?P<person>[^\s():]{1,60})\((?P<role>[^()\n]{1,60})\): ")
+_POOL_TITLE: Final = re.compile(r"^=== MetaGPT Agent Communication Log", re.MULTILINE)
+_POOL_RECORD: Final = re.compile(
+    r"^(?:\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]*)\] "
+    r"(?:FROM: (?P<sender>.+?) TO: .*|(?P<new>NEW MESSAGES:)[ \t]*)$"
+    r"|(?P<end>=== Communication Log Ended))",
+    re.MULTILINE,
+)
+_SPEAKER: Final = re.compile(r"\s*(?P<speaker>[A-Za-z_][\w ]{0,60}):[ \t]*(?:\n|(?=\S))")
+_CONTENT: Final = re.compile(r"^CONTENT:[ \t]*\n", re.MULTILINE)
+_RULE: Final = re.compile(r"\n?-{20,}\s*\Z")
+_HUMANS: Final = frozenset({"human", "user"})
+
+
+def _sniff(transcript: Transcript) -> bool:
+    return _record(transcript) is not None or _POOL_TITLE.search(transcript.text) is not None
+
+
+def _split(transcript: Transcript, reading: Reading) -> None:
+    record = _record(transcript)
+    if record is None:
+        _split_pool(transcript.text, reading)
+        return
+    reading.task = as_text(record.get("prompt"))
+    content = record.get("content")
+    _split_logger(content if isinstance(content, str) else "", reading)
+
+
+def _record(transcript: Transcript) -> Mapping[str, object] | None:
+    """The JSON record of one run, whose ``content`` is the logger's output."""
+    value = transcript.json
+    if isinstance(value, Mapping) and {"run_id", "prompt", "content"} <= value.keys():
+        return value if isinstance(value["content"], str) else None
+    return None
+
+
+def _split_logger(text: str, reading: Reading) -> None:
+    for block in blocks(text, _LOGGER_LINE):
+        if block.match is None:
+            add_log(reading, block, block.body)
+            continue
+        start = unix_seconds(block.match["time"])
+        if actor := _ACTOR.match(block.body):
+            add_message(reading, block, actor["role"], block.body, start=start)
+        else:
+            add_log(reading, block, block.body, start=start, level=block.match["level"])
+
+
+def _split_pool(text: str, reading: Reading) -> None:
+    for block in blocks(text, _POOL_RECORD):
+        if block.match is None or block.match["end"]:
+            add_log(reading, block, block.match[0] + block.body if block.match else block.body)
+            continue
+        start = unix_seconds(block.match["time"])
+        body = _RULE.sub("", block.body).rstrip()
+        if sender := block.match["sender"]:
+            human = sender.strip().lower() in _HUMANS
+            content = _CONTENT.search(body)
+            add_message(
+                reading,
+                block,
+                sender.strip(),
+                body,
+                role=Role.USER if human else Role.AGENT,
+                start=start,
+                lead=content.end() if content else 0,
+            )
+            if human and reading.task is None and content:
+                reading.task = body[content.end() :].strip() or None
+        elif speaker := _SPEAKER.match(body):
+            agent = speaker["speaker"].strip()
+            add_message(reading, block, agent, body, start=start, lead=speaker.end())
+        else:
+            add_log(reading, block, body, start=start)
+
+
+READER: Final = Framework("metagpt", "MetaGPT", _sniff, _split)

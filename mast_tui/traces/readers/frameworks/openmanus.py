@@ -1,0 +1,131 @@
+"""OpenManus: its logger's lines, which announce thoughts, tool calls and results by sign."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.frameworks.base import (
+    Block,
+    Framework,
+    Reading,
+    Transcript,
+    add_log,
+    add_message,
+    blocks,
+)
+from mast_tui.traces.times import unix_seconds
+
+_SNIFF: Final = re.compile(
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \| [A-Z]+ *\| app\.(?:agent|flow|llm)\b",
+    re.MULTILINE,
+)
+_RECORD: Final = re.compile(
+    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
+    r"[^\s|]+:[^\s|]+:\d+ - ",
+    re.MULTILINE,
+)
+_PROMPT: Final = re.compile(r"Enter your prompt[^:\n]*: ?(?P<task>[^\n]+)")
+_THOUGHTS: Final = re.compile(r"✨ (?P<agent>[^\n]{1,60}?)'s thoughts: ?")
+_PREPARED: Final = re.compile(r"🧰 Tools being prepared: (?P<names>\[[^\n]*\])")
+_ARGUMENTS: Final = re.compile(r"🔧 Tool arguments: ?")
+_ACTIVATING: Final = re.compile(r"🔧 Activating tool: '(?P<name>[^'\n]*)'")
+_RESULT: Final = re.compile(r"🎯 Tool '(?P<name>[^'\n]*)' completed its mission! Result: ?")
+_FAILED: Final = re.compile(r"(?:Observed output of cmd `[^`\n]*` executed:\s*)?Error:")
+
+
+class _Run:
+    """The agent at work, and the tools that it prepared and called."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._agent = "OpenManus"
+        self._prepared: list[str] = []
+        self._announced: str | None = None
+        self._open: dict[str, list[str]] = {}
+
+    def add(self, block: Block) -> None:
+        match, body = block.match, block.body
+        if match is None:
+            add_log(self._reading, block, body)
+            return
+        start = unix_seconds(match["time"])
+        if thoughts := _THOUGHTS.match(body):
+            self._agent = thoughts["agent"]
+            said = body[thoughts.end() :]
+            kind = SpanKind.REASONING if said.strip() else SpanKind.LOG
+            if kind is SpanKind.LOG:
+                add_log(self._reading, block, body, start=start)
+            else:
+                add_message(self._reading, block, self._agent, said, kind=kind, start=start)
+        elif arguments := _ARGUMENTS.match(body):
+            self._announced = self._prepared[0] if self._prepared else ""
+            self._call(block, self._announced or None, body[arguments.end() :], start)
+        elif activating := _ACTIVATING.match(body):
+            name = activating["name"]
+            if self._announced in ("", name):
+                # The first tool's arguments were logged before: that line is its call.
+                add_log(self._reading, block, body, start=start)
+            else:
+                self._call(block, name, body, start)
+            self._announced = None
+        elif result := _RESULT.match(body):
+            self._result(block, result["name"], body[result.end() :], start)
+        else:
+            if prepared := _PREPARED.match(body):
+                self._prepared = _names(prepared["names"])
+            add_log(self._reading, block, body, start=start, level=match["level"])
+
+    def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
+        key = self._reading.steps.add(
+            block.key,
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            self._agent,
+            text,
+            place=block.key,
+            name=name,
+            start=start,
+        )
+        self._open.setdefault(name or "", []).append(key)
+
+    def _result(self, block: Block, name: str, text: str, start: float | None) -> None:
+        calls = self._open.get(name) or self._open.get("") or []
+        self._reading.steps.add(
+            block.key,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            self._agent,
+            text,
+            place=block.key,
+            name=name,
+            parent=calls.pop(0) if calls else None,
+            start=start,
+            status=SpanStatus.ERROR if _FAILED.match(text) else SpanStatus.UNKNOWN,
+        )
+
+
+def _sniff(transcript: Transcript) -> bool:
+    return _SNIFF.search(transcript.text) is not None
+
+
+def _split(transcript: Transcript, reading: Reading) -> None:
+    if prompt := _PROMPT.search(transcript.text):
+        reading.task = prompt["task"].strip()
+    run = _Run(reading)
+    for block in blocks(transcript.text, _RECORD):
+        run.add(block)
+
+
+def _names(text: str) -> list[str]:
+    """The names in a list that was printed by Python."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+
+
+READER: Final = Framework("openmanus", "OpenManus", _sniff, _split)
