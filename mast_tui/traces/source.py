@@ -48,11 +48,11 @@ class Source:
     @cached_property
     def json(self) -> object | None:
         """The file as one JSON document, or None where it is not one."""
-        data = self.data.removeprefix(b"\xef\xbb\xbf")
-        if not data.lstrip()[:1] in (b"{", b"["):
-            return None
+        mark = b"\xef\xbb\xbf"
+        if self.head.removeprefix(mark).lstrip()[:1] not in (b"{", b"["):
+            return None  # told from the head, so that no big log is read for this
         try:
-            parsed: object = orjson.loads(data)
+            parsed: object = orjson.loads(self.data.removeprefix(mark))
         except orjson.JSONDecodeError:
             return None
         return parsed

@@ -51,9 +51,10 @@ def read_document(source: Source) -> object | None:
     """The file as one JSON document, in any UTF encoding; None where it is not one."""
     if source.json is not None:
         return source.json
-    text, _problem = decode(source.data)
-    if text.lstrip()[:1] not in _OPENINGS:
+    head, _problem = decode(source.head)
+    if head.lstrip()[:1] not in _OPENINGS:
         return None
+    text, _problem = decode(source.data)
     try:
         return load_json(text)
     except InvalidJSON:

@@ -1,0 +1,84 @@
+"""A trace under another id, or with facts that its own file does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mast_tui.traces.model import Loaded, Outcome, Problem, Span, Trace, TraceIdentity, TraceMeta
+
+
+def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
+    """``meta`` with what it lacks taken from ``also``."""
+    return replace(
+        meta,
+        task=meta.task or also.task,
+        system=meta.system or also.system,
+        model=meta.model or also.model,
+        benchmark=meta.benchmark or also.benchmark,
+        outcome=also.outcome if meta.outcome is Outcome.UNKNOWN else meta.outcome,
+        score=also.score if meta.score is None else meta.score,
+    )
+
+
+class OverlaidTrace:
+    """``trace`` with another id or with facts that fill its gaps; all else is its own."""
+
+    def __init__(
+        self, trace: Trace, *, trace_id: str | None = None, facts: TraceMeta | None = None
+    ) -> None:
+        self._trace = trace
+        self._trace_id = trace_id
+        self._facts = facts
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        identity = self._trace.identity
+        return identity if self._trace_id is None else replace(identity, trace_id=self._trace_id)
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the source tells about the run, and what was filled in."""
+        meta = self._trace.meta
+        return meta if self._facts is None else fill_in(meta, self._facts)
+
+    @property
+    def path(self) -> Path:
+        """The file the trace is read from."""
+        return self._trace.path
+
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its file."""
+        return self._trace.record
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the trace could not be read."""
+        return self._trace.problems
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the index has come."""
+        return self._trace.loaded
+
+    def __len__(self) -> int:
+        return len(self._trace)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``."""
+        return self._trace.span(index)
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``."""
+        return self._trace.text(index)
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None."""
+        return self._trace.index_of(key)
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Read on; False when nothing is left."""
+        return self._trace.advance(max_bytes)
