@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from mast_tui.traces.readers import codex, message_lists, text
+from mast_tui.traces.readers import codex, mast_data, message_lists, text
 from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.frameworks import FRAMEWORKS
 from mast_tui.traces.source import Source
 
-READERS: Final[tuple[Reader, ...]] = (codex.READER, message_lists.READER)
+READERS: Final[tuple[Reader, ...]] = (
+    codex.READER,
+    mast_data.READER,
+    message_lists.READER,
+    *FRAMEWORKS,
+)
 """Every reader that knows its format by content; the first that recognises a file reads it."""
 
 PLAIN_TEXT: Final[Reader] = text.READER
