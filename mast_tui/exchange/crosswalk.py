@@ -1,0 +1,167 @@
+"""Crosswalks: which mode of one taxonomy stands for which of another."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.csv_files import check_columns, read_csv
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import Incoming, IncomingWork, label_id
+from mast_tui.labels import Label, VerdictValue
+from mast_tui.taxonomy.model import Taxonomy
+
+ANY: Final = ""
+_COLUMNS: Final = ("from", "to", "taxonomy")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A mode of the imported set and one of the target taxonomy, as written in the file.
+
+    ``taxonomy`` is the reference of the imported one, empty where any with such a mode is meant.
+    """
+
+    source: str
+    target: str
+    taxonomy: str = ANY
+
+
+def read_crosswalk(path: Path) -> tuple[Link, ...]:
+    """The links in a CSV file (``from,to`` and, optional, ``taxonomy``) or a TOML file.
+
+    In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes; a table named by a
+    taxonomy's reference holds those of that taxonomy only. Raises ``ExchangeError``.
+    """
+    links = _from_csv(path) if path.suffix.lower() == ".csv" else _from_toml(path)
+    if not links:
+        raise ExchangeError(f"{path}: the crosswalk is empty")
+    return links
+
+
+def _from_csv(path: Path) -> tuple[Link, ...]:
+    table = read_csv(path)
+    check_columns(table, path, known=_COLUMNS, needed=_COLUMNS[:2])
+    if table.problems:
+        raise ExchangeError(str(table.problems[0]))
+    links = []
+    for row in table.rows:
+        source, target = row.cells["from"].strip(), row.cells["to"].strip()
+        if not source or not target:
+            raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))
+        links.append(Link(source, target, row.cells.get("taxonomy", "").strip()))
+    return tuple(links)
+
+
+def _from_toml(path: Path) -> tuple[Link, ...]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ExchangeError(f"{path}: not TOML: {error}") from None
+    links = []
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise ExchangeError(f"{path}: {name!r} stands outside a table; put it under [modes]")
+        for source, targets in table.items():
+            for target in targets if isinstance(targets, list) else [targets]:
+                if not isinstance(target, str):
+                    raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
+                links.append(Link(source, target, ANY if name == "modes" else name))
+    return tuple(links)
+
+
+def crossed(incoming: Incoming, links: Sequence[Link], target: Taxonomy, path: Path) -> Incoming:
+    """The incoming work with its labels made labels of ``target``.
+
+    A mode of ``target`` is present where any mode that stands for it is; absent where all of
+    them are; unsure where one is unsure and none present; else open. Modes without a link are
+    left out, and the notes say how many labels that were. Work that is under ``target`` already
+    stays as it is. Raises ``ExchangeError`` for a link that names no mode.
+    """
+    maps = {ref: _mapping(ref, incoming, links, target) for ref in _sources(incoming, target)}
+    _refuse_unused(links, incoming, target, path)
+    work = []
+    left_out = 0
+    for one in incoming.work:
+        if one.taxonomy not in maps:
+            work.append(one)
+            continue
+        linked = maps[one.taxonomy]
+        left_out += sum(label.mode not in linked for label in one.labels)
+        work.append(_crossed_work(one, linked, target))
+    note = f"{path.name}: labels are those of {target.ref}"
+    if left_out:
+        note += f"; {left_out} of modes without a link were left out"
+    return replace(
+        incoming,
+        taxonomies=(target,),
+        work=tuple(work),
+        notes=(*incoming.notes, note),
+    )
+
+
+def _sources(incoming: Incoming, target: Taxonomy) -> list[str]:
+    return [t.ref for t in incoming.taxonomies if t.ref != target.ref]
+
+
+def _mapping(
+    ref: str, incoming: Incoming, links: Sequence[Link], target: Taxonomy
+) -> Mapping[str, tuple[str, ...]]:
+    """The target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
+    source = next(t for t in incoming.taxonomies if t.ref == ref)
+    mapping: dict[str, tuple[str, ...]] = {}
+    for link in links:
+        mode = source.find(link.source) if link.taxonomy in (ANY, ref) else None
+        wanted = target.find(link.target)
+        if mode is not None and wanted is not None:
+            mapping[mode.slug] = (*mapping.get(mode.slug, ()), wanted.slug)
+    return mapping
+
+
+def _refuse_unused(links: Sequence[Link], incoming: Incoming, target: Taxonomy, path: Path) -> None:
+    for link in links:
+        if target.find(link.target) is None:
+            raise ExchangeError(f"{path}: {link.target!r} is no mode of {target.ref}")
+        sources = [t for t in incoming.taxonomies if link.taxonomy in (ANY, t.ref)]
+        if not any(source.find(link.source) for source in sources):
+            names = ", ".join(t.ref for t in incoming.taxonomies)
+            raise ExchangeError(f"{path}: {link.source!r} is no mode of the import ({names})")
+
+
+def _crossed_work(
+    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
+) -> IncomingWork:
+    labels: dict[str, Label] = {}
+    for label in work.labels:
+        for slug in linked.get(label.mode, ()):
+            new_id = label_id(label.annotator, label.trace_id, target.ref, slug, label.target)
+            known = labels.get(new_id)
+            note = label.note if known is None else f"{known.note}\n{label.note}".strip()
+            labels[new_id] = replace(label, id=new_id, taxonomy=target.ref, mode=slug, note=note)
+    return replace(
+        work,
+        taxonomy=target.ref,
+        labels=tuple(labels.values()),
+        verdicts=_crossed_verdicts(work, linked, {label.mode for label in labels.values()}),
+    )
+
+
+def _crossed_verdicts(
+    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
+) -> dict[str, VerdictValue]:
+    said: dict[str, set[VerdictValue | None]] = {}
+    for source, slugs in linked.items():
+        for slug in slugs:
+            said.setdefault(slug, set()).add(work.verdicts.get(source))
+    verdicts = {}
+    for slug, values in said.items():
+        if slug in present:
+            continue
+        if VerdictValue.UNSURE in values:
+            verdicts[slug] = VerdictValue.UNSURE
+        elif values == {VerdictValue.ABSENT}:
+            verdicts[slug] = VerdictValue.ABSENT
+    return verdicts

@@ -1,0 +1,147 @@
+"""Reading and writing CSV as Python, R and spreadsheets agree on it.
+
+UTF-8 (a byte order mark is read and not written), comma, double quotes where needed, one heading
+row. Cells are data and stay as they are, also those that a spreadsheet would take for a formula.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+
+_MAX_CELL: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """One row: its cells by column (missing ones are empty) and where it stands."""
+
+    file: Path
+    place: str
+    cells: Mapping[str, str]
+
+    def problem(self, reason: object) -> RowProblem:
+        """A problem at this row."""
+        return RowProblem(self.file, self.place, str(reason))
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """A file's columns, its rows, and the rows that could not even be taken apart."""
+
+    columns: tuple[str, ...]
+    rows: tuple[CsvRow, ...]
+    problems: tuple[RowProblem, ...]
+
+
+def read_csv(path: Path) -> CsvTable:
+    """The table in the file; raises ``ExchangeError`` where it has no usable heading row."""
+    text = _text(path)
+    before = csv.field_size_limit(_MAX_CELL)
+    try:
+        return _table(path, text)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ExchangeError(
+            f"{path}: line {line}: not UTF-8; save the file as 'CSV UTF-8'"
+        ) from None
+
+
+def _table(path: Path, text: str) -> CsvTable:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines = _lines(path, reader)
+    _, heading = next(lines, (0, None))
+    if not isinstance(heading, list) or not any(heading):
+        raise ExchangeError(f"{path}: no heading row; the first row names the columns")
+    columns = tuple(name.strip() for name in heading)
+    doubled = sorted({name for name in columns if columns.count(name) > 1})
+    if doubled:
+        raise ExchangeError(f"{path}: column {doubled[0]!r} stands twice in the heading row")
+    rows: list[CsvRow] = []
+    problems: list[RowProblem] = []
+    for line, cells in lines:
+        place = f"line {line}"
+        if isinstance(cells, str):
+            problems.append(RowProblem(path, place, cells))
+        elif len(cells) > len(columns):
+            reason = f"{len(cells)} cells under {len(columns)} headings; quote cells with commas"
+            problems.append(RowProblem(path, place, reason))
+        elif any(cell.strip() for cell in cells):
+            filled = [*cells, *([""] * (len(columns) - len(cells)))]
+            rows.append(CsvRow(path, place, dict(zip(columns, filled, strict=True))))
+    return CsvTable(columns, tuple(rows), tuple(problems))
+
+
+def _lines(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
+    """Each row with the line on which it begins; a message in place of a row that is broken."""
+    begins = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield begins, f"not CSV: {error}"
+        else:
+            yield begins, row
+        begins = reader.line_num + 1  # type: ignore[attr-defined]
+
+
+def check_columns(
+    table: CsvTable, path: Path, *, known: Iterable[str], needed: Iterable[str]
+) -> None:
+    """Refuse a heading row that lacks a needed column or has one that nobody would read."""
+    for name in needed:
+        if name not in table.columns:
+            raise ExchangeError(f"{path}: column {name!r} is missing")
+    wanted = set(known)
+    for name in table.columns:
+        if name not in wanted:
+            what = f"column {name!r}" if name else "a column without a heading"
+            raise ExchangeError(f"{path}: {what} is unknown; known are {', '.join(known)}")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """The table as the text of a CSV file with ``\\n`` line ends."""
+    lines = [",".join(map(_cell, columns))]
+    lines += [",".join(_cell(row[name]) for name in columns) for row in rows]
+    return "".join(line + "\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
+    if any(char in text for char in ',"\r\n') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a failed export leaves what was there before.
+
+    A lone surrogate, which UTF-8 cannot hold, becomes its escape, as JSON spells it.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with draft.open("w", encoding="utf-8", newline="", errors="backslashreplace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,286 @@
+"""``csv-long``: one row per label or verdict, the tidy form that scripts read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.labels import Label, Origin, Severity, Target, VerdictValue, annotator_kind
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+COLUMNS: Final = (
+    "trace_id",
+    "annotator",
+    "mode",
+    "value",
+    "span_first",
+    "span_last",
+    "quote",
+    "char_start",
+    "char_end",
+    "confidence",
+    "severity",
+    "origin",
+    "saw_suggestion",
+    "note",
+    "taxonomy",
+    "created_at",
+)
+FINISHED: Final = "finished"
+Word = TypeVar("Word", Severity, Origin)
+
+_FLAGS: Final = {
+    "": False,
+    "0": False,
+    "false": False,
+    "no": False,
+    "1": True,
+    "true": True,
+    "yes": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LongWork:
+    """What one annotator says of one trace, ready to be written."""
+
+    annotator: str
+    trace_id: str
+    taxonomy: Taxonomy
+    labels: Sequence[Label]
+    verdicts: Mapping[str, VerdictValue]
+    finished_at: str | None
+
+
+def read_csv_long(
+    files: Sequence[Path],
+    *,
+    taxonomy: Taxonomy,
+    known: Callable[[str], Taxonomy | None],
+    annotator: str | None = None,
+) -> Incoming:
+    """Read label rows; ``known`` finds a taxonomy by the reference in the taxonomy column.
+
+    ``taxonomy`` is that of rows which name none. ``annotator`` names the one person whose rows
+    these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
+    """
+    drafts: dict[tuple[str, str, str], WorkDraft] = {}
+    traces: dict[str, IncomingTrace] = {}
+    taxonomies: dict[str, Taxonomy] = {}
+    problems: list[RowProblem] = []
+    rows: list[CsvRow] = []
+    for file in files:
+        table = read_csv(file)
+        needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
+        check_columns(table, file, known=COLUMNS, needed=needed)
+        rows += table.rows
+        problems += table.problems
+    one_name(annotator, (row.cells.get("annotator", "") for row in rows))
+    for row in rows:
+        try:
+            trace_id = _needed(row, "trace_id")
+            name = annotator_of(row.cells.get("annotator", ""), annotator)
+            chosen = _taxonomy(row, taxonomy, known)
+            key = (name, trace_id, chosen.ref)
+            draft = drafts.get(key) or WorkDraft(name, annotator_kind(name), trace_id, chosen.ref)
+            _add(draft, row, chosen)
+        except ValueError as error:
+            problems.append(row.problem(error))
+            continue
+        drafts[key] = draft
+        taxonomies[chosen.ref] = chosen
+        traces.setdefault(trace_id, IncomingTrace(trace_id))
+    return Incoming(
+        taxonomies=tuple(taxonomies.values()),
+        traces=tuple(traces.values()),
+        work=tuple(draft.done() for draft in drafts.values()),
+        problems=tuple(problems),
+    )
+
+
+def _add(draft: WorkDraft, row: CsvRow, taxonomy: Taxonomy) -> None:
+    value = row.cells["value"].strip().lower()
+    at = iso_time(row.cells.get("created_at", ""))
+    if value == FINISHED:
+        if row.cells["mode"].strip():
+            raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
+        _refuse_cells(row, value)
+        draft.finished_at = at
+        return
+    mode = _mode(row, taxonomy)
+    if value in (VerdictValue.ABSENT, VerdictValue.UNSURE):
+        _refuse_cells(row, value)
+        draft.add_verdict(mode.slug, VerdictValue(value))
+    elif value == VerdictValue.PRESENT:
+        draft.add_label(_label(draft, row, mode, at))
+    else:
+        raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished")
+
+
+def _refuse_cells(row: CsvRow, value: str) -> None:
+    for name in ("span_first", "span_last", "quote", "char_start", "char_end"):
+        if row.cells.get(name, ""):
+            raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
+
+
+def _label(draft: WorkDraft, row: CsvRow, mode: Mode, at: str) -> Label:
+    target = _target(row)
+    return Label(
+        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
+        annotator=draft.annotator,
+        trace_id=draft.trace_id,
+        taxonomy=draft.taxonomy,
+        mode=mode.slug,
+        target=target,
+        note=row.cells.get("note", ""),
+        confidence=_confidence(row.cells.get("confidence", "")),
+        severity=_choice(row, "severity", Severity),
+        origin=_choice(row, "origin", Origin) or Origin.IMPORTED,
+        saw_suggestions=_flag(row.cells.get("saw_suggestion", "")),
+        created_at=at,
+    )
+
+
+def _target(row: CsvRow) -> Target:
+    first = row.cells.get("span_first", "") or None
+    last = row.cells.get("span_last", "") or first
+    quote = row.cells.get("quote", "") or None
+    start, end = _count(row, "char_start"), _count(row, "char_end")
+    if first is None and last is not None:
+        raise ValueError("span_last without span_first")
+    if start is not None and quote is None:
+        raise ValueError("char_start without a quote")
+    if quote is not None and start is not None and end is not None and end - start != len(quote):
+        raise ValueError(
+            f"char_end - char_start is {end - start}, but the quote has {len(quote)} characters"
+        )
+    return Target(first, last, quote, start, end)
+
+
+def _taxonomy(row: CsvRow, default: Taxonomy, known: Callable[[str], Taxonomy | None]) -> Taxonomy:
+    ref = row.cells.get("taxonomy", "").strip()
+    if not ref or ref == default.ref:
+        return default
+    found = known(ref)
+    if found is None:
+        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
+    return found
+
+
+def _mode(row: CsvRow, taxonomy: Taxonomy) -> Mode:
+    name = _needed(row, "mode")
+    mode = taxonomy.find(name)
+    if mode is None:
+        codes = ", ".join(mode.code for mode in taxonomy.modes)
+        raise ValueError(f"mode {name!r} is none of {taxonomy.ref} ({codes})")
+    return mode
+
+
+def _needed(row: CsvRow, name: str) -> str:
+    value = row.cells[name].strip()
+    if not value:
+        raise ValueError(f"{name!r} is empty")
+    return value
+
+
+def _count(row: CsvRow, name: str) -> int | None:
+    text = row.cells.get(name, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{name!r} is {text!r}, not a number of characters from 0")
+    return int(text)
+
+
+def _confidence(text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"confidence is {text!r}, not a number") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"confidence is {text}; it lies between 0 and 1")
+    return number
+
+
+def _choice(row: CsvRow, name: str, kind: type[Word]) -> Word | None:
+    text = row.cells.get(name, "").strip().lower()
+    if not text:
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; it is one of {', '.join(kind)}") from None
+
+
+def _flag(text: str) -> bool:
+    try:
+        return _FLAGS[text.strip().lower()]
+    except KeyError:
+        raise ValueError(f"saw_suggestion is {text!r}; it is true or false") from None
+
+
+def iso_time(text: str) -> str:
+    """A time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` for anything else."""
+    text = text.strip()
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"created_at is {text!r}, not a time like 2026-05-04T10:20:30Z") from None
+    if text.endswith("Z"):
+        return text
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def write_csv_long(work: Iterable[LongWork]) -> str:
+    """The rows of ``csv-long``, in the order of traces, annotators, and modes of the taxonomy."""
+    ordered = sorted(work, key=lambda w: (w.trace_id, w.annotator, w.taxonomy.ref))
+    return csv_text(COLUMNS, (row for one in ordered for row in _rows(one)))
+
+
+def _rows(work: LongWork) -> Iterator[dict[str, str]]:
+    for mode in work.taxonomy.modes:
+        labels = [label for label in work.labels if label.mode == mode.slug]
+        if labels:
+            yield from (_label_row(work, mode, label) for label in labels)
+        elif mode.slug in work.verdicts:
+            yield _row(work, mode=mode.code, value=work.verdicts[mode.slug])
+    if work.finished_at is not None:
+        yield _row(work, value=FINISHED, created_at=work.finished_at)
+
+
+def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
+    target = label.target
+    return _row(
+        work,
+        mode=mode.code,
+        value=VerdictValue.PRESENT,
+        span_first=target.first or "",
+        span_last=target.last or "",
+        quote=target.quote or "",
+        char_start="" if target.char_start is None else str(target.char_start),
+        char_end="" if target.char_end is None else str(target.char_end),
+        confidence="" if label.confidence is None else repr(label.confidence),
+        severity=label.severity or "",
+        origin=label.origin,
+        saw_suggestion="true" if label.saw_suggestions else "false",
+        note=label.note,
+        created_at=label.created_at,
+    )
+
+
+def _row(work: LongWork, **cells: str) -> dict[str, str]:
+    row = dict.fromkeys(COLUMNS, "")
+    row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy.ref}
+    return row | cells

@@ -1,0 +1,168 @@
+"""``csv-wide``: one row per annotator and trace, one column per mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.labels import WHOLE_TRACE, Label, Origin, VerdictValue, annotator_kind
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Outcome
+
+FACTS: Final = ("system", "model", "benchmark", "outcome")
+SCORE: Final = "score"
+CELLS: Final[Mapping[str, VerdictValue | None]] = {
+    "1": VerdictValue.PRESENT,
+    "0": VerdictValue.ABSENT,
+    "?": VerdictValue.UNSURE,
+    "": None,
+    # What a column of numbers with holes becomes in pandas.
+    "1.0": VerdictValue.PRESENT,
+    "0.0": VerdictValue.ABSENT,
+}
+WRITTEN: Final = {
+    VerdictValue.PRESENT: "1",
+    VerdictValue.ABSENT: "0",
+    VerdictValue.UNSURE: "?",
+    None: "",
+}
+_OUTCOMES: Final = {
+    "": Outcome.UNKNOWN,
+    "failed": Outcome.FAILED,
+    "succeeded": Outcome.SUCCEEDED,
+    "success": Outcome.SUCCEEDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WideRow:
+    """One row to be written: a trace's facts and one annotator's verdicts by slug."""
+
+    trace: IncomingTrace
+    annotator: str
+    verdicts: Mapping[str, VerdictValue]
+
+
+def read_csv_wide(
+    files: Sequence[Path], *, taxonomy: Taxonomy, annotator: str | None = None
+) -> Incoming:
+    """Read rows of verdicts; each is one finished first pass, its labels on the whole trace.
+
+    ``annotator`` names the one person whose rows these are. Raises ``ExchangeError`` for a file
+    that is no such table; a bad row is a problem.
+    """
+    codes = [mode.code for mode in taxonomy.modes]
+    known = ("trace_id", "annotator", *FACTS, *codes, SCORE)
+    drafts: dict[tuple[str, str], WorkDraft] = {}
+    traces: dict[str, IncomingTrace] = {}
+    problems: list[RowProblem] = []
+    rows: list[CsvRow] = []
+    for file in files:
+        table = read_csv(file)
+        needed = ("trace_id", *(() if annotator else ("annotator",)))
+        check_columns(table, file, known=known, needed=needed)
+        rows += table.rows
+        problems += table.problems
+    one_name(annotator, (row.cells.get("annotator", "") for row in rows))
+    for row in rows:
+        try:
+            trace = _trace(row)
+            trace = traces[trace.trace_id].joined(trace) if trace.trace_id in traces else trace
+            name = annotator_of(row.cells.get("annotator", ""), annotator)
+            draft = _work(row, taxonomy, name, trace.trace_id)
+            before = drafts.get((name, trace.trace_id))
+            if before is not None and before != draft:
+                raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
+        except ValueError as error:
+            problems.append(row.problem(error))
+            continue
+        drafts[name, trace.trace_id] = draft
+        traces[trace.trace_id] = trace
+    return Incoming(
+        taxonomies=(taxonomy,),
+        traces=tuple(traces.values()),
+        work=tuple(draft.done() for draft in drafts.values()),
+        problems=tuple(problems),
+    )
+
+
+def _work(row: CsvRow, taxonomy: Taxonomy, name: str, trace_id: str) -> WorkDraft:
+    draft = WorkDraft(name, annotator_kind(name), trace_id, taxonomy.ref, finished_at="")
+    for mode in taxonomy.modes:
+        cell = row.cells.get(mode.code, "").strip()
+        if cell not in CELLS:
+            raise ValueError(f"{mode.code} is {cell!r}; a cell is 1, 0, ? or empty")
+        value = CELLS[cell]
+        if value is VerdictValue.PRESENT:
+            draft.add_label(
+                Label(
+                    id=label_id(name, trace_id, taxonomy.ref, mode.slug, WHOLE_TRACE),
+                    annotator=name,
+                    trace_id=trace_id,
+                    taxonomy=taxonomy.ref,
+                    mode=mode.slug,
+                    target=WHOLE_TRACE,
+                    origin=Origin.IMPORTED,
+                )
+            )
+        elif value is not None:
+            draft.add_verdict(mode.slug, value)
+    return draft
+
+
+def _trace(row: CsvRow) -> IncomingTrace:
+    trace_id = row.cells["trace_id"].strip()
+    if not trace_id:
+        raise ValueError("'trace_id' is empty")
+    outcome = row.cells.get("outcome", "").strip().lower()
+    if outcome not in _OUTCOMES:
+        raise ValueError(f"outcome is {outcome!r}; it is failed, succeeded or empty")
+    return IncomingTrace(
+        trace_id=trace_id,
+        system=row.cells.get("system", "").strip() or None,
+        model=row.cells.get("model", "").strip() or None,
+        benchmark=row.cells.get("benchmark", "").strip() or None,
+        outcome=_OUTCOMES[outcome],
+        score=_score(row.cells.get(SCORE, "").strip()),
+    )
+
+
+def _score(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"score is {text!r}, not a number") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"score is {text}; it lies between 0 and 1")
+    return number
+
+
+def write_csv_wide(rows: Iterable[WideRow], taxonomy: Taxonomy) -> str:
+    """The rows of ``csv-wide``, in the order of traces and annotators."""
+    ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
+    codes = tuple(mode.code for mode in taxonomy.modes)
+    score = (SCORE,) if any(row.trace.score is not None for row in ordered) else ()
+    columns = ("trace_id", "annotator", *FACTS, *codes, *score)
+    return csv_text(columns, (_cells(row, taxonomy) for row in ordered))
+
+
+def _cells(row: WideRow, taxonomy: Taxonomy) -> dict[str, str]:
+    trace = row.trace
+    return {
+        "trace_id": trace.trace_id,
+        "annotator": row.annotator,
+        "system": trace.system or "",
+        "model": trace.model or "",
+        "benchmark": trace.benchmark or "",
+        "outcome": "" if trace.outcome is Outcome.UNKNOWN else trace.outcome,
+        **{mode.code: WRITTEN[row.verdicts.get(mode.slug)] for mode in taxonomy.modes},
+        SCORE: "" if trace.score is None else repr(trace.score),
+    }

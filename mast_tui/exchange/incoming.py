@@ -1,0 +1,165 @@
+"""What an importer has read, before anything is written to a workspace."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Outcome, Trace, TraceIdentity
+
+_IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
+
+
+def lasting_id(*parts: object) -> str:
+    """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
+    return str(uuid.uuid5(_IDS, json.dumps(parts, ensure_ascii=True, default=str)))
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingTrace:
+    """A trace that labels speak of; ``identity`` is None where its file is not on this machine."""
+
+    trace_id: str
+    identity: TraceIdentity | None = None
+    path: Path | None = None
+    spans: int | None = None
+    task: str | None = None
+    system: str | None = None
+    model: str | None = None
+    benchmark: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    score: float | None = None
+
+    @classmethod
+    def of(cls, trace: Trace) -> IncomingTrace:
+        """A trace that a reader has read."""
+        meta = trace.meta
+        return cls(
+            trace_id=trace.identity.trace_id,
+            identity=trace.identity,
+            path=trace.path,
+            spans=len(trace),
+            task=meta.task,
+            system=meta.system,
+            model=meta.model,
+            benchmark=meta.benchmark,
+            outcome=meta.outcome,
+            score=meta.score,
+        )
+
+    def joined(self, other: IncomingTrace) -> IncomingTrace:
+        """Both sources' facts together; raises ``ValueError`` where they contradict each other."""
+        facts: dict[str, object] = {}
+        for name in ("system", "model", "benchmark", "score"):
+            facts[name] = _one_of(name, getattr(self, name), getattr(other, name))
+        known = {self.outcome, other.outcome} - {Outcome.UNKNOWN}
+        if len(known) > 1:
+            raise ValueError("outcome is failed in one row and succeeded in another")
+        return replace(self, outcome=known.pop() if known else Outcome.UNKNOWN, **facts)  # type: ignore[arg-type]
+
+
+def _one_of(name: str, first: object, second: object) -> object:
+    if first is not None and second is not None and first != second:
+        raise ValueError(f"{name} is {first!r} in one row and {second!r} in another")
+    return second if first is None else first
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingWork:
+    """What one annotator says of one trace under one taxonomy.
+
+    ``verdicts`` hold absent and unsure; a mode is present where a label says so. ``finished_at``
+    is None where the trace is not finished (ISO 8601 in UTC, or empty where nobody noted when).
+    """
+
+    annotator: str
+    kind: AnnotatorKind
+    trace_id: str
+    taxonomy: str
+    labels: tuple[Label, ...]
+    verdicts: Mapping[str, VerdictValue]
+    finished_at: str | None
+    pass_kind: PassKind = PassKind.BLIND
+    judge_seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Everything that one import has read; ``notes`` is what a person should know about it."""
+
+    taxonomies: tuple[Taxonomy, ...]
+    traces: tuple[IncomingTrace, ...]
+    work: tuple[IncomingWork, ...]
+    problems: tuple[RowProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class WorkDraft:
+    """An annotator's work on a trace while rows of it are still coming in."""
+
+    annotator: str
+    kind: AnnotatorKind
+    trace_id: str
+    taxonomy: str
+    labels: dict[str, Label] = field(default_factory=dict)
+    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
+    finished_at: str | None = None
+    saw_suggestions: bool = False
+
+    def add_label(self, label: Label) -> None:
+        """Add a label; raises ``ValueError`` where it contradicts what came before."""
+        said = self.verdicts.get(label.mode)
+        if said is not None:
+            raise ValueError(f"{label.mode} is both present and {said}")
+        known = self.labels.get(label.id)
+        if known is not None and known != label:
+            raise ValueError(f"the same label of {label.mode} comes twice with other details")
+        self.labels[label.id] = label
+        self.saw_suggestions = self.saw_suggestions or label.saw_suggestions
+
+    def add_verdict(self, mode: str, value: VerdictValue) -> None:
+        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
+        said = self.verdicts.get(mode)
+        if any(label.mode == mode for label in self.labels.values()):
+            said = VerdictValue.PRESENT
+        if said is not None and said is not value:
+            raise ValueError(f"{mode} is both {said} and {value}")
+        self.verdicts[mode] = value
+
+    def done(self) -> IncomingWork:
+        """The work as it stands."""
+        return IncomingWork(
+            annotator=self.annotator,
+            kind=self.kind,
+            trace_id=self.trace_id,
+            taxonomy=self.taxonomy,
+            labels=tuple(self.labels.values()),
+            verdicts=self.verdicts,
+            finished_at=self.finished_at,
+            pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
+            judge_seen=self.saw_suggestions,
+        )
+
+
+def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
+    """The lasting id of an imported label: an annotator has one per trace, mode and target."""
+    place = (target.first, target.last, target.quote, target.char_start, target.char_end)
+    return lasting_id("label", annotator, trace_id, taxonomy, mode, *place)
+
+
+def refuse_duplicates(files: Iterable[Path]) -> None:
+    """Refuse a file that is named twice: its rows would be counted once and look like two."""
+    seen: set[Path] = set()
+    for file in files:
+        place = file.resolve()
+        if place in seen:
+            raise ExchangeError(f"{file}: named twice; name each file once")
+        seen.add(place)

@@ -1,0 +1,71 @@
+"""Traces that imported labels speak of: reading them, and finding the step that a label means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Trace
+
+_MESSAGE: Final = re.compile(
+    r"(?:/(?:messages|history|traj|trajectory|conversations?))?/([0-9]+)(?:/.*)?\Z"
+)
+
+
+def read_traces(path: Path) -> tuple[Trace, ...]:
+    """The traces in one file, their indices complete; none where it holds no trace."""
+    traces = read_file(path, named=True).traces
+    for trace in traces:
+        while trace.advance():
+            pass
+    return traces
+
+
+def read_json(path: Path) -> object:
+    """The file as one JSON document, or as the list of the documents on its lines.
+
+    Raises ``ValueError`` where it is neither, and ``OSError``.
+    """
+    data = path.read_bytes()
+    try:
+        return load_json(data)
+    except InvalidJSON as error:
+        lines = [line for line in data.split(b"\n") if line.strip()]
+        if len(lines) < 2:
+            raise ValueError(f"not JSON: {error}") from None
+    try:
+        return [load_json(line) for line in lines]
+    except InvalidJSON as error:
+        raise ValueError(f"neither JSON nor JSON lines: {error}") from None
+
+
+def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """The files themselves, and for a folder every file in it (at any depth) with such a suffix."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(p for p in path.rglob("*") if p.suffix.lower() in suffixes)
+        else:
+            yield path
+
+
+def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
+    """First and last key of the spans made of message ``number`` (from 0) of a message list."""
+    keys = [
+        span.key
+        for span in (trace.span(index) for index in range(len(trace)))
+        if _message_number(trace, span.place) == number
+    ]
+    return (keys[0], keys[-1]) if keys else None
+
+
+def _message_number(trace: Trace, place: str) -> int | None:
+    """The number of the message that a span was made of, from its place in the source."""
+    pointer = re.sub(r"\Aline [0-9]+ ", "", place)
+    if pointer == place and trace.record is not None:
+        pointer = place.removeprefix(f"/{trace.record}")
+    found = _MESSAGE.match(pointer)
+    return int(found[1]) if found else None

@@ -1,0 +1,141 @@
+"""What a crosswalk makes of labels, verdicts, and modes that it does not name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.crosswalk import Link, crossed, read_crosswalk
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import Incoming, IncomingTrace, IncomingWork, WorkDraft, label_id
+from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
+from mast_tui.taxonomy.loader import from_dict, load_mast
+
+MAST = load_mast()
+OWN = from_dict(
+    {
+        "id": "own",
+        "version": "1",
+        "categories": [{"id": "c"}],
+        "modes": [
+            {"slug": slug, "code": code, "name": name, "category": "c"}
+            for slug, code, name in (
+                ("loops", "a", "Runs in circles"),
+                ("stuck", "b", "Is stuck"),
+                ("other", "c", "Something else"),
+            )
+        ],
+    }
+)
+FILE = Path("links.csv")
+
+
+def label(mode: str, key: str, note: str) -> Label:
+    target = Target(key, key)
+    return Label(
+        label_id("x", "t", OWN.ref, mode, target), "x", "t", OWN.ref, mode, target, note=note
+    )
+
+
+def one_work(
+    labels: tuple[Label, ...] = (), verdicts: dict[str, VerdictValue] | None = None
+) -> Incoming:
+    draft = WorkDraft("x", AnnotatorKind.IMPORTED, "t", OWN.ref, finished_at="")
+    for one in labels:
+        draft.add_label(one)
+    for mode, value in (verdicts or {}).items():
+        draft.add_verdict(mode, value)
+    return Incoming((OWN,), (IncomingTrace("t"),), (draft.done(),))
+
+
+def cross(incoming: Incoming, *links: Link) -> IncomingWork:
+    return crossed(incoming, links, MAST, FILE).work[0]
+
+
+LOOPS, STUCK = Link("loops", "1.3"), Link("Is stuck", "step_repetition")
+
+
+def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
+    incoming = one_work((label("loops", "k1", "again"), label("other", "k2", "odd")))
+    result = crossed(incoming, (LOOPS,), MAST, FILE)
+    [made] = result.work[0].labels
+    assert (made.mode, made.taxonomy, made.target) == (
+        "step_repetition",
+        MAST.ref,
+        Target("k1", "k1"),
+    )
+    assert made.id != incoming.work[0].labels[0].id
+    assert result.taxonomies == (MAST,)
+    assert "1 of modes without a link" in result.notes[-1]
+
+
+def test_two_modes_for_one_at_one_place_make_one_label_with_both_notes() -> None:
+    incoming = one_work((label("loops", "k", "again"), label("stuck", "k", "no way out")))
+    [made] = cross(incoming, LOOPS, STUCK).labels
+    assert made.note == "again\nno way out"
+
+
+def test_one_mode_may_stand_for_two() -> None:
+    incoming = one_work((label("loops", "k", ""),))
+    made = cross(incoming, LOOPS, Link("loops", "1.5")).labels
+    assert [one.mode for one in made] == ["step_repetition", "unaware_of_termination_conditions"]
+
+
+@pytest.mark.parametrize(
+    ("loops", "stuck", "expected"),
+    [
+        (VerdictValue.ABSENT, VerdictValue.ABSENT, VerdictValue.ABSENT),
+        (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.UNSURE),
+        (VerdictValue.ABSENT, None, None),
+        (None, None, None),
+    ],
+)
+def test_a_mode_is_absent_only_where_all_that_stand_for_it_are(
+    loops: VerdictValue | None, stuck: VerdictValue | None, expected: VerdictValue | None
+) -> None:
+    said = {"loops": loops, "stuck": stuck}
+    given = {mode: value for mode, value in said.items() if value is not None}
+    work = cross(one_work(verdicts=given), LOOPS, STUCK)
+    assert work.verdicts.get("step_repetition") is expected
+    assert set(work.verdicts) <= {"step_repetition"}
+
+
+def test_present_outweighs_the_absence_of_another() -> None:
+    incoming = one_work((label("loops", "k", ""),), {"stuck": VerdictValue.ABSENT})
+    work = cross(incoming, LOOPS, STUCK)
+    assert [one.mode for one in work.labels] == ["step_repetition"]
+    assert work.verdicts == {}
+
+
+def test_both_file_forms_say_the_same(tmp_path: Path) -> None:
+    table = tmp_path / "links.csv"
+    table.write_text("from,to,taxonomy\nloops,1.3,\nIs stuck,1.5,own@1\nIs stuck,3.1,own@1\n")
+    toml = tmp_path / "links.toml"
+    toml.write_text('[modes]\nloops = "1.3"\n["own@1"]\n"Is stuck" = ["1.5", "3.1"]\n')
+    assert set(read_crosswalk(table)) == set(read_crosswalk(toml))
+    assert Link("Is stuck", "3.1", "own@1") in read_crosswalk(toml)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("from,to\n", "empty"),
+        ("from,to\nloops,\n", "line 2"),
+        ("from\nloops\n", "'to' is missing"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "links.csv"
+    file.write_text(text)
+    with pytest.raises(ExchangeError, match=words):
+        read_crosswalk(file)
+
+
+def test_a_link_that_names_no_mode_is_refused() -> None:
+    with pytest.raises(ExchangeError, match="'9.9' is no mode of mast"):
+        cross(one_work(), Link("loops", "9.9"))
+    with pytest.raises(ExchangeError, match="'lops' is no mode of the import"):
+        cross(one_work(), Link("lops", "1.3"))
+    with pytest.raises(ExchangeError, match="no mode of the import"):
+        cross(one_work(), Link("loops", "1.3", "other@1"))

@@ -1,0 +1,102 @@
+"""CSV survives whatever stands in its cells."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.exchange.csv_files import csv_text, read_csv, write_text
+from mast_tui.exchange.errors import ExchangeError
+
+CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ['a,"b"', "line\nbreak", "\r", "=1+1", "-", "@x", " lead", '"', "\r\n", "\ufeff"]
+)
+TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
+
+
+@given(rows=TABLE)
+def test_cells_come_back_as_they_were(
+    rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    columns = ("one", "two, with comma", "three")
+    file = tmp_path_factory.mktemp("csv") / "t.csv"
+    text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
+    write_text(file, text)
+    table = read_csv(file)
+    assert not table.problems
+    assert table.columns == columns
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    assert [tuple(row.cells.values()) for row in table.rows] == filled
+    # What others read is the same.
+    others = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    assert [tuple(row) for row in others] == rows
+
+
+def test_a_byte_order_mark_is_read_and_rows_know_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes('\ufeffa,b\n"x\ny",1\n\nz,2,3\nw,4\n'.encode())
+    table = read_csv(file)
+    assert table.columns == ("a", "b")
+    assert [(row.place, row.cells["b"]) for row in table.rows] == [("line 2", "1"), ("line 6", "4")]
+    assert [problem.place for problem in table.problems] == ["line 5"]
+    assert "3 cells under 2 headings" in table.problems[0].reason
+
+
+def test_short_rows_are_filled(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("a,b,c\n1\n")
+    assert dict(read_csv(file).rows[0].cells) == {"a": "1", "b": "", "c": ""}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "no heading row"),
+        (b"\n\n", "no heading row"),
+        (b"a,a\n1,2\n", "stands twice"),
+        (b"a\nb\n\xff\n", "line 3: not UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(data)
+    with pytest.raises(ExchangeError, match=words):
+        read_csv(file)
+
+
+def test_an_open_quote_is_one_problem_and_loses_no_earlier_row(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text('a,b\n1,2\n"open,3\n4,5\n')
+    table = read_csv(file)
+    assert [row.cells["a"] for row in table.rows] == ["1"]
+    assert [problem.place for problem in table.problems] == ["line 3"]
+
+
+def test_what_utf_8_cannot_hold_is_escaped_as_json_does(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    write_text(file, '"\ud800"')
+    assert json.loads(file.read_text(encoding="utf-8")) == "\ud800"
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "out.csv"
+    file.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_text(file, "new")
+    assert file.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
