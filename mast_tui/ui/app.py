@@ -1,0 +1,232 @@
+"""The app: it holds what all screens share, and opens them. Screens do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.ui.actions import Where, actions_for, bindings_for
+from mast_tui.ui.background import Background, HearsJudge, Judged
+from mast_tui.ui.catalog import Catalog
+from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
+from mast_tui.ui.options import AppOptions
+
+if TYPE_CHECKING:
+    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.screens.annotate import AnnotateScreen
+
+
+class MastApp(Background):
+    """One workspace, one annotator, and the traces that were named on the command line."""
+
+    TITLE = "mast_tui"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "f24"
+    """The palette's keys stand in the registry; this one is never pressed."""
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
+
+    def __init__(self, options: AppOptions, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.options = options
+        self.taxonomy = taxonomy
+        self.configuration: Configuration = read_configuration(configuration_path())
+        self.catalog = Catalog()
+        self.desk: Desk | None = None
+        self.queue: list[str] = []
+        self._finished = 0
+        self._at_desk: list[Callable[[Desk], None]] = []
+
+    @property
+    def keys_set(self) -> dict[str, tuple[str, ...]]:
+        """Keys that the person has set."""
+        return dict(self.configuration.keys)
+
+    def on_mount(self) -> None:
+        """Show the first screen; everything slow begins after its first frame."""
+        self.theme = "textual-dark"
+        self.set_keymap({name: ",".join(keys) for name, keys in self.keys_set.items()})
+        paths = self.options.paths
+        if len(paths) == 1 and paths[0].is_file():
+            self.push_screen(self.make_annotate())
+        else:
+            self.action_library()
+        self.read_traces()
+        self.call_after_refresh(self.open_workspace)
+
+    # Screens
+
+    def make_annotate(self) -> AnnotateScreen:
+        """An annotate screen without a trace yet."""
+        from mast_tui.ui.screens.annotate import AnnotateScreen
+
+        return AnnotateScreen(self.taxonomy)
+
+    def open_trace(self, trace: Trace) -> None:
+        """Show a trace in the annotate screen, in the one that is open where there is one."""
+        from mast_tui.ui.screens.annotate import AnnotateScreen
+
+        current = self.screen
+        if isinstance(current, AnnotateScreen):
+            current.show_trace(trace)
+            self.seat(current)
+        else:
+            opened = self.make_annotate()
+            opened.show_trace(trace)
+            self.push_screen(opened)
+            self.seat(opened)
+
+    def seat(self, screen: AnnotateScreen) -> None:
+        """Give an annotate screen its session, as soon as the workspace is open."""
+
+        def sit(desk: Desk) -> None:
+            trace = screen.trace
+            if trace is not None:
+                session = self.guarded(lambda: desk.open(trace))
+                if session is not None:
+                    screen.sit(session)
+
+        self.when_ready(sit)
+
+    def when_ready(self, work: Callable[[Desk], None]) -> None:
+        """Do ``work`` with the desk, now or once the workspace is open, in order."""
+        if self.desk is not None:
+            work(self.desk)
+        else:
+            self._at_desk.append(work)
+
+    def desk_ready(self, desk: Desk) -> None:
+        """The workspace is open and somebody sits at it."""
+        self.desk = desk
+        self.count_finished()
+        waiting, self._at_desk = self._at_desk, []
+        for step in waiting:
+            step(desk)
+
+    def traces_found(self) -> None:
+        """Show what was found: the one trace of a single file, else the library."""
+        from mast_tui.ui.screens.annotate import AnnotateScreen
+        from mast_tui.ui.screens.library import LibraryScreen
+
+        screens = self.screen_stack
+        waiting = next((s for s in screens if isinstance(s, AnnotateScreen) and not s.trace), None)
+        if waiting is not None:
+            if len(self.catalog.traces) == 1:
+                waiting.show_trace(next(iter(self.catalog.traces.values())))
+                self.seat(waiting)
+            else:
+                self.action_library()
+        for screen in screens:
+            if isinstance(screen, LibraryScreen):
+                screen.refresh_rows()
+
+    # The queue
+
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """The trace ``step`` places on in the queue, or None where there is no other."""
+        every = [*self.queue, *(i for i in self.catalog.traces if i not in set(self.queue))]
+        if trace is None or len(every) < 2:
+            return None
+        here = trace.identity.trace_id
+        place = every.index(here) if here in every else -step
+        return self.catalog.traces[every[(place + step) % len(every)]]
+
+    def count_finished(self) -> None:
+        """Count anew how many of the traces here the annotator has finished."""
+        desk = self.desk
+        if desk is None:
+            return
+        done = self.guarded(desk.finished)
+        self._finished = len(done & self.catalog.traces.keys()) if done is not None else 0
+
+    def finished_count(self) -> int:
+        """How many of the traces here the annotator has finished."""
+        return self._finished
+
+    @on(Judged)
+    def _judged(self, message: Judged) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, HearsJudge):
+                screen.judged(message)
+
+    def show_room(self, screen: Screen[None]) -> None:
+        """Show one of the main screens above the library; a room of the same kind is replaced."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        self.push_screen(screen)
+
+    def action_library(self) -> None:
+        """The library of traces."""
+        from mast_tui.ui.screens.library import LibraryScreen
+
+        while len(self.screen_stack) > 1:
+            if isinstance(self.screen, LibraryScreen):
+                self.screen.refresh_rows()
+                return
+            self.pop_screen()
+        self.push_screen(LibraryScreen())
+
+    def action_adjudicate(self) -> None:
+        """The queue of disagreements."""
+        from mast_tui.ui.screens.adjudicate import AdjudicateScreen
+
+        self.show_room(AdjudicateScreen())
+
+    def action_agreement(self) -> None:
+        """The agreement per mode."""
+        from mast_tui.ui.screens.agreement import AgreementScreen
+
+        self.show_room(AgreementScreen())
+
+    def action_runs(self) -> None:
+        """What the judges have run on."""
+        from mast_tui.ui.screens.runs import RunsScreen
+
+        self.show_room(RunsScreen())
+
+    def action_keys_help(self) -> None:
+        """All keys of the screen that is open."""
+        from mast_tui.ui.screens.help import HelpScreen
+
+        where = getattr(self.screen, "where", Where.EVERYWHERE)
+        self.push_screen(HelpScreen(where, self.keys_set))
+
+    def action_goto(self) -> None:
+        """Go to a number, a key or an action by name."""
+        from mast_tui.ui.screens.goto import go_somewhere
+
+        go_somewhere(self)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: every action of the open screen and of the whole app."""
+        where = getattr(screen, "where", Where.EVERYWHERE)
+        for action in (*actions_for(where), *actions_for(Where.EVERYWHERE)):
+            if not action.name.startswith(("digit_", "side_")):
+                yield SystemCommand(
+                    action.help, action.id, lambda command=action.command: self.run_named(command)
+                )
+
+    async def run_named(self, command: str) -> None:
+        """Run an action of the registry as its key would."""
+        await self.screen.run_action(command)
+
+
+def run_app(options: AppOptions) -> int:
+    """Run the app to its end; the exit code."""
+    import sys
+
+    try:
+        taxonomy = load_mast() if options.taxonomy is None else load_taxonomy(options.taxonomy)
+    except TaxonomyError as error:
+        print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
+        return 1
+    MastApp(options, taxonomy).run()
+    return 0

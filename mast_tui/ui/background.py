@@ -1,0 +1,229 @@
+"""Work that takes time: reading traces, opening the workspace, running a judge.
+
+Workers only post messages; what they found is taken in by the handlers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
+
+from textual import on, work
+from textual.app import App
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.library import read_file, scan
+from mast_tui.traces.model import FileReport, Trace
+from mast_tui.ui.catalog import Catalog
+from mast_tui.ui.keys_file import Configuration
+from mast_tui.ui.options import AppOptions
+
+if TYPE_CHECKING:
+    from mast_tui.ui.desk import Desk
+    from mast_tui.workspace import Workspace
+
+Result = TypeVar("Result")
+
+BATCH_SECONDS: Final = 0.1
+"""How long files are gathered before the screen hears of them."""
+
+
+@dataclass
+class FilesRead(Message):
+    """More files were looked at."""
+
+    reports: list[FileReport]
+    done: bool
+
+
+@dataclass
+class WorkspaceOpened(Message):
+    """The workspace is open; ``name`` is who worked here last."""
+
+    workspace: Workspace
+    name: str | None
+    suggested: str
+
+
+@dataclass
+class WorkspaceRefused(Message):
+    """The workspace could not be opened, and why."""
+
+    reason: str
+
+
+@dataclass
+class Judged(Message):
+    """A judge has looked at traces: how many, what it found, and what went wrong."""
+
+    traces: int
+    findings: int
+    problem: str | None
+    done: bool
+
+
+@runtime_checkable
+class HearsJudge(Protocol):
+    """A screen that wants to know how far a judge has come."""
+
+    def judged(self, message: Judged) -> None: ...
+
+
+class Background(App[None]):
+    """The app's workers and what comes of them."""
+
+    options: AppOptions
+    taxonomy: Taxonomy
+    catalog: Catalog
+    configuration: Configuration
+    desk: Desk | None
+
+    @work(thread=True, group="read", exclusive=True)
+    def read_traces(self) -> None:
+        """Look at the files that were named, and post what was found as it comes."""
+        worker = get_current_worker()
+        paths = self.options.paths
+        if len(paths) == 1 and paths[0].is_file():
+            self.post_message(FilesRead([read_file(paths[0], named=True)], True))
+            return
+        batch: list[FileReport] = []
+        posted = monotonic()
+        for report in scan(paths):
+            if worker.is_cancelled:
+                return
+            batch.append(report)
+            if monotonic() - posted > BATCH_SECONDS:
+                self.post_message(FilesRead(batch, False))
+                batch, posted = [], monotonic()
+        self.post_message(FilesRead(batch, True))
+
+    @on(FilesRead)
+    def _files_read(self, message: FilesRead) -> None:
+        for report in message.reports:
+            self.catalog.add(report)
+        self.catalog.complete = message.done
+        self.traces_found()
+
+    @work(thread=True, group="workspace", exclusive=True)
+    def open_workspace(self) -> None:
+        """Open the workspace, with the imports that it needs."""
+        from mast_tui.ui import desk
+        from mast_tui.workspace import WorkspaceError
+
+        try:
+            workspace = desk.open_workspace(self.options)
+            name = desk.known_annotator(workspace, self.options)
+        except (WorkspaceError, ValueError) as error:
+            self.post_message(WorkspaceRefused(str(error)))
+            return
+        suggested = desk.name_to_suggest(self.configuration.annotator)
+        self.post_message(WorkspaceOpened(workspace, name, suggested))
+
+    @on(WorkspaceOpened)
+    def _workspace_opened(self, message: WorkspaceOpened) -> None:
+        if message.name is not None:
+            self._sit(message.workspace, message.name)
+            return
+        from mast_tui.labels import checked_person
+        from mast_tui.ui.desk import people
+        from mast_tui.ui.screens.note import NoteScreen
+
+        known = people(message.workspace)
+        question = "Labels are kept under your name, and agreement is counted between names."
+        if known:
+            names = ", ".join(one_line(name) for name in known)
+            question += f"\nHere already: {names}."
+
+        def named(name: str | None) -> None:
+            if name is None:
+                self.exit()
+            else:
+                self._sit(message.workspace, name)
+
+        self.push_screen(
+            NoteScreen(
+                "Who is labelling?",
+                message.suggested,
+                question=question,
+                hint="Enter begins · Esc quits",
+                check=checked_person,
+            ),
+            named,
+        )
+
+    def _sit(self, workspace: Workspace, name: str) -> None:
+        from mast_tui.ui import desk
+
+        seat = self.guarded(lambda: desk.sit_down(workspace, self.taxonomy, name, self.options))
+        if seat is None:
+            return
+        self.desk_ready(seat)
+        if self.configuration.problem is not None:
+            self.complain(self.configuration.problem)
+        if not desk.was_welcomed():
+            from mast_tui.ui.screens.welcome import WelcomeScreen
+
+            self.push_screen(WelcomeScreen(), lambda _: desk.remember_welcome())
+
+    @on(WorkspaceRefused)
+    def _workspace_refused(self, message: WorkspaceRefused) -> None:
+        from mast_tui.ui.screens.ask import Ask
+
+        self.push_screen(
+            Ask(
+                "The workspace could not be opened",
+                f"{one_line(message.reason)}\n\nYou can read traces, but nothing can be labelled.",
+                (("r", "read on without labelling"), ("q", "quit")),
+                default="r",
+            ),
+            lambda answer: self.exit(return_code=1) if answer == "q" else None,
+        )
+
+    def guarded(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what the workspace refuses is said in words."""
+        from mast_tui.session import SessionError
+        from mast_tui.workspace import WorkspaceError
+
+        try:
+            return step()
+        except (SessionError, WorkspaceError, ValueError) as error:
+            self.complain(str(error))
+            return None
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong, on whatever screen is open."""
+        self.notify(one_line(words), severity="error", timeout=12, markup=False)
+
+    @work(thread=True, group="judge", exclusive=True)
+    def run_rules(self, traces: Sequence[Trace], desk: Desk) -> None:
+        """Run the rules judge on these traces and store what it finds."""
+        from mast_tui.judges.rules import RulesJudge
+        from mast_tui.judges.runner import run_judge
+        from mast_tui.workspace import WorkspaceError
+
+        worker = get_current_worker()
+        looked = findings = 0
+        try:
+            for result in run_judge(desk.workspace, desk.taxonomy, RulesJudge(), traces):
+                if worker.is_cancelled:
+                    return
+                looked += 1
+                findings += result.findings
+                self.post_message(Judged(looked, findings, None, False))
+        except WorkspaceError as error:
+            self.post_message(Judged(looked, findings, str(error), True))
+            return
+        self.post_message(Judged(looked, findings, None, True))
+
+    def traces_found(self) -> None:
+        """More traces are in the catalog."""
+        raise NotImplementedError
+
+    def desk_ready(self, desk: Desk) -> None:
+        """Somebody sits at an open workspace."""
+        raise NotImplementedError

@@ -1,0 +1,41 @@
+"""The traces that were found under the paths given, in the order in which they were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mast_tui.traces.model import FileReport, Problem, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A file that could not be read, or a part of one."""
+
+    path: str
+    place: str
+    message: str
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Traces by id, files that were skipped, and what could not be read."""
+
+    traces: dict[str, Trace] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    skipped: int = 0
+    complete: bool = False
+
+    def add(self, report: FileReport) -> None:
+        """Take in what came of one file."""
+        name = report.path.name
+        if report.skipped is not None:
+            self.skipped += 1
+        if report.failed is not None:
+            self.troubles.append(Trouble(name, "", report.failed))
+        self.troubles += [_trouble(name, problem) for problem in report.problems]
+        for trace in report.traces:
+            self.traces[trace.identity.trace_id] = trace
+
+
+def _trouble(name: str, problem: Problem) -> Trouble:
+    return Trouble(name, problem.place, problem.message)

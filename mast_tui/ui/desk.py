@@ -1,0 +1,123 @@
+"""Who works on what: the open workspace, the annotator, the taxonomy, and what they may see.
+
+Nothing here is imported before the first frame is on screen: the workspace brings SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from mast_tui.labels import AnnotatorKind, checked_person
+from mast_tui.session import Session, library_view, resolve_sight
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.ui.options import AppOptions
+from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
+from mast_tui.workspace.places import samples_workspace_path, suggested_name
+
+
+@dataclass(slots=True)
+class Desk:
+    """An open workspace with the person who works in it."""
+
+    workspace: Workspace
+    taxonomy: Taxonomy
+    annotator: str
+    blind: bool
+
+    def open(self, trace: Trace) -> Session:
+        """The annotator's session on a trace."""
+        return Session.open(self.workspace, trace, self.taxonomy, self.annotator, blind=self.blind)
+
+    def finished(self) -> set[str]:
+        """Ids of the traces that the annotator has finished."""
+        view = library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+        return {trace_id for trace_id, entry in view.items() if entry.state == "finished"}
+
+
+def open_workspace(options: AppOptions) -> Workspace:
+    """The workspace that the options name, with the samples' labels where it is theirs and new.
+
+    Raises ``WorkspaceError`` in words.
+    """
+    if options.workspace is not None:
+        return Workspace.open(options.workspace)
+    if not options.samples:
+        return Workspace.open(default_workspace_path(Path.cwd()))
+    from mast_tui.exchange.sample_content import fill_samples_workspace
+
+    workspace = Workspace.open(samples_workspace_path())
+    fill_samples_workspace(workspace)
+    return workspace
+
+
+def _login_key() -> str:
+    try:
+        return f"person:{getpass.getuser()}"
+    except (OSError, KeyError):
+        return "person:"
+
+
+def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
+    """The annotator given, or the one who worked here last under this login."""
+    if options.annotator is not None:
+        return checked_person(options.annotator)
+    return workspace.get_setting(_login_key())
+
+
+def people(workspace: Workspace) -> tuple[str, ...]:
+    """The people who have worked in this workspace."""
+    return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
+
+
+def name_to_suggest(configured: str | None) -> str:
+    """The name to fill in where nobody is known yet."""
+    return suggested_name(configured)
+
+
+def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOptions) -> Desk:
+    """Remember who works here and under which sight.
+
+    Raises ``ValueError`` or ``WorkspaceError`` in words.
+    """
+    name = checked_person(name)
+    workspace.add_taxonomy(taxonomy)
+    workspace.add_annotator(name, AnnotatorKind.HUMAN)
+    if options.annotator is None:
+        workspace.set_setting(_login_key(), name)
+    blind = resolve_sight(workspace, name, blind=options.blind, assisted=options.assisted)
+    return Desk(workspace, taxonomy, name, blind)
+
+
+def _welcome_file() -> Path:
+    return user_data_path("mast-tui") / "welcomed"
+
+
+def was_welcomed() -> bool:
+    """Whether this user has seen and dismissed the welcome."""
+    return _welcome_file().exists()
+
+
+def remember_welcome() -> None:
+    """Do not show the welcome again; where that cannot be written it is shown next time."""
+    with contextlib.suppress(OSError):
+        _welcome_file().parent.mkdir(parents=True, exist_ok=True)
+        _welcome_file().touch()
+
+
+__all__ = [
+    "Desk",
+    "WorkspaceError",
+    "known_annotator",
+    "name_to_suggest",
+    "open_workspace",
+    "people",
+    "remember_welcome",
+    "sit_down",
+    "was_welcomed",
+]

@@ -1,0 +1,168 @@
+"""What all parts of the annotate screen share: the trace, the session, the panes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from textual.screen import Screen
+
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.ui.digits import DigitEntry
+from mast_tui.ui.selection import PLAIN, Selection, target_of
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
+from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
+from mast_tui.ui.widgets.timeline import Timeline
+from mast_tui.ui.widgets.title_bar import TitleBar
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Label, Target
+    from mast_tui.session import Change, Session, Suggestion
+
+Result = TypeVar("Result")
+
+
+class AnnotateBase(Screen[None]):
+    """State of the annotate screen and the few steps that its parts build on."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+        self.trace: Trace | None = None
+        self.session: Session | None = None
+        self.selection: Selection = PLAIN
+        self.entry = DigitEntry()
+        self.suggestion_id: str | None = None
+        self.matches: list[int] = []
+        self.needle = ""
+        self._waiting: list[Callable[[Session], None]] = []
+        self._text: tuple[int, str] = (-1, "")
+
+    @property
+    def timeline(self) -> Timeline:
+        """The spans."""
+        return self.query_one("#timeline", Timeline)
+
+    @property
+    def span_view(self) -> SpanView:
+        """The text of the span under the cursor."""
+        return self.query_one("#span", SpanView)
+
+    @property
+    def modes(self) -> TaxonomyPanel:
+        """The taxonomy."""
+        return self.query_one("#modes", TaxonomyPanel)
+
+    @property
+    def definition(self) -> SpanView:
+        """The definition of the mode under the cursor."""
+        return self.query_one("#definition", SpanView)
+
+    @property
+    def hints(self) -> HintBar:
+        """The last line."""
+        return self.query_one(HintBar)
+
+    @property
+    def title_bar(self) -> TitleBar:
+        """The first line."""
+        return self.query_one(TitleBar)
+
+    @property
+    def suggestion_panels(self) -> list[SuggestionPanel]:
+        """The suggestion under the cursor: beside the timeline, and under it where it is narrow."""
+        return list(self.query(SuggestionPanel))
+
+    @property
+    def index(self) -> int:
+        """The span under the cursor."""
+        return self.timeline.index
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether there is a span to stand on."""
+        return self.trace is not None and len(self.trace) > 0
+
+    def text_here(self) -> str:
+        """The text of the span under the cursor."""
+        assert self.trace is not None
+        index = self.index
+        if self._text[0] != index:
+            self._text = (index, self.trace.text(index))
+        return self._text[1]
+
+    def target_here(self) -> Target:
+        """Where a label would point now."""
+        assert self.trace is not None
+        return target_of(
+            self.selection, self.trace, self.index, self.timeline.fold_here, self.text_here()
+        )
+
+    def with_session(self, work: Callable[[Session], None]) -> None:
+        """Do ``work`` with the session, now or as soon as the workspace is open, in order."""
+        if self.session is None:
+            self._waiting.append(work)
+            self.hints.say("Opening the workspace; keys wait their turn")
+        else:
+            self._attempt(work, self.session)
+
+    def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
+        """Run one command of the session and show what it did; errors are said in words.
+
+        Only called once the session is there.
+        """
+        assert self.session is not None
+        change = self._attempt(command, self.session)
+        if change is not None:
+            self.show_state()
+            self.hints.say(one_line(change.message))
+        return change
+
+    def _attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
+        from mast_tui.session import SessionError
+        from mast_tui.workspace import WorkspaceError
+
+        try:
+            return command(session)
+        except (SessionError, WorkspaceError) as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return None
+
+    def show_state(self) -> None:
+        """Draw anew what depends on labels, verdicts and suggestions."""
+        raise NotImplementedError
+
+    def show_span(self) -> None:
+        """Draw anew what depends on the cursor."""
+        raise NotImplementedError
+
+    def labels_here(self) -> tuple[Label, ...]:
+        """One's own labels on the span under the cursor."""
+        if self.session is None or not self.has_spans:
+            return ()
+        assert self.trace is not None
+        return self.session.labels_at(self.trace.span(self.index).key)
+
+    def suggestion_here(self) -> Suggestion | None:
+        """The suggestion that a key would answer now."""
+        session = self.session
+        if session is None or self.suggestion_id is None:
+            return None
+        return next((s for s in session.pending if s.id == self.suggestion_id), None)
+
+    def where_words(self, target: Target) -> str:
+        """A target in a few words: ``#13``, ``#13 to #18``, ``the whole trace``."""
+        if target.is_whole or self.trace is None:
+            return "the whole trace"
+        assert target.first is not None
+        assert target.last is not None
+        places = []
+        for key in dict.fromkeys((target.first, target.last)):
+            index = self.trace.index_of(key)
+            places.append(f"#{index + 1}" if index is not None else one_line(key))
+        words = " to ".join(places)
+        return f"“{one_line(target.quote, 30)}” in {words}" if target.quote else words

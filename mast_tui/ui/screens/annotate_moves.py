@@ -1,0 +1,145 @@
+"""Moving about on the annotate screen: rows, words, panes, folds, and back."""
+
+from __future__ import annotations
+
+from mast_tui.ui.screens.annotate_labelling import Labelling
+from mast_tui.ui.screens.annotate_search import Searching, SearchInput
+from mast_tui.ui.selection import Selection
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.words import next_word, previous_word, word_at
+
+COPY_LIMIT = 100_000
+"""Longest text that is handed to the terminal's clipboard, in code points."""
+
+
+class Moving(Labelling, Searching):
+    """Keys that change what one looks at, and no label."""
+
+    @property
+    def pane(self) -> VirtualLines:
+        """The pane that has the focus; the timeline where none has."""
+        focused = self.focused
+        return focused if isinstance(focused, VirtualLines) else self.timeline
+
+    def action_move(self, delta: int) -> None:
+        """One row up or down; a line of the text while a quote is being marked."""
+        if self.selection.quote is not None:
+            self._quote_line(delta)
+        else:
+            self.pane.move_by(delta)
+
+    def action_move_page(self, delta: int) -> None:
+        """One screen up or down."""
+        self.pane.move_page(delta)
+
+    def action_move_to_start(self) -> None:
+        """To the first row."""
+        self.pane.move_to(0)
+
+    def action_move_to_end(self) -> None:
+        """To the last row that is known."""
+        self.pane.move_to(self.pane.row_count - 1)
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the span's text by a screen; while a quote is being marked, ``b`` goes back."""
+        if self.selection.quote is not None:
+            self.action_word(delta)
+        else:
+            self.span_view.move_page(delta)
+
+    def action_word(self, step: int) -> None:
+        """To the next or previous word, while a quote is being marked."""
+        quote = self.selection.quote
+        if quote is None:
+            return
+        text = self.text_here()
+        word = next_word(text, quote.head[1]) if step > 0 else previous_word(text, quote.head[0])
+        self.set_selection(Selection(quote=quote.at(word)))
+
+    def _quote_line(self, delta: int) -> None:
+        quote = self.selection.quote
+        assert quote is not None
+        offset = self.span_view.vertical_neighbour(quote.head[0], delta)
+        self.set_selection(Selection(quote=quote.at(word_at(self.text_here(), offset))))
+
+    def action_pane(self) -> None:
+        """The next pane; or the next of several labels where one is being chosen."""
+        if self.next_choice():
+            return
+        order = [self.timeline, self.span_view, self.modes]
+        panes = [pane for pane in order if pane.is_on_screen and pane.display]
+        place = panes.index(self.pane) if self.pane in panes else 0
+        panes[(place + 1) % len(panes)].focus()
+
+    def action_drawer(self) -> None:
+        """Show or hide the taxonomy where it is a drawer."""
+        self.toggle_class("-drawer")
+        (self.modes if self.has_class("-drawer") else self.timeline).focus()
+
+    def action_fold(self) -> None:
+        """Fold or unfold the run of equal steps under the cursor."""
+        if not self.has_spans:
+            return
+        index = self.index
+        run = self.timeline.toggle_fold()
+        if run is None:
+            self.hints.say(f"#{index + 1} stands in no run of equal steps")
+        elif self.timeline.folds.folded_at(run.first) is not None:
+            self.hints.say(f"Folded ×{run.times} equal steps, #{run.first + 1} to #{run.end}")
+        self.show_span()
+
+    def action_copy(self) -> None:
+        """Copy the span's text, or the marked quote, through the terminal."""
+        if not self.has_spans:
+            return
+        text = self.text_here()
+        quote = self.selection.quote
+        if quote is not None:
+            text = text[quote.start : quote.end]
+        self.app.copy_to_clipboard(text[:COPY_LIMIT])
+        cut = f", cut at {COPY_LIMIT:,}" if len(text) > COPY_LIMIT else ""
+        self.hints.say(f"Copied {min(len(text), COPY_LIMIT):,} characters{cut}")
+
+    def action_back(self) -> None:
+        """Leave what is open, one thing at a time; then the trace."""
+        if self.focused is not None and isinstance(self.focused, SearchInput):
+            self.forget_search()
+            return
+        if self.forget_choice() or self.forget_search():
+            self.hints.clear()
+            return
+        if self.has_class("-drawer"):
+            self.action_drawer()
+            return
+        if self.focused is not self.timeline:
+            self.timeline.focus()
+            return
+        self.leave()
+
+    def leave(self) -> None:
+        """Back to the library."""
+        raise NotImplementedError
+
+    def action_trace(self, step: int) -> None:
+        """Another trace of the queue."""
+        self.other_trace(step)
+
+    def other_trace(self, step: int) -> None:
+        """Open the next or previous trace of the queue."""
+        raise NotImplementedError
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a span by its number (from 1) or its key; False where there is none."""
+        if not self.has_spans:
+            return False
+        assert self.trace is not None
+        wanted = text.strip().removeprefix("#")
+        if wanted.isdigit() and 1 <= int(wanted) <= len(self.trace):
+            index: int | None = int(wanted) - 1
+        else:
+            index = self.trace.index_of(text.strip())
+        if index is None:
+            return False
+        self.timeline.go_to(index)
+        self.show_span()
+        return True

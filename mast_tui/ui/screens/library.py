@@ -1,0 +1,323 @@
+"""The library: all traces that were found, and how far one has come with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Outcome, Trace
+from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.background import Judged
+from mast_tui.ui.library_rows import LibraryRow, Sort, State, arrange
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.library_list import LibraryList
+from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.session import LibraryEntry
+    from mast_tui.ui.app import MastApp
+    from mast_tui.ui.desk import Desk
+
+
+def row_of(trace: Trace, entry: LibraryEntry | None, *, hidden_visible: bool) -> LibraryRow:
+    """A trace as its annotator may see it."""
+    meta = trace.meta
+    name = trace.path.name if trace.record is None else f"{trace.path.name}#{trace.record}"
+    visible = entry.hidden_visible if entry is not None else hidden_visible
+    outcome = "" if meta.outcome is Outcome.UNKNOWN or not visible else str(meta.outcome)
+    return LibraryRow(
+        trace.identity.trace_id,
+        name,
+        meta.system or "",
+        meta.model or "",
+        meta.benchmark or "",
+        outcome,
+        len(trace),
+        trace.loaded.complete,
+        State(entry.state) if entry is not None else State.UNTOUCHED,
+        entry.finished_by if entry is not None else (),
+        entry.waiting if entry is not None else 0,
+        entry.own_labels if entry is not None else 0,
+    )
+
+
+class LibraryScreen(Screen[None]):
+    """Filtered and sorted, the library is the queue of the annotate screen."""
+
+    CSS_PATH = "library.tcss"
+    AUTO_FOCUS = "LibraryList"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.LIBRARY, Where.EVERYWHERE)
+    where = Where.LIBRARY
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sort = Sort.QUEUE
+        self._rows: list[LibraryRow] = []
+
+    @property
+    def mast(self) -> MastApp:
+        """The app, with what it shares."""
+        from mast_tui.ui.app import MastApp
+
+        assert isinstance(self.app, MastApp)
+        return self.app
+
+    def compose(self) -> ComposeResult:
+        """The table, and what is known of the trace under the cursor."""
+        yield TitleBar()
+        yield Static(id="heading", markup=False)
+        yield LibraryList(id="traces")
+        with Vertical(id="empty"):
+            yield Static(id="empty-words", markup=False)
+        yield SpanView(id="about")
+        yield Input(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
+        yield HintBar(self.where)
+
+    def on_mount(self) -> None:
+        """List what was found so far."""
+        self.query_one("#filter").display = False
+        self.query_one("#about", SpanView).can_focus = False
+        self.refresh_rows()
+        self.mast.when_ready(lambda _: self.refresh_rows())
+
+    def on_screen_resume(self) -> None:
+        """Labels may have changed while another screen was open."""
+        self.refresh_rows()
+
+    def on_resize(self) -> None:
+        """Titles follow the columns."""
+        self.call_after_refresh(self._show_heading)
+
+    @property
+    def table(self) -> LibraryList:
+        """The traces."""
+        return self.query_one(LibraryList)
+
+    def refresh_rows(self) -> None:
+        """List again what was found, with what the workspace says of it."""
+        if not self.is_mounted:
+            return
+        app = self.mast
+        desk = app.desk
+        view = None if desk is None else app.guarded(lambda: self._view(desk))
+        self._rows = [
+            row_of(
+                trace,
+                view.get(trace_id) if view else None,
+                hidden_visible=desk is not None and not desk.blind,
+            )
+            for trace_id, trace in app.catalog.traces.items()
+        ]
+        self._arrange()
+
+    @staticmethod
+    def _view(desk: Desk) -> dict[str, LibraryEntry]:
+        from mast_tui.session import library_view
+
+        return dict(
+            library_view(desk.workspace, desk.annotator, desk.taxonomy.ref, blind=desk.blind)
+        )
+
+    def _arrange(self) -> None:
+        needle = self.query_one("#filter", Input).value
+        rows = arrange(self._rows, needle, self.sort)
+        self.mast.queue = [row.trace_id for row in rows]
+        self.table.show(rows)
+        self._show_heading()
+        self._show_title()
+        self._show_empty(needle)
+        self._show_about()
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(Content(self.table.heading()))
+
+    def _show_title(self) -> None:
+        app = self.mast
+        listed, every = len(self.table.rows), len(self._rows)
+        count = f"{every} trace{'' if every == 1 else 's'}"
+        left = ["Library", count if listed == every else f"{listed} of {count}"]
+        if not app.catalog.complete:
+            left.append("reading …")
+        if self.sort is not Sort.QUEUE:
+            left.append(f"by {self.sort}")
+        if app.catalog.troubles:
+            n = len(app.catalog.troubles)
+            left.append(f"{n} problem{'' if n == 1 else 's'} in files")
+        self.query_one(TitleBar).show(tuple(left), self.who())
+
+    def who(self) -> tuple[str, ...]:
+        """Who works, how, and how far they have come."""
+        desk = self.mast.desk
+        if desk is None:
+            return ("opening the workspace …",)
+        done = sum(row.state is State.FINISHED for row in self._rows)
+        sight = "blind" if desk.blind else "assisted"
+        return (one_line(desk.annotator), sight, f"{done} of {len(self._rows)} finished")
+
+    def _show_empty(self, needle: str) -> None:
+        empty = not self.table.rows
+        self.table.display = not empty
+        self.query_one("#heading").display = not empty
+        self.query_one("#about").display = not empty
+        box = self.query_one("#empty")
+        box.display = empty
+        if not empty:
+            return
+        catalog = self.mast.catalog
+        if needle:
+            words = (
+                f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._rows)}."
+            )
+        elif not catalog.complete:
+            words = "Looking for traces …"
+        else:
+            places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
+            words = (
+                f"No traces in {places}.\n\n"
+                "Codex rollouts, message lists (OpenAI Chat, tau-bench, Who&When), MAST-Data "
+                "records, framework logs and .log or .txt files are read.\n"
+                f"{catalog.skipped} files were skipped; mast-tui inspect PATH says why.\n\n"
+                "mast-tui without a path opens the sample traces."
+            )
+        self.query_one("#empty-words", Static).update(Content(words))
+
+    def _show_about(self) -> None:
+        row = self.table.row
+        trace = self.mast.catalog.traces.get(row.trace_id) if row else None
+        about = self.query_one("#about", SpanView)
+        if row is None or trace is None:
+            about.show_text("")
+            return
+        about.border_title = plain_title(row.trace_id)
+        about.border_subtitle = plain_title(trace.identity.reader)
+        lines = [trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."]
+        if trace.problems:
+            lines += ["", f"{len(trace.problems)} problems in this file:"]
+            lines += [f"{p.place}: {p.message}" for p in trace.problems[:20]]
+        about.show_text("\n".join(lines))
+
+    @on(VirtualLines.Moved, "#traces")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_about()
+        self.query_one(HintBar).clear()
+
+    @on(VirtualLines.Chosen, "#traces")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the trace under the cursor."""
+        row = self.table.row
+        if row is not None:
+            self.mast.open_trace(self.mast.catalog.traces[row.trace_id])
+
+    def action_filter(self) -> None:
+        """Show only traces that match."""
+        line = self.query_one("#filter", Input)
+        line.display = True
+        line.focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self, event: Input.Changed) -> None:
+        event.stop()
+        self._arrange()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_kept(self, event: Input.Submitted) -> None:
+        event.stop()
+        line = self.query_one("#filter", Input)
+        line.display = bool(line.value)
+        self.table.focus()
+
+    def action_back(self) -> None:
+        """Show all traces again."""
+        line = self.query_one("#filter", Input)
+        if line.value or line.display:
+            line.value = ""
+            line.display = False
+            self.table.focus()
+            self._arrange()
+        else:
+            self.query_one(HintBar).say("Q quits · ? shows all keys")
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self.sort = self.sort.following()
+        self._arrange()
+        self.query_one(HintBar).say(f"Sorted by {self.sort}")
+
+    def action_judge(self) -> None:
+        """Run the rules judge on the listed traces."""
+        traces = [self.mast.catalog.traces[row.trace_id] for row in self.table.rows]
+        hints = self.query_one(HintBar)
+        if not traces:
+            hints.say("No traces are listed", error=True)
+            return
+        hints.say(f"The rules judge looks at {len(traces)} traces …")
+
+        def run(desk: Desk) -> None:
+            self.mast.run_rules(traces, desk)
+
+        self.mast.when_ready(run)
+
+    def judged(self, message: Judged) -> None:
+        """Say how far the judge has come."""
+        hints = self.query_one(HintBar)
+        if message.problem is not None:
+            hints.say(one_line(message.problem), error=True)
+        elif message.done:
+            found = (
+                ""
+                if self.mast.desk is None or self.mast.desk.blind
+                else (f": {message.findings} suggestions")
+            )
+            hints.say(f"The rules judge has looked at {message.traces} traces{found}")
+            self.refresh_rows()
+        else:
+            hints.say(f"The rules judge: {message.traces} traces done …")
+
+    def action_undo(self) -> None:
+        """Undo belongs to an open trace."""
+        self.query_one(HintBar).say("Undo works on an open trace: Enter opens it, u takes back")
+
+    def action_redo(self) -> None:
+        """Redo belongs to an open trace."""
+        self.action_undo()
+
+    def action_move(self, delta: int) -> None:
+        """One row up or down."""
+        self.table.move_by(delta)
+
+    def action_move_page(self, delta: int) -> None:
+        """One screen up or down."""
+        self.table.move_page(delta)
+
+    def action_move_to_start(self) -> None:
+        """To the first trace."""
+        self.table.move_to(0)
+
+    def action_move_to_end(self) -> None:
+        """To the last trace."""
+        self.table.move_to(self.table.row_count - 1)
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a trace by its number in the list, its id or its file name."""
+        wanted = text.strip().removeprefix("#")
+        for place, row in enumerate(self.table.rows):
+            if wanted in (str(place + 1), row.trace_id, row.name):
+                self.table.move_to(place)
+                return True
+        return False

@@ -1,0 +1,63 @@
+"""Writing one line or a few: a note, a reason, a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from mast_tui.ui.titles import plain_title
+
+
+class NoteScreen(ModalScreen[str | None]):
+    """Gives back what was written, or None after Escape.
+
+    ``check`` may refuse a text by raising ``ValueError`` with what is wrong.
+    """
+
+    CSS_PATH = "dialogs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    def __init__(
+        self,
+        title: str,
+        value: str = "",
+        *,
+        question: str = "",
+        hint: str = "Enter keeps · Esc leaves it as it was",
+        check: Callable[[str], str] = str,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._question = question
+        self._hint = hint
+        self._check = check
+
+    def compose(self) -> ComposeResult:
+        """The line to write on."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = plain_title(self._title)
+            if self._question:
+                yield Static(Content(self._question), classes="question")
+            yield Input(self._value, id="text")
+            yield Static(Content(self._hint), classes="hint")
+
+    @on(Input.Submitted)
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        try:
+            self.dismiss(self._check(event.value))
+        except ValueError as error:
+            self.query_one(".hint", Static).update(Content(str(error)))
+
+    def action_leave(self) -> None:
+        """Nothing was written."""
+        self.dismiss(None)

@@ -1,0 +1,121 @@
+"""The last line of every screen: what can be done here, or what was just done."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
+
+
+class HintBar(Widget):
+    """Keys with what they do, as many as fit; a message takes their place until the next one.
+
+    Every hint can be clicked.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "hint-bar--key",
+        "hint-bar--title",
+        "hint-bar--message",
+        "hint-bar--error",
+        "hint-bar--prompt",
+    }
+
+    DEFAULT_CSS = """
+    HintBar { dock: bottom; height: 1; width: 1fr; }
+    """
+
+    def __init__(self, where: Where, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._where = where
+        self._message = ""
+        self._style = "message"
+        self._spans: list[tuple[int, int, str]] = []
+        self._only: frozenset[str] | None = None
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line."""
+        return 1
+
+    @property
+    def message(self) -> str:
+        """What is said now, or nothing."""
+        return self._message
+
+    def say(self, message: str, *, error: bool = False) -> None:
+        """Say what was done, or what went wrong."""
+        self._show(message, "error" if error else "message")
+
+    def prompt(self, message: str) -> None:
+        """Say what is waited for; hints are left out meanwhile."""
+        self._show(message, "prompt")
+
+    def clear(self) -> None:
+        """Show the hints again."""
+        self._show("", "message")
+
+    def _show(self, message: str, style: str) -> None:
+        if (message, style) != (self._message, self._style):
+            self._message, self._style = message, style
+            self.refresh()
+
+    def _hints(self) -> list[tuple[str, str, str]]:
+        keymap: Keymap = getattr(self.app, "keys_set", {})
+        rows = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
+        hinted = sorted((row for row in rows if row.hint), key=lambda row: row.hint)
+        hints = []
+        for action in hinted:
+            keys = keys_of(action, keymap)
+            if not keys:
+                continue
+            key = "1 3" if action.name == "digit_1" else shown(keys[0])
+            key = "1…9" if action.name == "side_1" else key
+            hints.append((key, action.title, action.command))
+        return hints
+
+    def render_line(self, y: int) -> Strip:
+        """The bar."""
+        width = self.size.width
+        base = self.rich_style
+        self._spans = []
+        segments: list[Segment] = [Segment(" ", base)]
+        used = 1
+        if self._message:
+            style = base + self.get_component_rich_style(f"hint-bar--{self._style}", partial=True)
+            text = self._message
+            if cell_len(text) > width - 2:
+                text = set_cell_size(text, max(1, width - 3)) + "…"
+            segments.append(Segment(text, style))
+            used += cell_len(text)
+            if self._style == "prompt":
+                return Strip(segments).adjust_cell_length(width, base)
+            segments.append(Segment("   ", base))
+            used += 3
+        key_style = base + self.get_component_rich_style("hint-bar--key", partial=True)
+        title_style = base + self.get_component_rich_style("hint-bar--title", partial=True)
+        for key, title, command in self._hints():
+            length = cell_len(key) + 1 + cell_len(title)
+            if used + length + 1 > width:
+                break
+            segments += [
+                Segment(key, key_style),
+                Segment(f" {title}", title_style),
+                Segment("  ", base),
+            ]
+            self._spans.append((used, used + length, command))
+            used += length + 2
+        return Strip(segments).adjust_cell_length(width, base)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Run the action of the hint that was clicked."""
+        for start, end, command in self._spans:
+            if start <= event.x < end:
+                await self.screen.run_action(command)
+                return

@@ -1,0 +1,161 @@
+"""The library's table: one row a trace, columns that give way on narrow screens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.library_rows import GLYPHS, LibraryRow, State
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, how wide it may become, and from which screen width on it is shown."""
+
+    name: str
+    title: str
+    most: int
+    from_width: int = 0
+    right: bool = False
+
+
+COLUMNS: Final = (
+    Column("name", "trace", 44),
+    Column("model", "model", 18),
+    Column("system", "system", 14, 90),
+    Column("outcome", "outcome", 9),
+    Column("spans", "spans", 7, right=True),
+    Column("labels", "labels", 6, right=True),
+    Column("waiting", "sugg.", 5, right=True),
+    Column("finished", "finished by", 24, 90),
+)
+
+
+def cell(row: LibraryRow, column: Column) -> str:
+    """What stands in a column."""
+    if column.name == "spans":
+        return f"{row.spans}{'' if row.complete else '+'}"
+    if column.name == "labels":
+        return f"●{row.labels}" if row.labels else ""
+    if column.name == "waiting":
+        return f"◌{row.waiting}" if row.waiting else ""
+    if column.name == "finished":
+        return one_line(", ".join(row.finished_by))
+    return one_line(str(getattr(row, column.name)))
+
+
+class LibraryList(VirtualLines):
+    """Traces. The first line of the widget is no row; titles stand in ``heading``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "library-list--cursor",
+        "library-list--quiet",
+        "library-list--failed",
+        "library-list--succeeded",
+        "library-list--own",
+        "library-list--waiting",
+        "library-list--done",
+        "library-list--name",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.rows: Sequence[LibraryRow] = ()
+        self._widths: list[tuple[Column, int]] = []
+
+    @property
+    def row_count(self) -> int:
+        """The rows listed."""
+        return len(self.rows)
+
+    @property
+    def row(self) -> LibraryRow | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    def show(self, rows: Sequence[LibraryRow]) -> None:
+        """List other rows; the cursor stays on its trace where it is still listed."""
+        current = self.row.trace_id if self.row else None
+        self.rows = rows
+        self.cursor = next((i for i, row in enumerate(rows) if row.trace_id == current), 0)
+        self.rows_changed()
+        self.show_row(self.cursor)
+
+    def rows_changed(self) -> None:
+        """Fit the columns to what is listed."""
+        self._fit(self.scrollable_content_region.width)
+        super().rows_changed()
+
+    def _fit(self, width: int) -> None:
+        shown = [c for c in COLUMNS if width >= c.from_width]
+        # The first few hundred rows settle the widths well enough, and cost nothing.
+        sample = list(self.rows[:400])
+        widths = []
+        for column in shown:
+            longest = max((cell_len(cell(row, column)) for row in sample), default=0)
+            widths.append(min(column.most, max(cell_len(column.title), longest)))
+        spare = width - 3 - sum(widths) - 2 * (len(shown) - 1)
+        for place, least in ((len(shown) - 1, 5), (1, 8), (0, 12)):
+            if spare < 0:
+                cut = min(-spare, max(0, widths[place] - least))
+                widths[place] -= cut
+                spare += cut
+        if spare > 0:
+            widths[0] += min(spare, 12)
+        self._widths = list(zip(shown, widths, strict=True))
+
+    def heading(self) -> str:
+        """The titles over the columns."""
+        parts = [
+            f"{column.title:>{size}}" if column.right else f"{column.title:<{size}}"
+            for column, size in self._widths
+        ]
+        return "   " + "  ".join(parts)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One trace."""
+        item = self.rows[row]
+        base = self.rich_style
+        if row == self.cursor:
+            base += self.get_component_rich_style("library-list--cursor", partial=True)
+        done = item.state is State.FINISHED
+        glyph = base + self._part(
+            "done" if done else "own" if item.state is State.OPEN else "quiet"
+        )
+        parts = [
+            Segment("▌" if row == self.cursor else " ", base),
+            Segment(GLYPHS[item.state], glyph),
+        ]
+        for column, size in self._widths:
+            text = cell(item, column)
+            if cell_len(text) > size:
+                text = set_cell_size(text, max(1, size - 1)) + "…"
+            gap = " " * (size - cell_len(text))
+            shown = gap + text if column.right else text + gap
+            lead = " " if len(parts) == 2 else "  "
+            parts.append(Segment(lead, base))
+            parts.append(Segment(shown, base + self._part(self._kind(item, column, done))))
+        return Strip(parts).adjust_cell_length(width, base)
+
+    @staticmethod
+    def _kind(item: LibraryRow, column: Column, done: bool) -> str:
+        if column.name == "outcome" and item.outcome in ("failed", "succeeded"):
+            return item.outcome
+        if column.name == "labels":
+            return "own"
+        if column.name == "waiting":
+            return "waiting"
+        if column.name == "name" and not done:
+            return "name"
+        return "quiet"
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"library-list--{name}", partial=True)

@@ -1,0 +1,176 @@
+"""The taxonomy beside the trace: categories, modes, and how each stands in this trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.strip import Strip
+
+from mast_tui.labels import VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Category, Mode, Taxonomy
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+
+@dataclass(frozen=True, slots=True)
+class ModeState:
+    """How a mode stands: own labels, own verdict, and suggestions that wait for an answer."""
+
+    labels: int = 0
+    verdict: VerdictValue | None = None
+    pending: int = 0
+
+    @property
+    def shown(self) -> str:
+        """The state in a few cells: ``●2 ◌1``, ``absent``, ``unsure``."""
+        parts = []
+        if self.labels:
+            parts.append("●" if self.labels == 1 else f"●{self.labels}")
+        elif self.verdict is VerdictValue.ABSENT:
+            parts.append("absent")
+        elif self.verdict is VerdictValue.UNSURE:
+            parts.append("unsure")
+        if self.pending:
+            parts.append(f"◌{self.pending}")
+        return " ".join(parts)
+
+
+NO_STATE = ModeState()
+
+
+class TaxonomyPanel(VirtualLines):
+    """One row a category and a mode; the cursor stands on modes only."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "taxonomy-panel--category",
+        "taxonomy-panel--mode",
+        "taxonomy-panel--code",
+        "taxonomy-panel--cursor",
+        "taxonomy-panel--typed",
+        "taxonomy-panel--state",
+        "taxonomy-panel--own",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.taxonomy: Taxonomy | None = None
+        self._rows: list[Category | Mode] = []
+        self._states: Mapping[str, ModeState] = {}
+        self._typed: frozenset[str] = frozenset()
+
+    @property
+    def row_count(self) -> int:
+        """Categories and modes."""
+        return len(self._rows)
+
+    def show_taxonomy(self, taxonomy: Taxonomy) -> None:
+        """Show another taxonomy, with the cursor on its first mode."""
+        self.taxonomy = taxonomy
+        self._rows = []
+        for category in taxonomy.categories:
+            modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+            if modes:
+                self._rows += [category, *modes]
+        self.cursor = next((i for i, row in enumerate(self._rows) if isinstance(row, Mode)), 0)
+        self.rows_changed()
+
+    def show_states(self, states: Mapping[str, ModeState]) -> None:
+        """Show how each mode stands, by slug."""
+        changed = {
+            slug for slug in self._states.keys() | states.keys()
+            if self._states.get(slug) != states.get(slug)
+        }  # fmt: skip
+        self._states = states
+        self._redraw(changed)
+
+    def show_typed(self, slugs: frozenset[str]) -> None:
+        """Point out the modes that a first digit leaves open."""
+        changed = self._typed ^ slugs
+        self._typed = slugs
+        self._redraw(changed)
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode under the cursor."""
+        if not self._rows:
+            return None
+        row = self._rows[self.cursor]
+        return row if isinstance(row, Mode) else None
+
+    def go_to(self, slug: str) -> None:
+        """Put the cursor on a mode."""
+        for row, item in enumerate(self._rows):
+            if isinstance(item, Mode) and item.slug == slug:
+                self.move_to(row)
+                return
+
+    def move_to(self, row: int, *, centre: bool = False) -> None:
+        """Put the cursor on a mode at or beyond ``row``, in the direction of the move."""
+        if not self._rows:
+            return
+        row = max(0, min(row, len(self._rows) - 1))
+        step = -1 if row < self.cursor else 1
+        while 0 <= row < len(self._rows) and not isinstance(self._rows[row], Mode):
+            row += step
+        if not 0 <= row < len(self._rows):
+            self.show_row(0)
+            return
+        super().move_to(row, centre=centre)
+
+    def _redraw(self, slugs: set[str] | frozenset[str]) -> None:
+        for row, item in enumerate(self._rows):
+            if isinstance(item, Mode) and item.slug in slugs:
+                self.redraw_row(row)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """A category's name, or a mode with its state."""
+        base = self.rich_style
+        item = self._rows[row]
+        if isinstance(item, Category):
+            style = base + self.get_component_rich_style("taxonomy-panel--category", partial=True)
+            text = set_cell_size(f" {one_line(item.name)}", width)
+            return Strip([Segment(text, style)]).adjust_cell_length(width, base)
+        assert self.taxonomy is not None
+        if row == self.cursor:
+            base += self.get_component_rich_style("taxonomy-panel--cursor", partial=True)
+        elif item.slug in self._typed:
+            base += self.get_component_rich_style("taxonomy-panel--typed", partial=True)
+        state = self._states.get(item.slug, NO_STATE)
+        code = item.code if self.taxonomy.coded_by_digits else self.taxonomy.keys_of(item)
+        name = one_line(item.name)
+        right = state.shown
+        room = max(3, width - cell_len(code) - 4 - (cell_len(right) + 1 if right else 0))
+        if cell_len(name) > room:
+            name = set_cell_size(name, room - 1) + "…"
+        code_style = base + self.get_component_rich_style("taxonomy-panel--code", partial=True)
+        name_style = base + self.get_component_rich_style("taxonomy-panel--mode", partial=True)
+        kind = "own" if state.labels else "state"
+        right_style = base + self.get_component_rich_style(f"taxonomy-panel--{kind}", partial=True)
+        return Strip(
+            [
+                Segment("▌" if row == self.cursor else " ", code_style),
+                Segment(f" {code} ", code_style),
+                Segment(set_cell_size(name, room), name_style),
+                Segment(f" {right}" if right else "", right_style),
+            ]
+        ).adjust_cell_length(width, base)
+
+
+def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:
+    """What the taxonomy says of a mode, as text for reading beside a trace."""
+    lines = [mode.definition.strip()]
+    if mode.applies:
+        lines += ["", "When", *(f"• {item}" for item in mode.applies)]
+    if mode.applies_not:
+        lines += ["", "Not when", *(f"• {item}" for item in mode.applies_not)]
+    for confusable in mode.confusable:
+        other = next((m for m in taxonomy.modes if m.slug == confusable.slug), None)
+        name = f"{other.code} {other.name}" if other else confusable.slug
+        lines += ["", f"Or {name}?", confusable.difference]
+    if mode.fixes:
+        lines += ["", "What helps", *(f"• {item}" for item in mode.fixes)]
+    return "\n".join(lines)

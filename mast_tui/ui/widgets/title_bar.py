@@ -1,0 +1,62 @@
+"""The first line of every screen: what is open on the left, who works on the right."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+SEPARATOR = " · "
+
+
+class TitleBar(Widget):
+    """Parts joined by dots; the left side gives way from its end where there is no room."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
+
+    DEFAULT_CSS = """
+    TitleBar { dock: top; height: 1; width: 1fr; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._left: tuple[str, ...] = ()
+        self._right: tuple[str, ...] = ()
+
+    def show(self, left: tuple[str, ...], right: tuple[str, ...]) -> None:
+        """Show these parts; they must be fit for display."""
+        if (left, right) != (self._left, self._right):
+            self._left, self._right = left, right
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The bar."""
+        width = self.size.width
+        base = self.rich_style
+        first = base + self.get_component_rich_style("title-bar--first", partial=True)
+        rest = base + self.get_component_rich_style("title-bar--rest", partial=True)
+        right = list(self._right)
+        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > width // 2:
+            right.pop()
+        tail = SEPARATOR.join(right)
+        room = max(0, width - cell_len(tail) - 4)
+        left = list(self._left)
+        while len(left) > 1 and cell_len(SEPARATOR.join(left)) > room:
+            left.pop()
+        head = left[0] if left else ""
+        if cell_len(head) > room:
+            head = set_cell_size(head, max(1, room - 1)) + "…"
+        others = "".join(SEPARATOR + part for part in left[1:])
+        gap = width - 2 - cell_len(head) - cell_len(others) - cell_len(tail)
+        return Strip(
+            [
+                Segment(" ", base),
+                Segment(head, first),
+                Segment(others, rest),
+                Segment(" " * max(1, gap), base),
+                Segment(tail, rest),
+            ]
+        ).adjust_cell_length(width, base)
