@@ -75,6 +75,7 @@ class _Reader:
         self._traces: dict[str, IncomingTrace] = {}
         self._drafts: dict[str, WorkDraft] = {}
         self._notes = ["step_number counts from 1; the root cause is marked fatal"]
+        self._mismatches: dict[str, list[str]] = {}
 
     def look_beside(self, file: Path) -> None:
         """Find trajectories in the folder of a label file and the folders in it."""
@@ -123,7 +124,10 @@ class _Reader:
         if spans is None:
             raise ValueError(f"step_number is {step}, but the run has no step {step} (from 1)")
         self._note_mismatch(draft.trace_id, trace, spans[0], step, failure)
-        is_root = isinstance(root, Mapping) and root.get("failure_id") == failure.get("failure_id")
+        # The set writes the same id as a number in one place and as a text in the other.
+        is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
+            failure.get("failure_id")
+        )
         target = Target(*spans)
         label = Label(
             id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
@@ -161,15 +165,17 @@ class _Reader:
             return
         acted, meant = trace.span(index).agent, str(failure.get("failed_agent") or "")
         if meant and _spelling(acted) != _spelling(meant.split("(")[0]):
-            self._notes.append(
-                f"{trace_id}: step {step} is by {acted!r}, the label names {meant!r}"
-            )
+            words = f"step {step} is by {acted!r}, the label names {meant!r}"
+            self._mismatches.setdefault(trace_id, []).append(words)
 
     def _wrong(self, file: Path, place: str, reason: str) -> None:
         self.problems.append(RowProblem(file, place, reason))
 
     def done(self) -> Incoming:
         """Everything that was read."""
+        for trace_id, found in self._mismatches.items():
+            more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
+            self._notes.append(f"{trace_id}: {found[0]}{more}")
         return Incoming(
             taxonomies=(self.taxonomy,),
             traces=tuple(self._traces.values()),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.json_values import InvalidJSON, load_json
-from mast_tui.traces.library import read_file
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
 _MESSAGE: Final = re.compile(
@@ -20,8 +20,7 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
     """The traces in one file, their indices complete; none where it holds no trace."""
     traces = read_file(path, named=True).traces
     for trace in traces:
-        while trace.advance():
-            pass
+        read_fully(trace)
     return traces
 
 

@@ -133,7 +133,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
 
 
 def test_a_link_that_names_no_mode_is_refused() -> None:
-    with pytest.raises(ExchangeError, match="'9.9' is no mode of mast"):
+    with pytest.raises(ExchangeError, match=r"'9\.9' is no mode of mast"):
         cross(one_work(), Link("loops", "9.9"))
     with pytest.raises(ExchangeError, match="'lops' is no mode of the import"):
         cross(one_work(), Link("lops", "1.3"))

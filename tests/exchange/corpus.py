@@ -1,0 +1,17 @@
+"""Where the real traces and labels lie that some tests read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+
+
+def corpus(name: str) -> Path:
+    """A part of the corpus; the test is skipped where it is absent."""
+    path = CORPUS / name
+    if not path.exists():
+        pytest.skip("the corpus is not here")
+    return path

@@ -1,0 +1,222 @@
+"""Labels of published sets land on the step that they mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.agentrx import read_agentrx
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import Incoming
+from mast_tui.exchange.who_and_when import read_who_and_when
+from mast_tui.labels import AnnotatorKind, Severity
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Trace
+from tests.exchange.corpus import corpus
+
+
+def write_json(path: Path, value: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def texts_by_key(trace: Trace) -> dict[str, str]:
+    return {trace.span(i).key: trace.text(i) for i in range(len(trace))}
+
+
+def who_and_when(folder: Path, **fields: object) -> Path:
+    record = {
+        "history": [
+            {"role": "human", "content": "What is the capital of Peru?"},
+            {"role": "Orchestrator (-> Reader)", "content": "Look it up."},
+            {"role": "Reader", "content": "It is Cusco."},
+        ],
+        "question": "What is the capital of Peru?",
+        "ground_truth": "Lima",
+        "is_corrected": False,
+        "mistake_agent": "Reader",
+        "mistake_step": "2",
+        "mistake_reason": "It did not look it up.",
+    }
+    return write_json(folder / "7.json", record | fields)
+
+
+def only_label_text(incoming: Incoming, path: Path) -> str:
+    [trace] = read_file(path, named=True).traces
+    [label] = incoming.work[0].labels
+    assert label.target.first == label.target.last
+    assert label.trace_id == trace.identity.trace_id
+    return texts_by_key(trace)[label.target.first or ""]
+
+
+def test_the_step_of_who_and_when_counts_from_0(tmp_path: Path) -> None:
+    path = who_and_when(tmp_path)
+    incoming = read_who_and_when([path])
+    assert incoming.problems == ()
+    assert only_label_text(incoming, path) == "It is Cusco."
+    [work] = incoming.work
+    assert work.labels[0].note == "It did not look it up."
+    assert (work.annotator, work.kind) == ("who-and-when", AnnotatorKind.IMPORTED)
+    assert work.finished_at is not None
+    [taxonomy] = incoming.taxonomies
+    assert [mode.slug for mode in taxonomy.modes] == ["decisive_error"]
+
+
+def test_an_agent_that_differs_is_told_and_the_step_is_kept(tmp_path: Path) -> None:
+    path = who_and_when(tmp_path, mistake_agent="Orchestrator")
+    incoming = read_who_and_when([tmp_path])
+    assert only_label_text(incoming, path) == "It is Cusco."
+    assert any("'Reader'" in note and "'Orchestrator'" in note for note in incoming.notes)
+    assert "'Orchestrator'" in incoming.work[0].labels[0].note
+    same = read_who_and_when([who_and_when(tmp_path, mistake_step=1, mistake_agent="orchestrator")])
+    assert len(same.notes) == 1
+
+
+@pytest.mark.parametrize("step", ["3", "-1", "two", "", None, True, 1.5])
+def test_a_step_that_is_none_is_a_problem(tmp_path: Path, step: object) -> None:
+    incoming = read_who_and_when([who_and_when(tmp_path, mistake_step=step)])
+    assert incoming.work == ()
+    [problem] = incoming.problems
+    assert "mistake_step" in problem.reason
+
+
+def test_what_is_no_labelled_run_is_a_problem_of_its_file(tmp_path: Path) -> None:
+    plain = write_json(tmp_path / "a.json", [{"role": "user", "content": "hello"}])
+    broken = tmp_path / "b.json"
+    broken.write_text("{")
+    incoming = read_who_and_when([tmp_path])
+    assert [problem.file for problem in incoming.problems] == [plain, broken]
+
+
+@pytest.mark.parametrize("part", ["hand-crafted", "algorithm-generated"])
+def test_labels_of_the_real_set_name_the_agent_of_their_step(part: str) -> None:
+    folder = corpus(f"who-and-when/{part}")
+    incoming = read_who_and_when([folder])
+    assert incoming.problems == ()
+    files = sorted(folder.glob("*.json"))
+    assert len(incoming.work) == len(files)
+    mismatches = len(incoming.notes) - 1
+    assert mismatches <= 0.1 * len(files)
+    # The text under the label is the raw message at that step.
+    labels = {work.trace_id: work.labels[0] for work in incoming.work}
+    for file in files:
+        raw = json.loads(file.read_bytes())
+        [trace] = read_file(file, named=True).traces
+        key = labels[trace.identity.trace_id].target.first
+        assert texts_by_key(trace)[key or ""] == raw["history"][int(raw["mistake_step"])]["content"]
+
+
+RUN = [
+    {"role": "human", "content": "Book a table."},
+    {"role": "Orchestrator (thought)", "content": "I need a site."},
+    {"role": "WebSurfer", "content": "404"},
+]
+
+
+def agentrx(folder: Path, *failures: Mapping[str, object], root: int | str = 1) -> Path:
+    record = {
+        "trajectory_id": "run-1",
+        "failures": [
+            {
+                "failure_id": place,
+                "step_number": 3,
+                "step_reason": "The page was not there.",
+                "failure_category": "System Failure",
+                "category_reason": "The page was not there.",
+                "failed_agent": "Websurfer",
+            }
+            | failure
+            for place, failure in enumerate(failures, start=1)
+        ],
+        "root_cause": {"failure_id": root, "reason_for_root_cause": "No other page was tried."},
+    }
+    return write_json(folder / "truth.json", [record])
+
+
+def test_the_step_of_agentrx_counts_from_1(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "runs" / "run-1.json", RUN)
+    incoming = read_agentrx([agentrx(tmp_path, {})])
+    assert incoming.problems == ()
+    assert only_label_text(incoming, path) == "404"
+    assert len(incoming.notes) == 1
+
+
+@pytest.mark.parametrize("root", [2, "2"])
+def test_the_root_cause_is_fatal_and_says_why(tmp_path: Path, root: int | str) -> None:
+    write_json(tmp_path / "run-1.json", RUN)
+    labels = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work[0].labels
+    assert [label.severity for label in labels] == [None, Severity.FATAL]
+    assert "No other page was tried." in labels[1].note
+    assert labels[0].note == "The page was not there."
+
+
+@pytest.mark.parametrize(
+    ("written", "slug"),
+    [
+        ("Instruction/Plan Adherence Failure", "plan_adherence_failure"),
+        ("instruction adherence failure", "plan_adherence_failure"),
+        ("Intent Plan Misalignment", "intent_plan_misalignment"),
+        ("Intent-Plan Misalignment", "intent_plan_misalignment"),
+        ("Intent not supported", "intent_not_supported"),
+        ("Invention of new information", "invention_of_new_information"),
+    ],
+)
+def test_spellings_of_a_category_are_one(tmp_path: Path, written: str, slug: str) -> None:
+    write_json(tmp_path / "run-1.json", RUN)
+    incoming = read_agentrx([agentrx(tmp_path, {"failure_category": written})])
+    assert [label.mode for label in incoming.work[0].labels] == [slug]
+
+
+def test_two_failures_of_one_category_at_one_step_are_one_label(tmp_path: Path) -> None:
+    write_json(tmp_path / "run-1.json", RUN)
+    second = {"step_reason": "Nor was the next.", "category_reason": ""}
+    [label] = read_agentrx([agentrx(tmp_path, {}, second, root=2)]).work[0].labels
+    assert label.severity is Severity.FATAL
+    assert label.note.startswith("The page was not there.\nNor was the next.")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"step_number": 0},
+        {"step_number": 4},
+        {"step_number": "3"},
+        {"failure_category": "Bad luck"},
+    ],
+)
+def test_a_bad_failure_is_named(tmp_path: Path, failure: dict[str, object]) -> None:
+    write_json(tmp_path / "run-1.json", RUN)
+    [problem] = read_agentrx([agentrx(tmp_path, {}, failure)]).problems
+    assert problem.place == "record 0, failure 1"
+
+
+def test_labels_of_a_run_that_is_not_here_are_kept_under_its_name(tmp_path: Path) -> None:
+    incoming = read_agentrx([agentrx(tmp_path, {})])
+    assert incoming.problems == ()
+    assert [work.trace_id for work in incoming.work] == ["run-1"]
+    assert incoming.work[0].labels[0].target.first == "/2"
+    assert any("run-1" in note and "not found" in note for note in incoming.notes)
+
+
+def test_a_file_without_labels_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExchangeError, match="no AgentRx labels"):
+        read_agentrx([write_json(tmp_path / "run-1.json", RUN)])
+
+
+def test_the_real_agentrx_labels_land_on_their_steps() -> None:
+    truth = corpus("agentrx/magentic_one_ground_truth.json")
+    incoming = read_agentrx([truth])
+    assert incoming.problems == ()
+    raw = {record["trajectory_id"]: record for record in json.loads(truth.read_bytes())}
+    assert len(incoming.work) == len(raw)
+    for trace_id, record in (
+        (w.trace_id, raw[w.trace_id.rsplit("-", 1)[0]]) for w in incoming.work
+    ):
+        [work] = (work for work in incoming.work if work.trace_id == trace_id)
+        steps = {f"/{failure['step_number'] - 1}" for failure in record["failures"]}
+        assert {label.target.first for label in work.labels} == steps
+        assert any(label.severity is Severity.FATAL for label in work.labels)

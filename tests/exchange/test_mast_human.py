@@ -1,0 +1,144 @@
+"""The human labels of the MAST study: who said what, under which taxonomy, on which trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.mast_human import read_mast_human
+from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.labels import AnnotatorKind, VerdictValue
+from mast_tui.taxonomy.loader import load_mast
+from tests.exchange.corpus import corpus
+
+MAST = load_mast()
+LOG = "\n******************** Task 1/2 (abc_1)  ********************\nPlay the song.\n"
+
+
+def labels_file(folder: Path, answers: dict[str, dict[str, object]], **fields: object) -> Path:
+    record = {
+        "trace_id": "hf_0",
+        "mas_name": "AppWorld",
+        "iaa_round": "Round 1",
+        "hf_label_scheme": "early-3",
+        "hf_annotations": answers,
+    }
+    path = folder / "labels.json"
+    path.write_text(json.dumps([record | fields]), encoding="utf-8")
+    return path
+
+
+def traces_file(folder: Path, **fields: object) -> Path:
+    record = {
+        "index": "0",
+        "round": "Round 1",
+        "mas_name": "AppWorld",
+        "benchmark_name": "Test-C",
+        "trace_text": LOG,
+        "human_labels": {"3.2": 1, "3.3": 0},
+        "human_label_summary": {"failures": ["3.2 Weak Verification"]},
+    }
+    path = folder / "traces.json"
+    path.write_text(json.dumps([record | fields]), encoding="utf-8")
+    return path
+
+
+ANSWERS: dict[str, dict[str, object]] = {
+    "2.1 Starts over\n\nFor no reason.": {"annotator_1": True, "annotator_2": False},
+    "1.2 Step repetition": {"annotator_1": False, "annotator_2": None},
+}
+
+
+def test_each_person_keeps_name_and_answers_under_a_taxonomy_of_the_headings(
+    tmp_path: Path,
+) -> None:
+    traces_file(tmp_path)
+    incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
+    assert incoming.problems == ()
+    own = next(t for t in incoming.taxonomies if t.ref == "early-3@1")
+    assert [(m.code, m.name, m.definition) for m in own.modes] == [
+        ("1.2", "Step repetition", ""),
+        ("2.1", "Starts over", "For no reason."),
+    ]
+    people = {w.annotator: w for w in incoming.work if w.taxonomy == own.ref}
+    assert set(people) == {"annotator_1", "annotator_2"}
+    assert {w.kind for w in people.values()} == {AnnotatorKind.HUMAN}
+    assert [label.mode for label in people["annotator_1"].labels] == ["starts_over"]
+    assert people["annotator_1"].verdicts == {"step_repetition": VerdictValue.ABSENT}
+    assert people["annotator_2"].verdicts == {"starts_over": VerdictValue.ABSENT}
+    assert people["annotator_2"].labels == ()
+
+
+def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> None:
+    incoming = read_mast_human([traces_file(tmp_path)])
+    [work] = incoming.work
+    assert (work.annotator, work.taxonomy) == ("mast-consensus", MAST.ref)
+    # 'Weak verification' is the check that is made and does not hold, whatever its number.
+    assert [label.mode for label in work.labels] == ["incorrect_verification"]
+    [note] = incoming.notes
+    assert "3.2 of the file is 3.3 Incorrect verification" in note
+    assert "3.3 of the file is 3.3" in note
+    assert "by number" in note
+
+
+def test_one_number_with_the_names_of_two_modes_is_refused() -> None:
+    with pytest.raises(ValueError, match="is printed as"):
+        mast_binding(MAST, [["3.3 Weak Verification"], ["3.3 No or Incorrect Verification"]])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"trace_id": "hf_1"},
+        {"mas_name": "ChatDev"},
+        {"iaa_round": "Round 2"},
+        {"instance_id": "not-in-the-text"},
+        {"trace_id": None},
+        {"hf_annotations": {"no code": {"a": True}}},
+        {"hf_annotations": {"1.1 A mode": {"a": "perhaps"}}},
+        {"hf_annotations": {"1.1 A mode": {"judge:x": True}}},
+        {"hf_annotations": {"1.1 A mode": True}},
+    ],
+)
+def test_a_record_that_fits_no_trace_or_says_nothing_is_a_problem(
+    tmp_path: Path, fields: dict[str, object]
+) -> None:
+    traces_file(tmp_path)
+    incoming = read_mast_human([labels_file(tmp_path, ANSWERS, **fields)])
+    assert [problem.place for problem in incoming.problems] == ["record 0"]
+    assert {work.annotator for work in incoming.work} == {"mast-consensus"}
+
+
+def test_without_the_traces_labels_are_kept_under_the_records_id(tmp_path: Path) -> None:
+    incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
+    assert {work.trace_id for work in incoming.work} == {"hf_0"}
+    assert any("hf_0: trace not found" in note for note in incoming.notes)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("[1, 2]")
+    with pytest.raises(ExchangeError, match="no human labels"):
+        read_mast_human([file])
+
+
+def test_the_real_labels_are_all_there() -> None:
+    labels = corpus("mast-human/annotations_rounds_1_2.json")
+    incoming = read_mast_human([labels])
+    assert incoming.problems == ()
+    raw = json.loads(labels.read_bytes())
+    assert {t.ref: len(t.modes) for t in incoming.taxonomies} == {
+        "early-mast-18@1": 18,
+        "interim-mast-17@1": 17,
+        MAST.ref: 14,
+    }
+    people = [w for w in incoming.work if w.annotator != "mast-consensus"]
+    answers = [v for r in raw for said in r["hf_annotations"].values() for v in said.values()]
+    assert sum(len(w.labels) for w in people) == sum(v is True for v in answers)
+    assert sum(len(w.verdicts) for w in people) == sum(v is False for v in answers)
+    assert len({w.trace_id for w in people}) == len(raw)
+    # The other file of the pair finds the same.
+    assert read_mast_human([labels.with_name("iaa_rounds_1_2.json")]).work == incoming.work
