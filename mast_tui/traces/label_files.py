@@ -11,21 +11,21 @@ from mast_tui.traces.source import Source
 _LOOKED_AT: Final = 5
 
 _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
-    ("AgentRx labels", frozenset({"trajectory_id", "failures"})),
-    ("labels of the MAST study", frozenset({"hf_annotations"})),
-    ("places of failures in traces", frozenset({"trace", "mode", "first", "last", "why"})),
+    ("AgentRx labels; 'mast-tui import' reads them", frozenset({"trajectory_id", "failures"})),
+    ("labels of the MAST study; 'mast-tui import' reads them", frozenset({"hf_annotations"})),
+    ("places in other traces", frozenset({"trace", "mode", "first", "last", "why"})),
 )
-"""What a label file is called, and the fields that each of its records has."""
+"""What is said of a label file, and the fields that each of its records has."""
 
 
 def label_file(source: Source) -> str | None:
-    """What kind of label file this is, or None where it is none."""
+    """What to say of a file that holds labels; None for any other file."""
     records = json_lines_head(source)
     if not records:
         document = read_document(source)
         records = document if isinstance(document, list) else [document]
     looked_at = records[:_LOOKED_AT]
-    for name, fields in _SHAPES:
+    for words, fields in _SHAPES:
         if all(isinstance(record, Mapping) and fields <= record.keys() for record in looked_at):
-            return name if looked_at else None
+            return words if looked_at else None
     return None

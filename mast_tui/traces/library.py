@@ -11,11 +11,10 @@ from mast_tui.traces.decoding import decode
 from mast_tui.traces.folder import Entry, entries_under
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.traces.keys import UniqueKeys
-from mast_tui.traces.label_files import label_file
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes
 from mast_tui.traces.overlay import OverlaidTrace
-from mast_tui.traces.readers import PLAIN_TEXT, codex, recognise
+from mast_tui.traces.readers import codex, recognise
 from mast_tui.traces.source import Source
 
 _TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
@@ -101,15 +100,19 @@ def _read_content(source: Source, named: bool) -> FileReport:
         return FileReport(path, skipped="binary file")
     if codex.READER.recognises(source):  # before anything that may need the whole file
         return codex.READER.read(source)
+    from mast_tui.traces.label_files import label_file
+
     if labels := label_file(source):
-        return FileReport(path, skipped=f"{labels}, not traces; 'mast-tui import' reads labels")
+        return FileReport(path, skipped=labels)
     if reader := recognise(source):
         return reader.read(source)
     suffix = path.suffix.lower()
     if suffix in _JSON_SUFFIXES or source.json is not None:
         return _unknown_json(source)
     if named or suffix in _TEXT_SUFFIXES:
-        return PLAIN_TEXT.read(source)
+        from mast_tui.traces.readers import text
+
+        return text.READER.read(source)
     return FileReport(path, skipped="plain text; name the file to read it as a trace")
 
 

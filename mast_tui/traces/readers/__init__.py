@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Final
 
-from mast_tui.traces.readers import codex, mast_data, message_lists, text
 from mast_tui.traces.readers.base import Reader
-from mast_tui.traces.readers.frameworks import FRAMEWORKS
 from mast_tui.traces.source import Source
 
-READERS: Final[tuple[Reader, ...]] = (
-    codex.READER,
-    mast_data.READER,
-    message_lists.READER,
-    *FRAMEWORKS,
-)
-"""Every reader that knows its format by content; the first that recognises a file reads it."""
+_MODULES: Final = ("codex", "converted", "mast_data", "message_lists")
 
-PLAIN_TEXT: Final[Reader] = text.READER
-"""The reader for text of no known format."""
+
+def readers() -> Iterator[Reader]:
+    """Every reader that knows its format by content, each imported when its turn has come.
+
+    The first that recognises a file reads it. Plain text, which everything is in the end, has its
+    reader in ``text``.
+    """
+    for module in _MODULES:
+        reader: Reader = import_module(f"{__name__}.{module}").READER
+        yield reader
+    from mast_tui.traces.readers.frameworks import FRAMEWORKS
+
+    yield from FRAMEWORKS
 
 
 def recognise(source: Source) -> Reader | None:
     """The reader for this file, or None where its content is of no known format."""
-    return next((reader for reader in READERS if reader.recognises(source)), None)
+    return next((reader for reader in readers() if reader.recognises(source)), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.json_values import InvalidJSON, as_text, load_json
@@ -32,12 +32,11 @@ _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
 
 
-@dataclass(frozen=True, slots=True)
 class CodexReader:
     """Reads Codex rollouts, slice by slice."""
 
-    name: ClassVar[str] = "codex"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "codex"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether one of the first records is typed and wrapped as Codex does it, or was once."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from mast_tui.traces.decoding import as_utf8
 from mast_tui.traces.identity import identity_by_content
@@ -18,12 +17,11 @@ PARAGRAPH_LINES: Final = 100
 _AGENT: Final = "text"
 
 
-@dataclass(frozen=True, slots=True)
 class TextReader:
     """Reads any text, slice by slice."""
 
-    name: ClassVar[str] = "text"
-    key_scheme: ClassVar[int] = 1
+    name: Final = "text"
+    key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Whether the file is text at all."""

@@ -1,0 +1,180 @@
+"""``mast-tui inspect``: what was recognised in files, and what could not be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.common import json_option, print_json, print_table, say
+from mast_tui.safe_text import one_line
+from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.model import FileReport, Problem, Role, Trace
+
+_SHOWN_AGENTS: Final = 4
+_SHOWN_PREVIEW: Final = 60
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@click.option("--spans", is_flag=True, help="One row per span.")
+@json_option
+def inspect_command(paths: tuple[Path, ...], spans: bool, as_json: bool) -> int:
+    """Show what was recognised in files and folders.
+
+    Per file its format, its traces, and every problem with its place.
+    """
+    reports = []
+    for report in scan(paths):
+        for trace in report.traces:
+            read_fully(trace)
+        reports.append(report)
+    if as_json:
+        print_json(_document(reports, spans))
+    else:
+        _print_reports(reports, spans)
+    failed = [report for report in reports if report.failed is not None]
+    for report in failed:
+        say(f"mast-tui inspect: {report.path}: {report.failed}")
+    return 1 if failed else 0
+
+
+def _document(reports: list[FileReport], spans: bool) -> dict[str, object]:
+    return {
+        "files": [_file(report, spans) for report in reports if report.format is not None],
+        "skipped": [
+            {"path": str(report.path), "reason": report.skipped}
+            for report in reports
+            if report.skipped is not None
+        ],
+        "failed": [
+            {"path": str(report.path), "reason": report.failed}
+            for report in reports
+            if report.failed is not None
+        ],
+    }
+
+
+def _file(report: FileReport, spans: bool) -> dict[str, object]:
+    return {
+        "path": str(report.path),
+        "format": report.format,
+        "traces": [_trace(trace, spans) for trace in report.traces],
+        "problems": [
+            {"place": problem.place, "message": problem.message} for problem in _problems(report)
+        ],
+    }
+
+
+def _trace(trace: Trace, spans: bool) -> dict[str, object]:
+    meta = trace.meta
+    document: dict[str, object] = {
+        "id": trace.identity.trace_id,
+        "spans": len(trace),
+        "agents": _agents(trace),
+        "system": meta.system,
+        "model": meta.model,
+        "outcome": meta.outcome.value,
+    }
+    if spans:
+        document["span_list"] = [_span(trace, index) for index in range(len(trace))]
+    return document
+
+
+def _span(trace: Trace, index: int) -> dict[str, object]:
+    span = trace.span(index)
+    return {
+        "index": span.index,
+        "key": span.key,
+        "kind": span.kind.value,
+        "agent": span.agent,
+        "name": span.name,
+        "parent": span.parent,
+        "place": span.place,
+        "status": span.status.value,
+        "text_chars": len(trace.text(index)),
+        "preview": span.preview,
+    }
+
+
+def _agents(trace: Trace) -> list[str]:
+    """Who acted in the run, in the order of their first steps."""
+    spans = (trace.span(index) for index in range(len(trace)))
+    return list(dict.fromkeys(span.agent for span in spans if span.role is Role.AGENT))
+
+
+def _problems(report: FileReport) -> list[Problem]:
+    return [*report.problems, *(problem for trace in report.traces for problem in trace.problems)]
+
+
+def _print_reports(reports: list[FileReport], spans: bool) -> None:
+    traces = [(report, trace) for report in reports for trace in report.traces]
+    if traces:
+        headings = ("file", "format", "trace", "outcome", "system", "model", "agents", "spans")
+        rows = [_row(report, trace) for report, trace in traces]
+        print_table([headings, *rows], numbers_from=len(headings) - 1)
+    else:
+        click.echo("no traces")
+    if spans:
+        for _report, trace in traces:
+            _print_spans(trace)
+    _print_list(
+        "problems", [_problem_line(report, p) for report in reports for p in _problems(report)]
+    )
+    _print_list("skipped", [f"{r.path}: {r.skipped}" for r in reports if r.skipped is not None])
+
+
+def _row(report: FileReport, trace: Trace) -> tuple[str, ...]:
+    meta, agents = trace.meta, _agents(trace)
+    shown = ", ".join(agents[:_SHOWN_AGENTS])
+    if len(agents) > _SHOWN_AGENTS:
+        shown += f" +{len(agents) - _SHOWN_AGENTS}"
+    return (
+        str(report.path),
+        report.format or "",
+        trace.identity.trace_id,
+        meta.outcome.value,
+        meta.system or "",
+        meta.model or "",
+        shown,
+        str(len(trace)),
+    )
+
+
+def _print_spans(trace: Trace) -> None:
+    click.echo(f"\n{one_line(trace.identity.trace_id)}")
+    if not len(trace):
+        click.echo("  no spans")
+        return
+    width = len(str(len(trace)))
+    rows: list[tuple[str, ...]] = [
+        ("#".rjust(width), "key", "kind", "agent", "name", "status", "chars", "text")
+    ]
+    for index in range(len(trace)):
+        span = trace.span(index)
+        rows.append(
+            (
+                str(index + 1).rjust(width),
+                span.key,
+                span.kind.value.replace("_", " "),
+                span.agent,
+                span.name or "",
+                "" if span.status.value == "unknown" else span.status.value,
+                str(len(trace.text(index))).rjust(len("chars")),
+                one_line(span.preview[:_SHOWN_PREVIEW]),
+            )
+        )
+    print_table(rows, numbers_from=len(rows[0]))
+
+
+def _problem_line(report: FileReport, problem: Problem) -> str:
+    place = f"{problem.place}: " if problem.place else ""
+    return f"{report.path}: {place}{problem.message}"
+
+
+def _print_list(heading: str, lines: list[str]) -> None:
+    if lines:
+        click.echo(f"\n{heading}")
+        for line in lines:
+            click.echo(f"  {one_line(line)}")

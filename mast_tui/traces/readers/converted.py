@@ -1,0 +1,148 @@
+"""Traces in the project's own format, as ``mast-tui convert`` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, TypeVar
+
+from mast_tui.traces.converted import FORMAT, OPENING, VERSION
+from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.json_values import as_number, as_text, canonical_bytes, dump_text
+from mast_tui.traces.model import (
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.readers.json_documents import read_lines
+from mast_tui.traces.readers.run_facts import clamp_score
+from mast_tui.traces.source import Source
+
+_HASH_CHARS: Final = 64
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+class ConvertedReader:
+    """Reads the project's own format; ids and span keys stay those of the first reading."""
+
+    name: Final = "mast-tui"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file begins as a line of the format does."""
+        return source.head.startswith(OPENING)
+
+    def read(self, source: Source) -> FileReport:
+        """One trace a line."""
+        problems: list[Problem] = []
+        traces: list[DocumentTrace] = []
+        lines = list(read_lines(source, problems))
+        for record, line in enumerate(lines):
+            place = f"line {line.number}"
+            value = line.value
+            if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+                problems.append(Problem(place, "no trace in this format, left out"))
+            elif value.get("version") != VERSION:
+                message = f"version {dump_text(value.get('version'))} of the format is not known"
+                problems.append(Problem(place, f"{message}; left out: use a newer mast-tui"))
+            else:
+                number = record if len(lines) > 1 else None
+                traces.append(self._trace(source, value, number, place))
+        return FileReport(
+            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
+        )
+
+    def _trace(
+        self, source: Source, value: Mapping[str, object], record: int | None, place: str
+    ) -> DocumentTrace:
+        steps = StepList()
+        problems = _problems(value.get("problems"))
+        spans = value.get("spans")
+        for number, span in enumerate(spans if isinstance(spans, list) else ()):
+            if isinstance(span, Mapping):
+                _add_span(steps, span, f"{place} /spans/{number}")
+            else:
+                problems.append(Problem(f"{place} /spans/{number}", "no span, left out"))
+        return DocumentTrace(
+            self._identity(source, value, record),
+            source.path,
+            steps.steps,
+            record=record,
+            meta=_meta(value),
+            problems=problems,
+        )
+
+    def _identity(
+        self, source: Source, value: Mapping[str, object], record: int | None
+    ) -> TraceIdentity:
+        """The identity of the first reading, so that labels of either find the other."""
+        own = identity_by_content(
+            source.path,
+            record,
+            canonical_bytes(value),
+            reader=self.name,
+            key_scheme=self.key_scheme,
+        )
+        trace_id, first = as_text(value.get("id")), value.get("source")
+        if trace_id is None or not isinstance(first, Mapping):
+            return own
+        digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
+        reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
+        if not digest or len(digest) != _HASH_CHARS or not reader:
+            return own
+        if not isinstance(size, int) or not isinstance(scheme, int):
+            return own
+        return TraceIdentity(trace_id, digest, size, reader, scheme, first.get("native") is True)
+
+
+READER: Final = ConvertedReader()
+
+
+def _add_span(steps: StepList, span: Mapping[str, object], place: str) -> None:
+    steps.add(
+        as_text(span.get("key")) or place,
+        _choice(SpanKind, span.get("kind"), SpanKind.LOG),
+        _choice(Role, span.get("role"), Role.LOG),
+        as_text(span.get("agent")) or "log",
+        dump_text(span.get("text")),
+        place=as_text(span.get("place")) or place,
+        name=as_text(span.get("name")),
+        parent=as_text(span.get("parent")),
+        start=as_number(span.get("start")),
+        end=as_number(span.get("end")),
+        status=_choice(SpanStatus, span.get("status"), SpanStatus.UNKNOWN),
+    )
+
+
+def _meta(value: Mapping[str, object]) -> TraceMeta:
+    hidden = value.get("hidden")
+    return TraceMeta(
+        task=as_text(value.get("task")),
+        system=as_text(value.get("system")),
+        model=as_text(value.get("model")),
+        benchmark=as_text(value.get("benchmark")),
+        outcome=_choice(Outcome, value.get("outcome"), Outcome.UNKNOWN),
+        score=clamp_score(value.get("score")),
+        hidden=tuple((name, dump_text(text)) for name, text in hidden.items())
+        if isinstance(hidden, Mapping)
+        else (),
+    )
+
+
+def _problems(value: object) -> list[Problem]:
+    return [
+        Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
+        for problem in (value if isinstance(value, list) else ())
+        if isinstance(problem, Mapping)
+    ]
+
+
+def _choice(choices: type[Choice], value: object, default: Choice) -> Choice:
+    return next((choice for choice in choices if choice.value == value), default)
