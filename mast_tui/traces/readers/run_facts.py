@@ -102,11 +102,11 @@ def _outcome(record: Mapping[str, object]) -> Outcome:
     said = as_text(record.get("outcome"))
     if said is not None:
         return _OUTCOMES.get(said.strip().lower(), Outcome.UNKNOWN)
-    for field in ("success", "resolved"):
+    for field in ("success", "resolved", "is_correct"):
         flag = record.get(field)
         if isinstance(flag, bool):
             return Outcome.SUCCEEDED if flag else Outcome.FAILED
-    if record.get("is_correct") is False or record.get("is_corrected") is False:
+    if record.get("is_corrected") is False:
         return Outcome.FAILED
     return outcome_of_reward(record.get("reward"))
 

@@ -101,9 +101,8 @@ class Framework:
             if json_lines_head(source):
                 return False
             document = read_document(source)
-            if document is None:
-                return False
-            return self.sniff(Transcript("", document))
+            if document is not None:
+                return self.sniff(Transcript("", document))
         return self.sniff(Transcript(as_utf8(source.head).decode("utf-8", "replace")))
 
     def read(self, source: Source) -> FileReport:

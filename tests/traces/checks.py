@@ -1,0 +1,74 @@
+"""What holds for every trace, whatever its format, and where the real ones lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.model import PREVIEW_CHARS, FileReport, Trace
+from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.source import Source
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real traces is absent")
+
+
+def read_one(reader: Reader, path: Path) -> Trace:
+    """The only trace of a file that the reader must know."""
+    report = read_file(reader, path)
+    (trace,) = report.traces
+    return trace
+
+
+def read_file(reader: Reader, path: Path) -> FileReport:
+    """The report on a file that the reader must know, with every trace found sound."""
+    source = Source(path)
+    assert reader.recognises(source), path
+    report = reader.read(source)
+    for trace in report.traces:
+        check_sound(trace)
+    return report
+
+
+def write_json(path: Path, value: object) -> Path:
+    """``value`` as a JSON document at ``path``."""
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def write_json_lines(path: Path, *values: object) -> Path:
+    """``values`` as JSONL at ``path``."""
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def check_sound(trace: Trace) -> None:
+    """Fail unless ``trace`` keeps the promises of the trace protocol."""
+    spans = [trace.span(index) for index in range(len(trace))]
+    keys = {span.key: span.index for span in spans}
+    assert len(keys) == len(spans), "keys repeat"
+    for index, span in enumerate(spans):
+        text = trace.text(index)
+        assert span.index == index
+        assert trace.index_of(span.key) == index
+        assert span.parent is None or keys[span.parent] < index
+        assert len(span.preview) <= PREVIEW_CHARS
+        assert "\n" not in span.preview
+        if span.whole:
+            assert span.preview == " ".join(text.split())
+        text.encode("utf-8")
+        assert span.place
+        assert span.agent
+    for beyond in (-1, len(trace)):
+        with pytest.raises(IndexError):
+            trace.span(beyond)
+        with pytest.raises(IndexError):
+            trace.text(beyond)
+    assert trace.index_of("no such key") is None
+    for problem in trace.problems:
+        assert problem.place
+        assert problem.message
