@@ -126,13 +126,15 @@ class _Reader:
             if self._taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
                 raise ValueError(f"the headings of {scheme} differ from those of another record")
             answers = list(_people_answers(headings, slugs_by_heading(headings)))
+            incoming = _incoming(trace, record)
+            self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN)
         except ValueError as error:
             self._problems.append(record.problem(error))
             return
-        trace_id = self._register(trace, record)
         if trace is None:
-            self._notes.append(f"{trace_id}: trace not found; labels are kept under this id")
-        self._keep(answers, trace_id, taxonomy, AnnotatorKind.HUMAN)
+            self._notes.append(
+                f"{incoming.trace_id}: trace not found; labels are kept under this id"
+            )
         self._notes.append(
             f"{taxonomy.ref}: {len(taxonomy.modes)} modes as headed in the file; without a "
             "crosswalk no mode of MAST is made of them, its 3.2 and 3.3 included"
@@ -159,10 +161,10 @@ class _Reader:
                     _Answer(annotator, _bound(code, binding.slugs), value)
                     for code, value in _yes_or_no(said)
                 ]
+                incoming = _incoming(trace, record)
+                self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED)
             except ValueError as error:
                 self._problems.append(record.problem(error))
-                continue
-            self._keep(answers, self._register(trace, record), mast, AnnotatorKind.IMPORTED)
         self._taxonomies[mast.ref] = mast
         self._notes.append(f"{annotator}: {binding.in_words}")
 
@@ -192,30 +194,29 @@ class _Reader:
             return text.file, text.number
         raise ValueError(f"{native}: no trace record with this number")
 
-    def _register(self, trace: Trace | None, record: _Record) -> str:
-        incoming = IncomingTrace(
-            record.text("trace_id") or "",
-            system=record.text("mas_name"),
-            benchmark=record.text("benchmark_name"),
-        )
-        if trace is not None:
-            incoming = IncomingTrace.of(trace)
-        self._traces[incoming.trace_id] = incoming
-        return incoming.trace_id
-
     def _keep(
-        self, answers: Iterable[_Answer], trace_id: str, taxonomy: Taxonomy, kind: AnnotatorKind
+        self,
+        answers: Iterable[_Answer],
+        trace: IncomingTrace,
+        taxonomy: Taxonomy,
+        kind: AnnotatorKind,
     ) -> None:
+        """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
+        drafts: dict[tuple[str, str, str], WorkDraft] = {}
         for answer in answers:
-            key = (answer.annotator, trace_id, taxonomy.ref)
-            if key not in self._drafts:
-                self._drafts[key] = WorkDraft(
-                    answer.annotator, kind, trace_id, taxonomy.ref, finished_at=""
-                )
+            key = (answer.annotator, trace.trace_id, taxonomy.ref)
+            if key in self._drafts:
+                raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
+            draft = drafts.setdefault(
+                key, WorkDraft(answer.annotator, kind, trace.trace_id, taxonomy.ref)
+            )
+            draft.finished_at = ""
             if answer.present:
-                self._drafts[key].add_label(_label(answer, trace_id, taxonomy))
+                draft.add_label(_label(answer, trace.trace_id, taxonomy))
             else:
-                self._drafts[key].add_verdict(answer.mode, VerdictValue.ABSENT)
+                draft.add_verdict(answer.mode, VerdictValue.ABSENT)
+        self._drafts |= drafts
+        self._traces[trace.trace_id] = trace
 
     def done(self) -> Incoming:
         """Everything that was read."""
@@ -226,6 +227,16 @@ class _Reader:
             problems=tuple(self._problems),
             notes=tuple(dict.fromkeys(self._notes)),
         )
+
+
+def _incoming(trace: Trace | None, record: _Record) -> IncomingTrace:
+    if trace is not None:
+        return IncomingTrace.of(trace)
+    return IncomingTrace(
+        record.text("trace_id") or "",
+        system=record.text("mas_name"),
+        benchmark=record.text("benchmark_name"),
+    )
 
 
 def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:

@@ -27,9 +27,9 @@ class Binding:
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
     """Bind the codes by printed names such as ``3.3 Weak Verification``.
 
-    A name is known by the taxonomy's own names first, then by its aliases; codes without a
-    printed name keep their number. Raises ``ValueError`` where a code is printed with names of
-    two modes.
+    A name is known by the taxonomy's own names first, then by its aliases. Codes without a
+    printed name keep their number, unless a name has given its mode to another code: then they
+    get what is left. Raises ``ValueError`` where names and codes do not go one to one.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
     named: dict[str, tuple[str, str]] = {}
@@ -41,8 +41,23 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
         if code in named and named[code][0] != mode.slug:
             raise ValueError(f"{code} is printed as {named[code][1]!r} and as {name!r}")
         named[code] = (mode.slug, name)
-    slugs |= {code: slug for code, (slug, _) in named.items()}
+    slugs = _one_to_one(slugs, {code: slug for code, (slug, _) in named.items()})
     return Binding(slugs, "; ".join(_in_words(mast, code, slugs, named) for code in _DRIFTING))
+
+
+def _one_to_one(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
+    if len(set(named.values())) < len(named):
+        raise ValueError("two codes are printed with names of the same mode")
+    left = [slug for slug in by_number.values() if slug not in named.values()]
+    slugs = dict(named)
+    for code, slug in by_number.items():
+        if code not in named and slug in left:
+            slugs[code] = slug
+            left.remove(slug)
+    for code in by_number:
+        if code not in slugs:
+            slugs[code] = left.pop(0)
+    return slugs
 
 
 def _in_words(
@@ -53,6 +68,8 @@ def _in_words(
 ) -> str:
     bound = mast.mode(slugs[code])
     how = f"by its name {named[code][1]!r}" if code in named else _BY_NUMBER
+    if code not in named and bound.code != code:
+        how = "what the printed names leave"
     return f"{code} of the file is {bound.code} {bound.name} ({how})"
 
 

@@ -129,7 +129,7 @@ def agentrx(folder: Path, *failures: Mapping[str, object], root: int | str = 1) 
                 "category_reason": "The page was not there.",
                 "failed_agent": "Websurfer",
             }
-            | failure
+            | dict(failure)
             for place, failure in enumerate(failures, start=1)
         ],
         "root_cause": {"failure_id": root, "reason_for_root_cause": "No other page was tried."},

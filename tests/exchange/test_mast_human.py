@@ -80,13 +80,21 @@ def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> N
     assert [label.mode for label in work.labels] == ["incorrect_verification"]
     [note] = incoming.notes
     assert "3.2 of the file is 3.3 Incorrect verification" in note
-    assert "3.3 of the file is 3.3" in note
-    assert "by number" in note
+    assert "3.3 of the file is 3.2 No or incomplete verification" in note
+    assert work.verdicts == {"no_or_incomplete_verification": VerdictValue.ABSENT}
 
 
 def test_one_number_with_the_names_of_two_modes_is_refused() -> None:
     with pytest.raises(ValueError, match="is printed as"):
         mast_binding(MAST, [["3.3 Weak Verification"], ["3.3 No or Incorrect Verification"]])
+    with pytest.raises(ValueError, match="two codes"):
+        mast_binding(MAST, [["3.3 Weak Verification", "3.2 Incorrect verification"]])
+
+
+def test_without_printed_names_the_numbers_count_and_the_import_says_so() -> None:
+    binding = mast_binding(MAST, [[]])
+    assert binding.slugs == {mode.code: mode.slug for mode in MAST.modes}
+    assert binding.in_words.count("by number") == 2
 
 
 @pytest.mark.parametrize(
