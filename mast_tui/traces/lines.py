@@ -22,7 +22,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.preview import preview
+from mast_tui.traces.preview import call_preview, preview
 
 FIRST_SLICE: Final = 256 * 1024
 """How much of a file is read before its trace is handed out, in bytes."""
@@ -65,7 +65,7 @@ class SpanTable:
         number = len(self.spans)
         place = f"line {first}"
         unique = self._keys.take(key or place)
-        line, whole = preview(text)
+        line, whole = call_preview(text) if kind is SpanKind.TOOL_CALL else preview(text)
         self._first.append(first)
         self._last.append(last)
         self.index[unique] = number

@@ -6,11 +6,17 @@ Span keys are made unique in ``keys.py``; JSON values become text in ``json_valu
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
+
+import orjson
 
 from mast_tui.traces.model import PREVIEW_CHARS
 
 _LOOKED_AT: Final = 16 * PREVIEW_CHARS
+_PARSED_AT_MOST: Final = 64 * 1024
+_COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")
+_SHELLS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"})
 _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
@@ -29,3 +35,39 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
     line = " ".join(text[begin : begin + _LOOKED_AT].split())
     whole = len(line) <= PREVIEW_CHARS and len(text) <= begin + _LOOKED_AT
     return line[:PREVIEW_CHARS], whole and not text[:lead].strip()
+
+
+def call_preview(arguments: str) -> tuple[str, bool]:
+    """The preview of a tool call: what was asked for, without the JSON around it.
+
+    A command is shown as it was typed (``["bash", "-lc", "ls"]`` is ``ls``), other arguments as
+    ``name=value``. Arguments that are no JSON object, or very long, are shown as they are.
+    """
+    if not arguments.startswith("{") or len(arguments) > _PARSED_AT_MOST:
+        return preview(arguments)
+    try:
+        values = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return preview(arguments)
+    if not isinstance(values, Mapping) or not values:
+        return preview(arguments)
+    for key in _COMMAND_KEYS:
+        command = _command(values.get(key))
+        if command:
+            line, whole = preview(command)
+            return line, whole and len(values) == 1
+    return preview("  ".join(f"{name}={_argument(value)}" for name, value in values.items()))
+
+
+def _command(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+        return ""
+    if len(value) == 3 and value[0] in _SHELLS and value[1].startswith("-"):
+        return str(value[2])
+    return " ".join(value)
+
+
+def _argument(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

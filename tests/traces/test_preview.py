@@ -16,7 +16,7 @@ from mast_tui.traces.json_values import (
 )
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import PREVIEW_CHARS
-from mast_tui.traces.preview import preview
+from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.times import unix_seconds
 
 JSON = st.recursive(

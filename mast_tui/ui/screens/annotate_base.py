@@ -140,6 +140,14 @@ class AnnotateBase(Screen[None]):
         """Draw anew what depends on the cursor."""
         raise NotImplementedError
 
+    def show_highlights(self) -> None:
+        """Show in the text what is quoted, found or marked."""
+        raise NotImplementedError
+
+    def set_selection(self, selection: Selection) -> None:
+        """Mark something else for the next label, and show it."""
+        raise NotImplementedError
+
     def labels_here(self) -> tuple[Label, ...]:
         """One's own labels on the span under the cursor."""
         if self.session is None or not self.has_spans:

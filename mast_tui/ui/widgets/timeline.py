@@ -21,6 +21,9 @@ BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
 """Narrower timelines show no time bar."""
 
+SHELLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
+"""Tools whose name says nothing beside the command that they run."""
+
 MAX_AGENT_CELLS: Final = 14
 
 KIND_WORDS: Final[Mapping[SpanKind, str]] = {
@@ -306,7 +309,7 @@ class Timeline(VirtualLines):
     @staticmethod
     def _whole_text_of(span: Span) -> str:
         text = one_line(span.preview)
-        if span.kind is SpanKind.TOOL_CALL and span.name:
+        if span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELLS:
             return f"{one_line(span.name)} {text}"
         return text
 

@@ -1,0 +1,121 @@
+"""What keys do to a label that is there: note, severity, confidence, removal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from mast_tui.labels import Severity
+from mast_tui.ui.screens.annotate_base import AnnotateBase
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Label
+    from mast_tui.session import Session
+
+Chooses = Literal["note", "severity", "confidence", "remove"]
+
+CONFIDENCES: Final[tuple[float | None, ...]] = (None, 1.0, 0.75, 0.5, 0.25)
+SEVERITIES: Final[tuple[Severity | None, ...]] = (None, Severity.FATAL, Severity.BENIGN)
+
+Value = TypeVar("Value")
+
+
+class LabelKeys(AnnotateBase):
+    """The label under the cursor; where there are several, one is chosen first."""
+
+    _choice: tuple[Chooses, int] | None = None
+
+    def action_note(self) -> None:
+        """Write a note on the label under the cursor, or on the span."""
+        if not self.has_spans:
+            return
+        if self.labels_here():
+            self._choose("note")
+            return
+        assert self.trace is not None
+        key, index = self.trace.span(self.index).key, self.index
+        from mast_tui.ui.screens.note import NoteScreen
+
+        def ask(session: Session) -> None:
+            def written(text: str | None) -> None:
+                if text is not None:
+                    self.changed(lambda s: s.note_span(key, text))
+
+            self.app.push_screen(
+                NoteScreen(f"Note on #{index + 1}", session.span_notes.get(key, "")), written
+            )
+
+        self.with_session(ask)
+
+    def action_severity(self) -> None:
+        """Fatal, benign, none: for the label under the cursor."""
+        self._choose("severity")
+
+    def action_confidence(self) -> None:
+        """How sure one is of the label under the cursor."""
+        self._choose("confidence")
+
+    def action_remove(self) -> None:
+        """Remove the label under the cursor."""
+        self._choose("remove")
+
+    def _choose(self, what: Chooses) -> None:
+        labels = self.labels_here()
+        if not labels:
+            self.hints.say("No label of yours on this span", error=True)
+            return
+        if len(labels) == 1:
+            self._apply(what, labels[0])
+            return
+        if self._choice is not None and self._choice[0] == what:
+            place = self._choice[1] % len(labels)
+            self._choice = (what, place) if what in ("severity", "confidence") else None
+            self._apply(what, labels[place])
+            return
+        self._choice = (what, 0)
+        self._show_choice(labels)
+
+    def next_choice(self) -> bool:
+        """Go to the next of several labels under the cursor; False where none is being chosen."""
+        labels = self.labels_here()
+        if self._choice is None or len(labels) < 2:
+            return False
+        self._choice = (self._choice[0], (self._choice[1] + 1) % len(labels))
+        self._show_choice(labels)
+        return True
+
+    def _show_choice(self, labels: tuple[Label, ...]) -> None:
+        assert self._choice is not None
+        what, place = self._choice
+        label = labels[place % len(labels)]
+        mode = self.taxonomy.mode(label.mode)
+        key = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}[what]
+        self.hints.prompt(
+            f"{what}: {mode.code} {mode.name} on {self.where_words(label.target)} "
+            f"({place % len(labels) + 1} of {len(labels)}) · {key} takes it · Tab the next"
+        )
+
+    def _apply(self, what: Chooses, label: Label) -> None:
+        if what == "remove":
+            self.changed(lambda s: s.remove_label(label.id))
+        elif what == "severity":
+            severity = _following(SEVERITIES, label.severity)
+            self.changed(lambda s: s.edit_label(label.id, severity=severity))
+        elif what == "confidence":
+            confidence = _following(CONFIDENCES, label.confidence)
+            self.changed(lambda s: s.edit_label(label.id, confidence=confidence))
+        else:
+            from mast_tui.ui.screens.note import NoteScreen
+
+            mode = self.taxonomy.mode(label.mode)
+
+            def written(text: str | None) -> None:
+                if text is not None:
+                    self.changed(lambda s: s.edit_label(label.id, note=text))
+
+            title = f"Note on {mode.code} {mode.name}, {self.where_words(label.target)}"
+            self.app.push_screen(NoteScreen(title, label.note), written)
+
+
+def _following(values: tuple[Value, ...], value: Value) -> Value:
+    place = values.index(value) if value in values else 0
+    return values[(place + 1) % len(values)]

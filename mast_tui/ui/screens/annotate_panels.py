@@ -1,0 +1,201 @@
+"""What the panes of the annotate screen show: title, marks, modes, text, suggestion."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Outcome, Span, SpanKind
+from mast_tui.ui import clock
+from mast_tui.ui.marks import Mark, MarkKind, marks_by_span
+from mast_tui.ui.screens.annotate_search import finds
+from mast_tui.ui.screens.annotate_suggestions import Suggesting
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.span_view import Highlight
+from mast_tui.ui.widgets.taxonomy_panel import ModeState, definition_of
+
+
+class Panels(Suggesting):
+    """Draws the panes from the trace, the session and the cursor; changes neither."""
+
+    def show_title(self) -> None:
+        """What is open, and who works."""
+        trace = self.trace
+        if trace is None:
+            return
+        meta = trace.meta
+        session = self.session
+        left = [one_line(trace.identity.trace_id)]
+        left += [one_line(part, 40) for part in (meta.model or meta.system,) if part]
+        if meta.outcome is not Outcome.UNKNOWN and session is not None and session.hidden_visible:
+            left.append(str(meta.outcome))
+        count = len(trace)
+        left.append(f"{count} span{'' if count == 1 else 's'}")
+        if not trace.loaded.complete:
+            share = trace.loaded.done / max(1, trace.loaded.total)
+            left.append(f"{share:.0%} read")
+        if self.timeline.duration:
+            left.append(clock.duration(self.timeline.duration))
+        self.title_bar.show(tuple(left), self.who())
+
+    # What depends on labels
+
+    def show_state(self) -> None:
+        """Marks, modes, suggestions: after a change of the session."""
+        session, trace = self.session, self.trace
+        if session is None or trace is None:
+            return
+        if session.suggestions:
+            session.note_suggestions_on_screen()
+        targets = [
+            (label.target, Mark(self._code(label.mode), MarkKind.OWN)) for label in session.labels
+        ]
+        targets += [
+            (s.target, Mark(self._code(s.mode), MarkKind.SUGGESTION)) for s in session.pending
+        ]
+        if session.others_shown:
+            targets += [
+                (label.target, Mark(self._code(label.mode), MarkKind.OTHER))
+                for label in session.others
+            ]
+        marks = marks_by_span(targets, trace.index_of)
+        for key in session.span_notes:
+            index = trace.index_of(key)
+            if index is not None:
+                marks[index] = (*marks.get(index, ()), Mark("", MarkKind.NOTE))
+        self.timeline.show_marks(marks)
+        own = Counter(label.mode for label in session.labels)
+        pending = Counter(s.mode for s in session.pending)
+        self.modes.show_states(
+            {
+                mode.slug: ModeState(own[mode.slug], session.verdict(mode.slug), pending[mode.slug])
+                for mode in self.taxonomy.modes
+            }
+        )
+        if session.read != self.timeline.read:
+            self.timeline.read = set(session.read)
+            self.timeline.rows_changed()
+        self.show_title()
+        self.show_suggestion_panel()
+        self.show_highlights()
+
+    def _code(self, slug: str) -> str:
+        mode = next((m for m in self.taxonomy.modes if m.slug == slug), None)
+        if mode is None:
+            return one_line(slug, 8)
+        return mode.code if len(mode.code) <= 8 else mode.code[:7] + "…"
+
+    # What depends on the cursor
+
+    def show_span(self) -> None:
+        """The text of the span under the cursor, with what is quoted in it."""
+        trace = self.trace
+        if trace is None:
+            return
+        if not len(trace):
+            self.span_view.border_title = None
+            self.span_view.show_text("", empty="This trace has no spans.")
+            return
+        span = trace.span(self.index)
+        self.span_view.border_title = plain_title(self._span_title(span))
+        self.span_view.border_subtitle = plain_title(span.place)
+        self._pick_suggestion(span)
+        self.span_view.show_text(
+            self.text_here(), self._highlights(), empty="This step has no text."
+        )
+        self.show_suggestion_panel()
+
+    def _span_title(self, span: Span) -> str:
+        parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
+        if span.name:
+            parts.append(span.name)
+        if span.parent is not None and span.kind is SpanKind.TOOL_RESULT:
+            assert self.trace is not None
+            call = self.trace.index_of(span.parent)
+            if call is not None:
+                parts.append(f"of #{call + 1}")
+        if span.start is not None and span.end is not None and span.end > span.start:
+            parts.append(clock.duration(span.end - span.start))
+        if span.status == "error":
+            parts.append("error")
+        return " · ".join(parts)
+
+    def _pick_suggestion(self, span: Span) -> None:
+        """The suggestion that stands at the cursor; the one gone to stays while it is there."""
+        session = self.session
+        if session is None:
+            self.suggestion_id = None
+            return
+        here = [s for s in session.pending if self.index_of_suggestion(s) == span.index]
+        if not any(s.id == self.suggestion_id for s in here):
+            self.suggestion_id = here[0].id if here else None
+
+    def show_suggestion_panel(self) -> None:
+        """The suggestion under the cursor, or how to get to one."""
+        session = self.session
+        for panel in self.suggestion_panels:
+            if session is None:
+                panel.idle("Suggestions", "Opening the workspace …")
+                continue
+            suggestion = self.suggestion_here()
+            pending = session.pending
+            if suggestion is None:
+                count = len(pending)
+                words = (
+                    f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
+                    if count
+                    else self.no_suggestion_words(session)
+                )
+                panel.idle("Suggestions", words)
+                continue
+            place = next(i for i, s in enumerate(pending) if s.id == suggestion.id)
+            mode = next((m for m in self.taxonomy.modes if m.slug == suggestion.mode), None)
+            name = f"{mode.code} {mode.name}" if mode else suggestion.mode
+            judge = suggestion.judge.removeprefix("judge:")
+            confidence = f"  {suggestion.confidence:.2f}" if suggestion.confidence else ""
+            panel.show(
+                f"Suggestion {place + 1} of {len(pending)}",
+                name,
+                f"{judge}{confidence} · {self.where_words(suggestion.target)}",
+                suggestion.rationale,
+            )
+
+    def show_highlights(self) -> None:
+        """Show in the text what is quoted, found or marked, without moving."""
+        if self.has_spans:
+            self.span_view.show_highlights(self._highlights())
+            quote = self.selection.quote
+            if quote is not None:
+                self.span_view.reveal(quote.head[0], quote.head[1])
+
+    def _highlights(self) -> list[Highlight]:
+        assert self.trace is not None
+        key = self.trace.span(self.index).key
+        found: list[Highlight] = []
+        suggestion = self.suggestion_here()
+        if suggestion is not None and suggestion.evidence_key == key and suggestion.quote_offsets:
+            start, end = suggestion.quote_offsets
+            found.append(Highlight(start, end, "evidence"))
+        for label in self.labels_here():
+            target = label.target
+            if target.first == key and target.char_start is not None:
+                found.append(Highlight(target.char_start, target.char_end or 0, "own"))
+        if self.needle:
+            at = finds(self.text_here(), self.needle)
+            if at >= 0:
+                found.append(Highlight(at, at + len(self.needle), "match"))
+        quote = self.selection.quote
+        if quote is not None:
+            found.append(Highlight(quote.start, quote.end, "selection"))
+        return found
+
+    def show_definition(self) -> None:
+        """What the taxonomy says of the mode under its cursor."""
+        mode = self.modes.mode
+        if mode is not None:
+            self.definition.border_title = plain_title(f"{mode.code} {mode.name}")
+            self.definition.show_text(definition_of(mode, self.taxonomy))
+
+    def who(self) -> tuple[str, ...]:
+        """Who works, how, and how far the queue is done."""
+        raise NotImplementedError

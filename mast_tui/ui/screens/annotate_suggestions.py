@@ -1,0 +1,138 @@
+"""Suggestions on the annotate screen: going to one, accepting, rejecting, editing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Mode
+from mast_tui.ui.screens.annotate_base import AnnotateBase
+from mast_tui.ui.selection import Selection
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Target
+    from mast_tui.session import Session, Suggestion
+
+
+class Suggesting(AnnotateBase):
+    """One key answers the suggestion under the cursor and goes on to the next."""
+
+    _editing: str | None = None
+
+    def action_suggestion(self, step: int) -> None:
+        """Go to the next or previous suggestion that waits, at its evidence."""
+
+        def go(session: Session) -> None:
+            self.go_to_suggestion(session, step)
+
+        self.with_session(go)
+
+    def go_to_suggestion(self, session: Session, step: int, *, after: int | None = None) -> bool:
+        """Put the cursor on the evidence of the next suggestion; False where none waits."""
+        pending = session.pending
+        if not pending:
+            self.suggestion_id = None
+            self.show_span()
+            self.hints.say(self.no_suggestion_words(session))
+            return False
+        current = next((i for i, s in enumerate(pending) if s.id == self.suggestion_id), None)
+        if current is not None:
+            place = (current + step) % len(pending)
+        else:
+            at = self.index if after is None else after
+            places = [self.index_of_suggestion(s) for s in pending]
+            if step > 0:
+                place = next((i for i, p in enumerate(places) if p >= at), 0)
+            else:
+                place = next(
+                    (i for i in range(len(places) - 1, -1, -1) if places[i] < at), len(pending) - 1
+                )
+        self.show_suggestion(pending[place])
+        return True
+
+    def show_suggestion(self, suggestion: Suggestion) -> None:
+        """Put the cursor on a suggestion's evidence."""
+        self.suggestion_id = suggestion.id
+        self.timeline.go_to(self.index_of_suggestion(suggestion))
+        self.modes.go_to(suggestion.mode)
+        self.show_span()
+
+    def index_of_suggestion(self, suggestion: Suggestion) -> int:
+        """The span where a suggestion's evidence stands."""
+        assert self.trace is not None
+        for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
+            index = self.trace.index_of(key) if key is not None else None
+            if index is not None:
+                return index
+        return 0
+
+    @staticmethod
+    def no_suggestion_words(session: Session) -> str:
+        """Why there is no suggestion to go to."""
+        if session.blind and not session.finished:
+            return "You work blind: suggestions are shown after you have finished the trace"
+        if session.suggestions:
+            return "All suggestions on this trace are answered"
+        return "No suggestions on this trace; J runs the rules judge"
+
+    def action_accept(self) -> None:
+        """Accept the suggestion under the cursor and go on to the next."""
+        self.with_session(lambda session: self._answer(session, accept=True))
+
+    def action_reject(self) -> None:
+        """Reject the suggestion under the cursor and go on to the next."""
+        self.with_session(lambda session: self._answer(session, accept=False))
+
+    def _answer(self, session: Session, *, accept: bool) -> None:
+        suggestion = self.suggestion_here()
+        if suggestion is None:
+            if self.go_to_suggestion(session, 1):
+                self.hints.say("Here is the next suggestion: a accepts, x rejects, e edits")
+            return
+        place = self.index_of_suggestion(suggestion)
+        done = self.changed(
+            lambda s: s.accept(suggestion.id) if accept else s.reject(suggestion.id)
+        )
+        if done is None:
+            return
+        self.suggestion_id = None
+        if session.pending:
+            self.go_to_suggestion(session, 1, after=place)
+            self.hints.say(f"{one_line(done.message)} · {len(session.pending)} to go")
+        else:
+            self.show_span()
+            self.hints.say(f"{one_line(done.message)} · all suggestions answered")
+
+    def action_edit(self) -> None:
+        """Accept the suggestion with another mode or place: mark it, then type the mode."""
+        self.with_session(self._begin_edit)
+
+    def _begin_edit(self, session: Session) -> None:
+        suggestion = self.suggestion_here()
+        if suggestion is None:
+            self._answer(session, accept=True)
+            return
+        assert self.trace is not None
+        self._editing = suggestion.id
+        first = suggestion.target.first
+        start = self.trace.index_of(first) if first is not None else None
+        last = suggestion.target.last
+        end = self.trace.index_of(last) if last is not None else None
+        if start is not None and end is not None and end > start:
+            self.timeline.go_to(end)
+            self.set_selection(Selection(range_from=start))
+        mode = self.taxonomy.mode(suggestion.mode)
+        self.hints.prompt(
+            f"edit: move, v range, w quote, t whole; then two digits "
+            f"({self.taxonomy.keys_of(mode)} keeps the mode) · Esc leaves"
+        )
+
+    def finish_edit(self, session: Session, suggestion_id: str, mode: Mode, target: Target) -> None:
+        place = self.index
+        done = self.changed(lambda s: s.edit(suggestion_id, mode.slug, target))
+        if done is None:
+            return
+        self.suggestion_id = None
+        if session.pending:
+            self.go_to_suggestion(session, 1, after=place)
+        self.hints.say(one_line(done.message))
