@@ -17,7 +17,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.preview import preview
+from mast_tui.traces.preview import call_preview, preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,10 @@ class DocumentTrace:
 
 
 def _span(index: int, step: Step) -> Span:
-    line, whole = preview(step.text, step.lead)
+    if step.kind is SpanKind.TOOL_CALL:
+        line, whole = call_preview(step.text)
+    else:
+        line, whole = preview(step.text, step.lead)
     return Span(
         index=index,
         key=step.key,

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Outcome, Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.readers import recognise
 from mast_tui.traces.readers.frameworks import FRAMEWORKS, framework_of
 from mast_tui.traces.readers.frameworks.base import Framework, Transcript
 from mast_tui.traces.source import Source
@@ -212,6 +213,9 @@ def test_each_log_is_told_from_all_others(name: str, tmp_path: Path) -> None:
     path.write_text(LOGS[name], encoding="utf-8")
     source = Source(path)
     assert [one.name for one in FRAMEWORKS if one.recognises(source)] == [name]
+    chosen = recognise(source)
+    assert chosen is not None
+    assert chosen.name == name
     found = framework_of(Transcript(LOGS[name]))
     assert found is not None
     assert found.name == name

@@ -9,7 +9,7 @@ from typing import Final
 from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.source import Source
 
-_MODULES: Final = ("codex", "converted", "mast_data", "message_lists")
+_MODULES: Final = ("codex", "converted", "mast_data")
 
 
 def readers() -> Iterator[Reader]:
@@ -21,9 +21,12 @@ def readers() -> Iterator[Reader]:
     for module in _MODULES:
         reader: Reader = import_module(f"{__name__}.{module}").READER
         yield reader
+    from mast_tui.traces.readers import message_lists
     from mast_tui.traces.readers.frameworks import FRAMEWORKS
 
+    # A framework's record may hold a list of messages, too.
     yield from FRAMEWORKS
+    yield message_lists.READER
 
 
 def recognise(source: Source) -> Reader | None:

@@ -17,9 +17,14 @@ _HEAD_VALUES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The value on one line of a JSONL file; ``number`` counts from 1."""
+    """The value on one line of a JSONL file.
+
+    ``number`` counts all lines from 1, ``record`` from 0 those that are not blank: a broken line
+    has its record number too, so that mending it moves no other.
+    """
 
     number: int
+    record: int
     value: object
 
 
@@ -64,12 +69,14 @@ def read_document(source: Source) -> object | None:
 def read_lines(source: Source, problems: list[Problem]) -> Iterator[Line]:
     """The values of a JSONL file, split at ``\\n`` only; broken lines go to ``problems``."""
     raw_lines = as_utf8(source.data).split(b"\n")
+    record = -1
     for number, raw in enumerate(raw_lines, 1):
         text = raw.strip()
         if not text:
             continue
+        record += 1
         try:
-            yield Line(number, load_json(text))
+            yield Line(number, record, load_json(text))
         except InvalidJSON as error:
             if number == len(raw_lines):
                 message = "the last line is cut off; everything before it was read"

@@ -49,8 +49,8 @@ class MastDataReader:
         problems: list[Problem] = []
         traces: list[DocumentTrace] = []
         if json_lines_head(source):
-            for record, line in enumerate(read_lines(source, problems)):
-                self._add(source, line.value, record, f"line {line.number}", traces, problems)
+            for line in read_lines(source, problems):
+                self._add(source, line.value, line.record, f"line {line.number}", traces, problems)
         else:
             document = read_document(source)
             if isinstance(document, list):

@@ -86,14 +86,14 @@ class MessageListReader:
             conversation = _Conversation(messages, {})
             return [self._trace(source, conversation, None, source.data, "")]
         traces = []
-        for record, line in enumerate(lines):
+        for line in lines:
             conversation_ = _conversation(line.value)
             if conversation_ is None:
                 problems.append(Problem(f"line {line.number}", "no list of messages, left out"))
                 continue
             content = canonical_bytes(line.value)
             prefix = f"line {line.number} "
-            traces.append(self._trace(source, conversation_, record, content, prefix))
+            traces.append(self._trace(source, conversation_, line.record, content, prefix))
         return traces
 
     def _read_set(
