@@ -1,0 +1,156 @@
+"""The rules of the house: tools that read the code, floors, imports, and the size of files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
+
+MOST_LINES: Final = 450
+"""A file should end near 400 lines; beyond this it holds more than one concern."""
+
+MOST_APP_LINES: Final = 260
+
+HEAVY: Final = ("sqlalchemy", "numpy", "openai", "rapidfuzz")
+"""What must not be imported on the way to the first frame."""
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, timeout=540
+    )
+
+
+def run_python(code: str) -> object:
+    """What ``code`` prints as JSON in an interpreter of its own."""
+    done = run(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    found: object = json.loads(done.stdout)
+    return found
+
+
+def tracked_files() -> list[Path]:
+    """Every file that belongs to the project."""
+    done = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param((sys.executable, "-m", "ruff", "check", "."), id="ruff-check"),
+        pytest.param((sys.executable, "-m", "ruff", "format", "--check", "."), id="ruff-format"),
+        pytest.param((sys.executable, "-m", "mypy"), id="mypy"),
+        pytest.param((str(SCRIPTS / "lint-imports"),), id="floors"),
+    ],
+)
+def test_the_tools_find_nothing(command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
+
+
+def test_no_file_has_outgrown_its_concern() -> None:
+    sizes = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
+        for folder in ("mast_tui", "tests", "scripts")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    limits = {"mast_tui/ui/app.py": MOST_APP_LINES}
+    assert sizes.keys() >= limits.keys()
+    too_long = {name: n for name, n in sizes.items() if n > limits.get(name, MOST_LINES)}
+    assert not too_long
+
+
+def test_the_screens_import_nothing_heavy() -> None:
+    code = (
+        "import json, sys\n"
+        "import mast_tui.cli, mast_tui.cli.start, mast_tui.ui.app\n"
+        "import mast_tui.ui.screens.annotate, mast_tui.ui.screens.library\n"
+        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    )
+    assert run_python(code) == []
+
+
+FIRST_SPANS = """
+import asyncio, json, sys
+from pathlib import Path
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.options import AppOptions
+
+class BeforeTheWorkspace(MastApp):
+    def open_workspace(self):
+        pass
+
+async def main():
+    path = next(samples_folder().glob("cart*.jsonl"))
+    options = AppOptions((path,), False, None, None, None, False, False)
+    app = BeforeTheWorkspace(options, load_mast())
+    async with app.run_test() as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        rows = app.screen.query_one("#timeline").row_count
+        heavy = [name for name in HEAVY if name in sys.modules]
+    print(json.dumps({"spans are shown": rows > 0, "heavy": heavy}))
+
+asyncio.run(main())
+"""
+
+
+def test_the_first_spans_need_nothing_heavy() -> None:
+    """Also what is imported inside functions on the way, up to the opening of the workspace."""
+    found = run_python(f"HEAVY = {HEAVY!r}\n{FIRST_SPANS}")
+    assert found == {"spans are shown": True, "heavy": []}
+
+
+def test_the_core_needs_no_textual() -> None:
+    """Every module but those of the screens is imported, the commands too."""
+    package = ROOT / "mast_tui"
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in package.rglob("*.py")
+        if package / "ui" not in path.parents and path.name != "__main__.py"
+    ]
+    rooms = ("workspace", "session", "judges", "agreement", "adjudication", "exchange", "cli")
+    assert {f"mast_tui.{room}" for room in rooms} <= set(modules)
+    code = (
+        "import importlib, json, sys\n"
+        f"for name in {sorted(modules)!r}:\n"
+        "    importlib.import_module(name)\n"
+        "print(json.dumps(sorted(n for n in sys.modules if n.split('.')[0] == 'textual')))"
+    )
+    assert run_python(code) == []
+
+
+MACHINE_PATH: Final = re.compile(r"(?<![\w.~>$}])/(?:work|tmp|root)/")
+REGISTRY: Final = re.compile(r"pypi\.org/simple|pythonhosted\.org|--(?:extra-)?index-url|PIP_INDEX")
+
+
+def test_the_text_of_the_project_names_no_machine() -> None:
+    """Paths of the machine on which a page was written help nobody who reads it."""
+    found = []
+    for path in tracked_files():
+        name = path.relative_to(ROOT).as_posix()
+        told = path.suffix in {".md", ".toml"} and not name.startswith("sample_traces/planted")
+        told = told or path.suffix in {".py", ".tcss"} or name.startswith(".ci/")
+        if not told or path == Path(__file__).resolve():
+            continue
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            # Tests may make up any path; prose and code that people run may not.
+            if REGISTRY.search(line) or (
+                not name.startswith("tests/") and MACHINE_PATH.search(line)
+            ):
+                found.append(f"{name}:{number}: {line.strip()}")
+    assert not found, "\n".join(found)

@@ -1,0 +1,29 @@
+"""What every test of the screens needs: a home of its own, a still cursor, a way to wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+
+@pytest.fixture(autouse=True)
+def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the configuration, data or workspace of whoever runs it."""
+    home = tmp_path / "home"
+    work = home / "work"
+    work.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CONFIG", "DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "tester")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.chdir(work)
+
+
+@pytest.fixture(autouse=True)
+def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blinking cursor would make two pictures of one screen differ."""
+    monkeypatch.setattr(Input, "cursor_blink", False)

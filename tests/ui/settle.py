@@ -1,0 +1,26 @@
+"""Waiting for the app to have done what it was asked, without sleeping."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TypeVar
+
+from textual.pilot import Pilot
+from textual.worker import WorkerCancelled, WorkerFailed
+
+Result = TypeVar("Result")
+
+
+async def settle(pilot: Pilot[Result]) -> None:
+    """Wait until no worker runs, all messages are handled and what they asked for is shown.
+
+    Workers post messages and messages start workers, so both are waited for until neither is
+    left. A worker that has failed ends the app, which reports it; here it only counts as over.
+    """
+    await pilot.pause()
+    while running := [worker for worker in pilot.app.workers if not worker.is_finished]:
+        for worker in running:
+            with suppress(WorkerCancelled, WorkerFailed):
+                await worker.wait()
+        await pilot.pause()
+    await pilot.pause()
