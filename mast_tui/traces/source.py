@@ -9,6 +9,8 @@ from typing import Final
 
 import orjson
 
+from mast_tui.traces.decoding import as_utf8
+
 HEAD_BYTES: Final = 64 * 1024
 """How much of a file recognition looks at, and on which a line-based trace id rests."""
 
@@ -41,7 +43,7 @@ class Source:
     @cached_property
     def is_binary(self) -> bool:
         """Whether the head holds NUL bytes without being UTF-16 or UTF-32 with its mark."""
-        if self.head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if self.head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
             return False
         return b"\0" in self.head
 
@@ -59,8 +61,8 @@ class Source:
 
     @cached_property
     def head_lines(self) -> list[bytes]:
-        """The complete lines of the head, split at ``\\n`` only."""
-        lines = self.head.split(b"\n")
+        """The complete lines of the head as UTF-8, split at ``\\n`` only."""
+        lines = as_utf8(self.head).split(b"\n")
         return lines if len(self.head) == self.size else lines[:-1]
 
     @cached_property

@@ -25,6 +25,7 @@ from mast_tui.traces.readers.codex_records import (
     payload_of,
     time_of,
 )
+from mast_tui.traces.readers.codex_replay import ReplayFilter
 from mast_tui.traces.readers.run_facts import TASK_CHARS
 from mast_tui.traces.source import Source
 
@@ -101,6 +102,7 @@ class CodexParser:
         self._items: Counter[int] = Counter()
         self._events: Counter[int] = Counter()
         self._said: set[int] = set()
+        self._replay = ReplayFilter()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
@@ -118,13 +120,16 @@ class CodexParser:
         if not isinstance(record, Mapping):
             self.table.complain(number, "not a JSON object, left out")
             return
-        self._note_facts(record)
-        entry = entry_of(record)
-        if entry is not None:
-            self._take(number, time_of(record), entry)
+        if self._replay.begins(record):
+            self._take_record(number, record)
+            return
+        for held_number, held in self._replay.let_through(number, record):
+            self._take_record(held_number, held)
 
     def finish(self) -> None:
-        """Show the events for which no item has come."""
+        """Show what was held back, and the events for which no item has come."""
+        for number, record in self._replay.finish():
+            self._take_record(number, record)
         self._show_waiting()
 
     def text(self, data: bytes, /) -> str:
@@ -133,8 +138,23 @@ class CodexParser:
             record = load_json(data)
         except InvalidJSON:
             record = None
-        entry = entry_of(record) if isinstance(record, Mapping) else None
+        entry = self._entry(record) if isinstance(record, Mapping) else None
         return entry.text if entry else "[cannot be read any more: the file has changed]"
+
+    def _entry(self, record: Mapping[str, object]) -> Entry | None:
+        """The step of a record, where the thread whose history is repeated gives only a note."""
+        kind, payload = payload_of(record)
+        thread = as_text(payload.get("id"))
+        if kind == "session_meta" and thread is not None and thread == self._replay.thread:
+            text = f"Here the history of thread {thread} is repeated; it is left out."
+            return Entry(SpanKind.LOG, Role.LOG, text, name="history")
+        return entry_of(record)
+
+    def _take_record(self, number: int, record: Mapping[str, object]) -> None:
+        self._note_facts(record)
+        entry = self._entry(record)
+        if entry is not None:
+            self._take(number, time_of(record), entry)
 
     def _note_facts(self, record: Mapping[str, object]) -> None:
         kind, payload = payload_of(record)

@@ -1,0 +1,511 @@
+"""Codex rollouts: what becomes a span, what is paired, what is left out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.codex import READER
+from mast_tui.traces.source import Source
+from tests.traces.checks import CORPUS, check_sound, needs_corpus
+from tests.traces.rollouts import (
+    SESSION,
+    call,
+    event,
+    message,
+    meta,
+    output,
+    reasoning,
+    record,
+    said,
+    spans_of,
+    trace_of,
+    write,
+)
+
+CALL_ITEMS = ("function_call", "custom_tool_call")
+OUTPUT_ITEMS = ("function_call_output", "custom_tool_call_output")
+
+
+def test_a_run_from_its_first_prompt_to_its_answer(tmp_path: Path) -> None:
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta(base_instructions={"text": "You are Codex."}),
+            event("task_started"),
+            message("developer", "Sandbox: read only."),
+            message("user", "<environment_context>\n  <cwd>/srv</cwd>\n</environment_context>"),
+            message("user", "Why is checkout slow?"),
+            event("user_message", message="Why is checkout slow?"),
+            record("turn_context", {"model": "gpt-oss-120b", "cwd": "/srv"}),
+            reasoning("Look at the pods.", second=2),
+            call("c1", '{"command": ["kubectl", "get", "pods"]}', second=2.5),
+            output("c1", "NAME  READY", second=4),
+            message("assistant", "The pods are fine.", 6),
+            event("agent_message", message="The pods are fine."),
+            event("token_count", info=None),
+            event("task_complete", last_agent_message="The pods are fine."),
+        )
+    )
+    assert [(span.kind.value, span.agent, span.key) for span in spans_of(trace)] == [
+        ("message", "system", "line 1"),
+        ("message", "system", "line 3"),
+        ("message", "system", "line 4"),
+        ("message", "user", "line 5"),
+        ("reasoning", "codex", "line 8"),
+        ("tool_call", "codex", "c1:call"),
+        ("tool_result", "codex", "c1:result"),
+        ("message", "codex", "line 11"),
+    ]
+    assert said(trace)[5:7] == ['{"command": ["kubectl", "get", "pods"]}', "NAME  READY"]
+    assert trace.meta.task == "Why is checkout slow?"
+    assert (trace.meta.system, trace.meta.model) == ("codex", "gpt-oss-120b")
+    assert (trace.identity.trace_id, trace.identity.native) == (SESSION, True)
+
+
+def test_a_result_belongs_to_the_call_with_its_id_even_when_several_are_open(
+    tmp_path: Path,
+) -> None:
+    path = write(
+        tmp_path,
+        meta(),
+        call("a", second=1),
+        call("b", second=2),
+        output("b", second=3),
+        output("a", second=5),
+    )
+    trace = trace_of(path)
+    a, b, result_b, result_a = spans_of(trace)
+    assert (result_a.parent, result_b.parent) == (a.key, b.key) == ("a:call", "b:call")
+    assert result_a.name == "shell"
+    assert a.start is not None
+    assert b.start is not None
+    assert (a.end, b.end) == (a.start + 4, b.start + 1)
+
+
+def test_a_call_or_a_result_may_be_missing(tmp_path: Path) -> None:
+    call_span, result = spans_of(trace_of(write(tmp_path, meta(), call("a"), output("b"))))
+    assert (call_span.end, result.parent, result.name) == (None, None, None)
+
+
+def test_an_id_that_repeats_gets_a_key_of_its_own(tmp_path: Path) -> None:
+    records = (meta(), call("a"), output("a", "1"), call("a"), output("a", "2"))
+    spans = spans_of(trace_of(write(tmp_path, *records)))
+    assert [span.key for span in spans] == ["a:call", "a:result", "a:call~2", "a:result~2"]
+    assert [span.parent for span in spans] == [None, "a:call", None, "a:call~2"]
+
+
+@pytest.mark.parametrize("event_first", [True, False])
+def test_what_events_repeat_is_shown_once(tmp_path: Path, event_first: bool) -> None:
+    pairs = [
+        (event("agent_reasoning", text="First"), reasoning("First")),
+        (event("agent_message", message="Hello"), message("assistant", "Hello")),
+        (event("agent_message", message="Hello"), message("assistant", "Hello")),
+    ]
+    records = [one for pair in pairs for one in (pair if event_first else reversed(pair))]
+    assert said(trace_of(write(tmp_path, meta(), *records))) == ["First", "Hello", "Hello"]
+
+
+def test_one_reasoning_item_answers_for_all_its_parts(tmp_path: Path) -> None:
+    records = [event("agent_reasoning", text=part) for part in ("One", "Two")]
+    trace = trace_of(write(tmp_path, meta(), *records, reasoning("One", "Two"), call("a")))
+    assert said(trace)[0] == "One\n\nTwo"
+    assert len(trace) == 2
+
+
+def test_what_only_an_event_says_is_kept_in_its_place(tmp_path: Path) -> None:
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta(),
+            message("user", "go"),
+            event("agent_reasoning", text="Cut short"),
+            event("turn_aborted", reason="interrupted"),
+            message("user", "go on"),
+            event("agent_message", message="The last words"),
+        )
+    )
+    assert said(trace) == [
+        "go",
+        "Cut short",
+        "turn aborted: interrupted",
+        "go on",
+        "The last words",
+    ]
+    aborted = trace.span(2)
+    assert (aborted.kind, aborted.status) == (SpanKind.LOG, SpanStatus.ERROR)
+    assert trace.span(1).key == "line 3"
+
+
+def test_the_last_answer_is_kept_where_only_the_end_of_the_turn_tells_it(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), event("task_complete", last_agent_message="42"))
+    assert said(trace_of(path)) == ["42"]
+
+
+def test_turn_items_of_newer_builds_take_the_place_of_events(tmp_path: Path) -> None:
+    user = {"type": "UserMessage", "id": "1", "content": [{"type": "text", "text": "go"}]}
+    agent = {"type": "AgentMessage", "id": "2", "content": [{"type": "Text", "text": "ok"}]}
+    twin = {"type": "CommandExecution", "id": "3", "command": "ls"}
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta(),
+            message("user", "go"),
+            event("item_completed", item=user),
+            event("item_completed", item=agent),
+            event("item_completed", item=twin),
+            event("item_completed", item=None),
+        )
+    )
+    assert said(trace) == ["go", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "status"),
+    [
+        ('{"output": "a\\nb", "metadata": {"exit_code": 0}}', "a\nb", SpanStatus.OK),
+        ('{"output": "", "metadata": {"exit_code": 137}}', "", SpanStatus.ERROR),
+        ('{"output": "a file of JSON"}', '{"output": "a file of JSON"}', SpanStatus.UNKNOWN),
+        ("Exit code: 1\nWall time: 2 s", "Exit code: 1\nWall time: 2 s", SpanStatus.ERROR),
+        ("Chunk ID: 7\nWall time: 1 s\nProcess exited with code 0\nOutput:\nx", None, "ok"),
+        ("it printed\nProcess running\n" * 40 + "Process exited with code 1", None, "unknown"),
+        ("failed in sandbox: exit code: 1, stdout: ", None, SpanStatus.ERROR),
+        ("Traceback (most recent call last):", None, SpanStatus.UNKNOWN),
+        ({"content": "no", "success": False}, "no", SpanStatus.ERROR),
+        ([{"type": "input_text", "text": "seen"}], "seen", SpanStatus.UNKNOWN),
+        (None, "", SpanStatus.UNKNOWN),
+    ],
+)
+def test_the_output_and_how_it_went(
+    tmp_path: Path, text: object, shown: str | None, status: str
+) -> None:
+    trace = trace_of(write(tmp_path, meta(), call("a"), output("a", text)))
+    assert trace.text(1) == (text if shown is None else shown)
+    assert trace.span(1).status == status
+
+
+def test_arguments_that_are_an_object_are_shown_as_json(tmp_path: Path) -> None:
+    trace = trace_of(write(tmp_path, meta(), call("a", {"command": ["ls", "-l"]})))
+    assert json.loads(trace.text(0)) == {"command": ["ls", "-l"]}
+
+
+def test_other_tools_are_calls_too(tmp_path: Path) -> None:
+    patch = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p", "input": "*** x"}
+    done = {"type": "custom_tool_call_output", "call_id": "p", "output": "Done"}
+    web = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "q"}}
+    items = [record("response_item", item) for item in (patch, done, web)]
+    spans = spans_of(trace_of(write(tmp_path, meta(), *items)))
+    assert [(span.kind.value, span.name, span.key) for span in spans] == [
+        ("tool_call", "apply_patch", "p:call"),
+        ("tool_result", "apply_patch", "p:result"),
+        ("tool_call", "web_search", "ws_1:call"),
+    ]
+
+
+def test_records_of_unknown_kinds_are_kept_as_logs(tmp_path: Path) -> None:
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta(),
+            record("world_state", {"a": 1}),
+            record("response_item", {"type": "hologram", "b": 2}),
+            event("weather_report", wind=3),
+            record("compacted", {"message": "", "replacement_history": [{"secret": "again"}]}),
+        )
+    )
+    assert {span.kind for span in spans_of(trace)} == {SpanKind.LOG}
+    assert [span.name for span in spans_of(trace)] == [
+        "world_state",
+        "hologram",
+        "weather_report",
+        "compacted",
+    ]
+    assert "again" not in "".join(said(trace))
+
+
+def test_encrypted_reasoning_shows_nothing(tmp_path: Path) -> None:
+    assert len(trace_of(write(tmp_path, meta(), reasoning()))) == 0
+
+
+def test_the_first_era_wrote_naked_items(tmp_path: Path) -> None:
+    first = {"id": SESSION, "timestamp": "2025-05-07T17:24:21Z", "instructions": "Be brief."}
+    items = [one["payload"] for one in (message("user", "go"), call("a"), output("a"))]
+    trace = trace_of(write(tmp_path, first, *items, {"record_type": "state"}))
+    assert [span.kind.value for span in spans_of(trace)] == [
+        "message",
+        "message",
+        "tool_call",
+        "tool_result",
+    ]
+    assert trace.identity.trace_id == SESSION
+
+
+def test_a_fork_leaves_out_the_history_of_its_parent(tmp_path: Path) -> None:
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta("child", forked_from_id="parent"),
+            meta("parent", 0.01),
+            message("user", "the parent's task", 0.01),
+            message("assistant", "the parent's answer", 0.02),
+            call("spawn", second=0.02),
+            message("user", "the child's task", 0.2),
+            event("user_message", 0.2, message="the child's task"),
+            message("assistant", "the child's answer", 9),
+        )
+    )
+    assert said(trace)[1:] == ["the child's task", "the child's answer"]
+    assert "parent" in trace.text(0)
+    assert trace.span(0).kind is SpanKind.LOG
+    assert (trace.identity.trace_id, trace.meta.task) == ("child", "the child's task")
+
+
+def test_a_fork_that_is_prompted_later_shows_nothing_of_its_parent(tmp_path: Path) -> None:
+    trace = trace_of(
+        write(
+            tmp_path,
+            meta("child"),
+            meta("parent"),
+            message("user", "the parent's task"),
+            message("assistant", "the parent's answer"),
+            event("task_started", 60),
+            message("user", "the child's task", 60),
+        )
+    )
+    assert said(trace)[1:] == ["the child's task"]
+
+
+def test_two_sessions_in_one_file_are_both_read(tmp_path: Path) -> None:
+    records = (meta("a"), message("user", "one"), meta("b", 600), message("user", "two", 601))
+    assert said(trace_of(write(tmp_path, *records))) == ["one", "two"]
+
+
+def test_lines_that_cannot_be_read_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    with path.open("ab") as file:
+        file.write(b"not json\n\n[1]\n\xff\n" + json.dumps(message("user", "two")).encode() + b"\n")
+        file.write(json.dumps(message("user", "three")).encode()[:-9])
+    trace = trace_of(path)
+    assert said(trace) == ["one", "two"]
+    assert [problem.place for problem in trace.problems] == ["line 3", "line 5", "line 6", "line 8"]
+    assert "cut off" in trace.problems[-1].message
+
+
+def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    trace = trace_of(path)
+    assert (said(trace), trace.problems) == (["one"], ())
+
+
+def test_a_file_that_is_broken_all_over_has_a_short_list_of_problems(tmp_path: Path) -> None:
+    path = write(tmp_path, meta())
+    with path.open("ab") as file:
+        file.write(b"{broken\n" * 5000)
+    problems = trace_of(path).problems
+    assert len(problems) < 500
+    assert isinstance(problems[-1], Problem)
+    assert "not listed" in problems[-1].message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_other_encodings_with_their_mark(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, meta(), message("user", "Grüße, 漢字 👩‍💻"))
+    path.write_text(path.read_text(encoding="utf-8"), encoding=encoding)
+    assert said(trace_of(path)) == ["Grüße, 漢字 👩‍💻"]
+
+
+def test_lone_surrogates_and_line_separators_in_strings_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, meta())
+    line = json.dumps(message("user", "a\u2028b\u0085c SURROGATE"), ensure_ascii=False)
+    path.write_text(
+        path.read_text(encoding="utf-8") + line.replace("SURROGATE", "\\ud800") + "\n",
+        encoding="utf-8",
+    )
+    assert said(trace_of(path)) == ["a\u2028b\u0085c \ufffd"]
+
+
+def test_a_first_line_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(base_instructions={"text": "x" * 300_000}), message("user", "go"))
+    trace = trace_of(path)
+    assert trace.identity.trace_id == SESSION
+    assert said(trace)[1] == "go"
+
+
+def test_a_big_file_is_handed_out_after_its_first_slice(tmp_path: Path) -> None:
+    records = [message("user", f"message {number} " + "x" * 400) for number in range(20_000)]
+    source = Source(write(tmp_path, meta(), *records))
+    (trace,) = READER.read(source).traces
+    assert 0 < len(trace) < 2000
+    assert trace.loaded.done <= 1 << 20
+    assert not trace.loaded.complete
+    lengths = [len(trace)]
+    while trace.advance(1 << 20):
+        lengths.append(len(trace))
+    assert lengths == sorted(lengths)
+    assert len(trace) == 20_000
+    assert trace.loaded.done == trace.loaded.total == source.size
+    assert trace.loaded.complete
+    assert trace.text(19_999).startswith("message 19999 ")
+    assert trace.index_of("line 20001") == 19_999
+
+
+def test_a_span_of_ten_megabytes(tmp_path: Path) -> None:
+    text = "é" * 5_000_000
+    trace = trace_of(write(tmp_path, meta(), call("a"), output("a", text), message("user", "x")))
+    assert trace.text(1) == text
+    assert len(trace.span(1).preview) <= 200
+    assert not trace.span(1).whole
+    assert trace.text(2) == "x"
+
+
+def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        meta("child"),
+        meta("parent"),
+        message("user", "theirs"),
+        event("task_started", 5),
+        message("user", "ours", 5),
+        event("agent_reasoning", 6, text="hm"),
+        reasoning("hm", second=7),
+        call("a", second=8),
+        event("agent_reasoning", 8, text="alone"),
+        output("a", second=9),
+        event("turn_aborted", 9),
+        message("user", "x" * 400_000, 10),
+        *(message("assistant", str(number), 11) for number in range(50)),
+    )
+    whole = trace_of(path)
+    sliced = READER.read(Source(path)).traces[0]
+    while sliced.advance(1):
+        pass
+    assert spans_of(sliced) == spans_of(whole)
+    assert said(sliced) == said(whole)
+
+
+def test_a_file_that_is_gone_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"), message("user", "two"))
+    trace = trace_of(path)
+    assert trace.text(0) == "one"
+    reopened = READER.read(Source(path)).traces[0]
+    path.unlink()
+    assert "cannot be read any more" in reopened.text(1)
+    assert reopened.span(1).preview == "two"
+
+
+def test_a_file_that_has_changed_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    trace = READER.read(Source(path)).traces[0]
+    path.write_bytes(b"#" * path.stat().st_size)
+    assert "the file has changed" in trace.text(0)
+
+
+def test_other_jsonl_is_not_taken_for_a_rollout(tmp_path: Path) -> None:
+    for content in (
+        b'{"type": "user", "message": {}}\n',
+        b'{"role": "user", "content": "session_meta payload"}\n',
+        b'{"id": 1, "timestamp": 2, "type": "x"}\n{"type": "message"}\n',
+        b"plain text\n",
+    ):
+        path = tmp_path / "other.jsonl"
+        path.write_bytes(content)
+        assert not READER.recognises(Source(path)), content
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+VALID = [
+    meta(base_instructions={"text": "Be brief."}),
+    meta("parent"),
+    message("user", "go"),
+    message("assistant", "ok"),
+    reasoning("hm"),
+    call("a"),
+    output("a", '{"output": "x", "metadata": {"exit_code": 1}}'),
+    event("agent_message", message="ok"),
+    event("user_message", message="go"),
+    event("turn_aborted", reason="x"),
+    event("task_complete", last_agent_message="ok"),
+    event("item_completed", item={"type": "Reasoning", "summary_text": ["a"], "raw_content": []}),
+    record("turn_context", {"model": "m"}),
+    record("compacted", {"message": "m"}),
+]
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> object:
+    """A valid record of which one value, at any depth, was replaced."""
+    copy: object = json.loads(json.dumps(draw(st.sampled_from(VALID))))
+    place: object = copy
+    for _depth in range(draw(st.integers(0, 4))):
+        children = list(place) if isinstance(place, dict) else []
+        if not children or not isinstance(place, dict):
+            break
+        name = draw(st.sampled_from(children))
+        if not isinstance(place[name], dict) or draw(st.booleans()):
+            place[name] = draw(JSON)
+            break
+        place = place[name]
+    return copy
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(st.lists(spoilt() | st.sampled_from(VALID) | JSON, max_size=12))
+def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
+    trace = READER.read(Source(write(tmp_path, *VALID[:1], *records))).traces[0]
+    read_fully(trace)
+    check_sound(trace)
+
+
+@needs_corpus
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_real_rollouts_against_their_raw_records(number: int) -> None:
+    path = CORPUS / "codex" / f"rollout-{number}.jsonl"
+    raw = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+    items = [one["payload"] for one in raw if one["type"] == "response_item"]
+    trace = trace_of(path)
+    spans = spans_of(trace)
+    kinds = Counter(span.kind for span in spans)
+    calls = [one for one in items if one["type"] in CALL_ITEMS]
+    outputs = [one for one in items if one["type"] in OUTPUT_ITEMS]
+    assert trace.identity.trace_id == raw[0]["payload"]["id"]
+    assert kinds[SpanKind.TOOL_CALL] == len(calls)
+    assert kinds[SpanKind.TOOL_RESULT] == len(outputs)
+    assert kinds[SpanKind.MESSAGE] == sum(one["type"] == "message" for one in items)
+    for one in calls:
+        index = trace.index_of(f"{one['call_id']}:call")
+        assert index is not None
+        assert trace.text(index) == one["arguments"]
+        assert (spans[index].agent, spans[index].name) == ("codex", one["name"])
+        result = spans[trace.index_of(f"{one['call_id']}:result") or 0]
+        assert result.parent == spans[index].key
+    thoughts = {
+        text
+        for one in items
+        if one["type"] == "reasoning"
+        for part in one["summary"]
+        if (text := part["text"])
+    }
+    told = [
+        one["payload"]["text"]
+        for one in raw
+        if one["type"] == "event_msg" and one["payload"]["type"] == "agent_reasoning"
+    ]
+    only_told = [text for text in told if text not in thoughts]
+    assert kinds[SpanKind.REASONING] == len(only_told) + sum(
+        one["type"] == "reasoning" and bool(one["summary"]) for one in items
+    )
+    assert {span.role for span in spans if span.agent == "user"} == {Role.USER}

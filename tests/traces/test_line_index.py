@@ -1,0 +1,83 @@
+"""The index of lines: every line is found and read again, however the file is sliced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.traces.line_index import LineIndex, MemoryContent
+from mast_tui.traces.source import Source
+
+contents = st.lists(
+    st.one_of(st.binary(max_size=30), st.sampled_from([b"\n", b"\r\n", b"\n\n", b"x" * 200]))
+).map(b"".join)
+
+
+@given(contents, st.integers(1, 50))
+def test_all_lines_are_found_in_slices_of_any_size(data: bytes, slice_bytes: int) -> None:
+    index = LineIndex(MemoryContent(data), len(data))
+    lines: list[bytes] = []
+    while not index.complete:
+        found = index.advance(slice_bytes)
+        assert found, "a slice without a line"
+        lines += found
+    assert b"\n".join(lines) == data.removesuffix(b"\n")
+    assert len(index) == len(lines)
+    assert index.ends_open == (data[-1:] not in (b"", b"\n"))
+    for number, line in enumerate(lines, 1):
+        assert index.read(number, number) == line
+
+
+@given(contents, st.data())
+def test_a_stretch_of_lines_is_read_as_it_stands(data: bytes, draw: st.DataObject) -> None:
+    index = LineIndex(MemoryContent(data), len(data))
+    lines = index.advance(1 << 20)
+    if not lines:
+        return
+    first = draw.draw(st.integers(1, len(lines)))
+    last = draw.draw(st.integers(first, len(lines)))
+    assert index.read(first, last) == b"\n".join(lines[first - 1 : last])
+
+
+def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_bytes("a\u2028b\u0085c\rd\x0be\nf".encode())
+    assert len(LineIndex.of(Source(path)).advance(100)) == 2
+
+
+def test_a_slice_stops_soon_after_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"0123456789\n" * 100_000)
+    index = LineIndex.of(Source(path))
+    index.advance(11_000)
+    assert 11_000 <= index.done < 20_000
+
+
+def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "live.txt"
+    path.write_bytes(b"one\ntwo\n")
+    index = LineIndex.of(Source(path))
+    with path.open("ab") as file:
+        file.write(b"three\n")
+    assert list(index.advance(1 << 20)) == [b"one", b"two"]
+    assert index.complete
+
+
+def test_a_file_that_has_become_shorter_ends_where_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    index = LineIndex.of(Source(path))
+    path.write_bytes(b"one\ntw")
+    assert list(index.advance(1 << 20)) == [b"one", b"tw"]
+    assert index.complete
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_lines_in_other_encodings_are_found(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "wide.txt"
+    path.write_bytes("Ångström\n漢字\n".encode(encoding))
+    lines = LineIndex.of(Source(path)).advance(1 << 20)
+    assert [line.decode("utf-8-sig") for line in lines] == ["Ångström", "漢字"]
