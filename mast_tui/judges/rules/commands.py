@@ -1,0 +1,142 @@
+"""What well-known commands, tools and code do to the world: tables, thought out per program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+NOTHING: Final = words(
+    "cd pwd echo printf sleep wait date true false : set export source . whoami clear exit"
+    " pushd popd which type unset trap test [ [[ tput for case done fi esac break in"
+)
+"""Shell commands that neither change nor look at anything that matters."""
+
+READING: Final = words(
+    "ls cat head tail less more grep egrep fgrep rg ag find fd wc sort uniq cut tr awk gawk"
+    " jq yq column diff cmp comm stat file du df tree nl od xxd hexdump strings md5sum"
+    " sha256sum base64 env printenv id uname hostname ps top htop free uptime vmstat iostat"
+    " netstat ss lsof dig nslookup host ping traceroute curl wget http promql promtool amtool"
+    " logcli grpcurl pytest tox nox ruff mypy flake8 pylint eslint tsc jest vitest rspec"
+    " phpunit zcat zgrep journalctl dmesg history man help python python3 node ruby perl bc"
+    " expr seq paste join tac rev fold fmt realpath readlink basename dirname bat csvtool"
+    " csvcut sqlite3 psql mysql mongosh redis-cli valkey-cli kcat openssl nc telnet xmllint"
+    " sed"
+)
+"""Shell commands that look at something, unless their arguments say otherwise."""
+
+CHANGING: Final = words(
+    "rm mv cp mkdir rmdir touch ln chmod chown chgrp dd truncate tee install patch"
+    " apply_patch kill pkill killall reboot shutdown useradd usermod mount umount crontab"
+    " rsync scp ansible ansible-playbook tar unzip gzip gunzip"
+)
+"""Shell commands that change something."""
+
+PACKAGE_TOOLS: Final = words(
+    "apt apt-get yum dnf apk brew pip pip3 npm yarn pnpm gem go cargo poetry uv"
+)
+
+WRAPPERS: Final = words("sudo timeout nohup time watch xargs env nice stdbuf command exec busybox")
+"""Commands whose arguments are another command."""
+
+KEYWORDS: Final = words("if then elif else while until do ! { }")
+"""Words of the shell's own grammar that stand before a command."""
+
+SHELLS: Final = words("bash sh zsh dash")
+
+VERBS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
+    "kubectl": (
+        words(
+            "get describe logs log top explain version api-resources api-versions cluster-info diff"
+            " events wait status history view current-context get-contexts can-i port-forward proxy"
+        ),
+        words(
+            "apply create delete patch edit scale rollout restart undo pause resume set annotate"
+            " label cordon uncordon drain taint replace cp run expose autoscale debug use-context"
+        ),
+    ),
+    "helm": (
+        words("list ls status get history show template lint search version diff"),
+        words("install upgrade rollback uninstall delete"),
+    ),
+    "git": (
+        words("status diff log show blame branch grep ls-files remote rev-parse describe fetch"),
+        words(
+            "add commit checkout switch restore reset revert merge rebase push pull apply am stash"
+            " clean rm mv cherry-pick tag clone init"
+        ),
+    ),
+    "docker": (
+        words("ps logs inspect images image stats top version info events port diff"),
+        words("run start stop restart rm rmi kill build pull push up down compose cp create"),
+    ),
+    "systemctl": (
+        words("status is-active is-enabled list-units list-timers show cat is-failed"),
+        words("start stop restart reload enable disable mask unmask daemon-reload reset-failed"),
+    ),
+    "argocd": (
+        words("get list history diff manifests logs resources wait"),
+        words("sync rollback set delete create terminate-op patch"),
+    ),
+    "terraform": (
+        words("plan show output state validate version providers graph"),
+        words("apply destroy import taint untaint refresh init"),
+    ),
+}
+"""Programs with sub-commands: those that look, and those that change."""
+
+LOOKING_VERBS: Final = words(
+    "get list ls read search find fetch query describe view show check look lookup calculate"
+    " compute inspect open count browse visit scroll page status load print fetch retrieve"
+    " grep cat verify validate test preview download logs log metrics trace traces promql"
+    " summarize diff peek head tail stat explain info history profile analyze analyse select"
+    " scan examine"
+)
+CHANGING_VERBS: Final = words(
+    "change create update delete set write edit apply patch modify cancel exchange return"
+    " book send add remove insert put post restart rollback scale deploy upload submit"
+    " transfer replace rename move copy append reset enable disable toggle start stop kill"
+    " drain cordon resize revert commit push merge publish approve reject assign pay refund"
+    " charge order install uninstall save store rate like unlike follow unfollow play pause"
+    " next previous archive close reopen ack silence mute rotate flush purge sync redeploy"
+    " failover promote page notify"
+)
+IDLE_VERBS: Final = words(
+    "think plan note reflect wait sleep noop finish done terminate respond todo"
+)
+"""First words of tool names that neither look nor change: thinking, planning, waiting."""
+
+HANDING_OVER: Final = words(
+    "send_message reply ask ask_agent ask_user message_agent handoff hand_over delegate"
+    " delegate_task transfer_to_agent transfer_to_human transfer_to_human_agents complete_task"
+)
+"""Tools and functions with which agents talk to each other or close the task: nothing that they do
+changes what a later look would show."""
+
+CODE_CHANGES: Final = (
+    r"open\([^)\n]*,\s*(?:mode\s*=\s*)?['\"][rb]*[wax]"
+    r"|\.write(?:_text|_bytes|lines)?\(|json\.dump\(|\.to_(?:csv|json|parquet|sql|excel)\("
+    r"|os\.(?:remove|rename|unlink|mkdir|makedirs|system|replace)\(|shutil\.\w+\("
+    r"|subprocess\.|requests\.(?:post|put|patch|delete)\(|\.commit\(\)|\.savefig\("
+)
+"""A regular expression for code that changes something outside its own process."""
+
+SQL_CHANGES: Final = (
+    r"\b(?:insert\s+into|update\s+\w+\s+set|delete\s+from|drop\s+\w+|alter\s+\w+"
+    r"|create\s+(?:table|index|role|user|database)|truncate|grant|revoke|vacuum|reindex"
+    r"|pg_terminate_backend|pg_cancel_backend|pg_reload_conf)\b"
+)
+STORE_CHANGES: Final = (
+    r"\b(?:set|del|unlink|flushall|flushdb|expire|lpush|rpush|lpop|rpop|hset|hdel|sadd|srem|zadd"
+    r"|incr|decr|rename|restore|config\s+set|config\s+rewrite|client\s+kill|script\s+flush|replicaof)\b"
+)
+"""Commands of Redis-like stores that change something, as they stand after the client's options."""
+
+KAFKA_CHANGES: Final = (
+    r"--(?:execute|create|delete|alter|delete-offsets|add-config|delete-config)\b"
+)

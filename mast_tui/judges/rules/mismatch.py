@@ -1,0 +1,198 @@
+"""2.6 Reasoning-action mismatch: one thing is announced, and the very next call does another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.judges.rules import commands
+from mast_tui.judges.rules.announcements import Announcement, announcements
+from mast_tui.judges.rules.effects import Effect, name_words
+from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.walk import Call, Walk
+
+MODE: Final = "reasoning_action_mismatch"
+
+_LOOK: Final = commands.words(
+    "check look inspect read examine list get query view fetch search count compare confirm"
+    " verify describe tail review gather collect find investigate observe"
+)
+_CHANGE: Final = commands.words(
+    "restart delete patch apply scale roll rollback revert edit write fix update set remove"
+    " increase decrease raise lower disable enable flush purge drain cordon cancel refund"
+    " exchange return book create send modify change stop kill deploy reset bump touch"
+    " mitigate adjust"
+)
+_CALLING: Final = frozenset({"run", "call", "use", "us", "execute", "execut", "invoke", "invok"})
+_PROGRAMS: Final = frozenset(commands.VERBS) | commands.words(
+    "promql psql redis-cli valkey-cli curl pytest"
+)
+_TICKED: Final = re.compile(r"`([^`\n]{2,200})`")
+_WORD: Final = re.compile(r"[A-Za-z][\w-]*[A-Za-z0-9]|[A-Za-z]")
+_OBJECT: Final = re.compile(r"(?:/|\bdeployment |\bstatefulset |app=)([a-z][a-z0-9-]{2,})")
+_IDENTIFIER: Final = re.compile(r"\"(#?[A-Za-z]{1,3}-?\d{4,}|\d{6,})\"")
+_AMOUNT: Final = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:Mi|Gi|Ki|m|%|ms|s|GB|MB)(?![\w.-])")
+_UNDER_WAY: Final = 3
+"""How many calls after an announcement are looked at for what was announced."""
+
+_Reason: TypeAlias = tuple[str, float]
+
+
+def find(walk: Walk) -> Iterator[Finding]:
+    """Suggest each announcement whose next calls do something else."""
+    tools = {call.tool for call in walk.calls if len(call.tool) > 2}
+    objects = _objects_of_changes(walk)
+    for step, calls in _calls_after_words(walk):
+        for announced in announcements(step)[-2:]:
+            why = _mismatch(announced, _under_way(calls), tools, objects)
+            if why is not None:
+                reason, confidence = why
+                yield walk.finding(
+                    MODE,
+                    (step.index, calls[0].index),
+                    announced.quote,
+                    f"{step.number} says “{announced.quote.text[:100]}”; {reason}.",
+                    confidence,
+                )
+                break
+
+
+def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
+    """Each step in which an agent speaks, with its calls before anybody speaks again."""
+    calls = {call.index: call for call in walk.calls}
+    speaker: Step | None = None
+    following: list[Call] = []
+    for step in walk.steps:
+        call = calls.get(step.index)
+        if call is not None and speaker is not None and call.works:
+            following.append(call)
+        elif step.says or step.tells:
+            if speaker is not None and following:
+                yield speaker, following
+            speaker, following = step, []
+    if speaker is not None and following:
+        yield speaker, following
+
+
+def _under_way(calls: Sequence[Call]) -> list[Call]:
+    """The calls that may still be what was announced: a change ends them, for what comes after
+    it finds another world."""
+    near: list[Call] = []
+    for call in calls[:_UNDER_WAY]:
+        near.append(call)
+        if call.effect is Effect.CHANGES:
+            break
+    return near
+
+
+def _objects_of_changes(walk: Walk) -> frozenset[str]:
+    """The names of what the run's changes are about."""
+    names: set[str] = set()
+    for call in walk.calls:
+        if call.effect is Effect.CHANGES:
+            names.update(_OBJECT.findall(call.command))
+            names.update(_IDENTIFIER.findall(call.command))
+    return frozenset(names)
+
+
+def _mismatch(
+    announced: Announcement, near: Sequence[Call], tools: set[str], objects: frozenset[str]
+) -> _Reason | None:
+    if announced.refused:
+        return _does_what_was_refused(announced, near)
+    return (
+        _calls_another(announced, near, tools)
+        or _changes_instead_of_looking(announced, near[0])
+        or _changes_another_thing(announced, near, objects)
+        or _changes_by_another_amount(announced, near)
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _said_of(call: Call) -> set[str]:
+    return _words(call.command) | {call.tool.lower(), *name_words(call.tool)}
+
+
+def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
+    for call in near:
+        if announced.verb in _CHANGE and call.changed and announced.verb in _said_of(call):
+            return f"{call.step.number} does just that", 0.75
+    return None
+
+
+def _calls_another(
+    announced: Announcement, near: Sequence[Call], tools: set[str]
+) -> _Reason | None:
+    """A tool or command is announced by name, and none of the next calls is of it."""
+    wanted = _named_calls(announced, tools)
+    if not wanted or any(words <= _said_of(call) for words in wanted for call in near):
+        return None
+    names = " or ".join(sorted(" ".join(sorted(words)) for words in wanted))
+    return f"the next call, {near[0].step.number}, is not of {names}", 0.7
+
+
+def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str]]:
+    """The calls that an announcement names, each as the words that it must have."""
+    calling = announced.verb in _CALLING
+    named = []
+    for text in _TICKED.findall(announced.about):
+        words = text.split()
+        first = words[0].split("(")[0]
+        verbs = commands.VERBS.get(first)
+        if verbs is not None:
+            verb = next((w for w in words[1:] if w in verbs[0] | verbs[1]), None)
+            named.append(frozenset({first, verb} if verb else {first}))
+        elif first in tools or first in _PROGRAMS:
+            named.append(frozenset({first.lower()}))
+    if not named and calling:
+        words = _words(announced.about.split(" to ")[0])
+        named = [frozenset({tool.lower()}) for tool in tools if tool.lower() in words]
+        named += [frozenset({program}) for program in sorted(_PROGRAMS & words)]
+    return named
+
+
+def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
+    if announced.verb not in _LOOK or first.effect is not Effect.CHANGES:
+        return None
+    if _words(announced.about) & _CHANGE:
+        return None
+    return f"a look is announced, and {first.step.number} makes a change", 0.6
+
+
+def _changes_another_thing(
+    announced: Announcement, near: Sequence[Call], objects: frozenset[str]
+) -> _Reason | None:
+    change = next((call for call in near if call.effect is Effect.CHANGES), None)
+    if announced.verb not in _CHANGE or change is None:
+        return None
+    words = set(re.findall(r"[\w#-]+", announced.about.lower()))
+    meant = {name for name in objects if name.lower() in words}
+    touched = {name for name in objects if name in change.command}
+    if not meant or not touched or any(name in change.command for name in meant):
+        return None
+    return (
+        f"{change.step.number} is about {', '.join(sorted(touched)[:3])} and not about "
+        f"{', '.join(sorted(meant)[:3])}",
+        0.65,
+    )
+
+
+def _changes_by_another_amount(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
+    change = next((call for call in near if call.effect is Effect.CHANGES), None)
+    if announced.verb not in _CHANGE or change is None:
+        return None
+    meant = set(_AMOUNT.findall(announced.about))
+    made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
+    units = {amount.lstrip("0123456789.") for amount in meant}
+    made = {amount for amount in made if amount.lstrip("0123456789.") in units}
+    if not meant or not made or meant & made:
+        return None
+    return (
+        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(meant))}",
+        0.6,
+    )

@@ -1,0 +1,182 @@
+"""1.3 Step repetition: the same call, or the same words, again without a change in between."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.judges.rules.effects import Effect
+from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
+
+MODE: Final = "step_repetition"
+
+_ALIKE: Final = 85.0
+"""Similarity of two commands with the same names in them from which they count as nearly equal."""
+
+_SAME_WORDS: Final = 95.0
+"""Similarity of two messages of one agent from which the second says nothing new."""
+
+_SHORTEST_MESSAGE: Final = 80
+_FEWEST_MESSAGES: Final = 3
+_LOOK_BACK: Final = 12
+_FAIR_WAITS: Final = 2
+"""So many repetitions after waiting are fair while a change may still take effect."""
+
+# How output is cut or shown, and comments, make no other question of a command.
+_PRESENTATION: Final = re.compile(
+    r"\|\s*(?:head|tail|less|cat)\b(?:\s+-\w*\s*\d*)?|--(?:tail|limit|max-count)[ =]\d+"
+    r"|-o[ =]?(?:wide|name)\b|2>&1|2>/dev/null|--no-(?:headers|pager)|--color\S*"
+    r"|\bsleep\s+[\d.]+\w?\s*(?:&&|;)|(?m:^\s*#[^\n]*)"
+)
+_WAITING: Final = re.compile(r"\bsleep\s+[\d.]+|--timeout[ =]|\bwatch\b|\bwait\b")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.#/:@-]*[A-Za-z0-9_]")
+_SPACE: Final = re.compile(r"[\s\"'`]+")
+
+
+@dataclass(slots=True)
+class _Chain:
+    """Calls that repeat each other with the same answer and nothing changed between.
+
+    ``waits`` counts the fair ones among them, ``doubts`` the calls between of which nobody
+    knows what they do.
+    """
+
+    first: Call
+    plain: str
+    answer: str | None
+    seen_doubts: int
+    after_change: bool
+    again: list[Call] = field(default_factory=list)
+    waits: int = 0
+    doubts: int = 0
+    exact: bool = True
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What has been asked since the world last changed."""
+
+    after_change: bool = False
+    doubts: int = 0
+    chains: dict[tuple[str, str, frozenset[str]], list[_Chain]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+
+def find(walk: Walk) -> Iterator[Finding]:
+    """Suggest every chain of repeated calls, and every chain of repeated messages."""
+    for chain in _chains(walk):
+        if (finding := _finding_of_chain(walk, chain)) is not None:
+            yield finding
+    yield from _repeated_messages(walk)
+
+
+def _chains(walk: Walk) -> list[_Chain]:
+    memory = _Memory()
+    chains: list[_Chain] = []
+    waited = False
+    for call in walk.calls:
+        waited = waited or _WAITING.search(call.command) is not None
+        if not call.works:
+            continue
+        plain = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
+        answer = answer_of(call.result) if call.result is not None else None
+        key = (call.agent, call.tool, frozenset(_NAME.findall(plain)))
+        chain = _chain_for(memory.chains[key], plain, answer)
+        if chain is not None:
+            _go_on(chain, call, plain, memory.doubts, waited)
+        if call.changed:
+            # From here on everything may be asked again; the same change once more is no change.
+            memory = _Memory(after_change=True)
+        if chain is None:
+            chain = _Chain(call, plain, answer, memory.doubts, memory.after_change)
+            chains.append(chain)
+        memory.chains[key].append(chain)
+        memory.doubts += call.effect is Effect.UNKNOWN
+        waited = False
+    return chains
+
+
+def _chain_for(chains: list[_Chain], plain: str, answer: str | None) -> _Chain | None:
+    """The chain that a call goes on with, taken out of ``chains``.
+
+    Where the answer has changed, the old chain ends: it was worth asking again.
+    """
+    from rapidfuzz import fuzz
+
+    for chain in reversed(chains[-_LOOK_BACK:]):
+        if plain == chain.plain or fuzz.ratio(plain, chain.plain) >= _ALIKE:
+            chains.remove(chain)
+            return chain if chain.answer == answer else None
+    return None
+
+
+def _go_on(chain: _Chain, call: Call, plain: str, doubts: int, waited: bool) -> None:
+    if waited and chain.after_change and not chain.again and chain.waits < _FAIR_WAITS:
+        chain.waits += 1
+        return
+    chain.doubts += doubts - chain.seen_doubts
+    chain.seen_doubts = doubts
+    chain.exact = chain.exact and plain == chain.plain
+    chain.again.append(call)
+
+
+def _finding_of_chain(walk: Walk, chain: _Chain) -> Finding | None:
+    if not chain.again:
+        return None
+    times = len(chain.again)
+    confidence = min(0.9, 0.6 + 0.15 * times) - 0.1 * min(chain.doubts, 3)
+    confidence -= 0.15 * (chain.answer is None) + 0.1 * (not chain.exact)
+    if confidence < 0.5:
+        return None
+    alike = "the same call" if chain.exact else "nearly the same call"
+    numbers = ", ".join(call.step.number for call in chain.again[:6])
+    answer = "with the same answer" if chain.answer is not None else "with no result shown"
+    return walk.finding(
+        MODE,
+        (chain.again[0].index, chain.again[-1].last_index),
+        chain.again[0].quote(),
+        f"{numbers}{' …' if times > 6 else ''}: {alike} as {chain.first.step.number}, {answer}, "
+        f"and nothing was changed in between ({_times(times)}).",
+        confidence,
+    )
+
+
+def _times(times: int) -> str:
+    return "once more" if times == 1 else f"{times} times more"
+
+
+def _repeated_messages(walk: Walk) -> Iterator[Finding]:
+    """Messages of one agent that say the same again and again."""
+    from rapidfuzz import fuzz
+
+    said: dict[str, list[list[tuple[Step, str]]]] = defaultdict(list)
+    for step in walk.steps:
+        words = step.said[:1200]
+        if not step.tells or len(words) < _SHORTEST_MESSAGE or is_output(step):
+            continue
+        mine = said[step.span.agent]
+        for group in reversed(mine[-_LOOK_BACK:]):
+            if fuzz.ratio(group[-1][1], words, score_cutoff=_SAME_WORDS):
+                group.append((step, words))
+                break
+        else:
+            mine.append([(step, words)])
+    for group in (group for mine in said.values() for group in mine):
+        first, again = group[0][0], [step for step, _ in group[1:]]
+        quote = again[0].first_words() if len(group) >= _FEWEST_MESSAGES else None
+        if quote is None:
+            continue
+        numbers = ", ".join(step.number for step in again[:6]) + (" …" if len(again) > 6 else "")
+        yield walk.finding(
+            MODE,
+            (again[0].index, again[-1].index),
+            quote,
+            f"{numbers}: {first.span.agent} says once more what it said in {first.number}.",
+            min(0.85, 0.4 + 0.1 * len(group)),
+        )

@@ -1,0 +1,107 @@
+"""What an agent says about its work as a whole: that it is done, that it works, that it gives up.
+
+Everything rests on single sentences, so that 'the task is done' is told from 'once it is done'.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mast_tui.judges.rules.phrases import any_of, last_sentence
+from mast_tui.judges.rules.steps import Quote, Step, sentences
+
+_WORK: Final = (
+    "(?:task|incident|outage|issue|problem|request|work|investigation|diagnosis|analysis|report|job"
+    "|goal|objective|migration|rollout|fix|order|case|implementation|project|solution|review"
+    "|everything|all)"
+)
+_BE: Final = "(?:is|are|was|were|has been|have been)"
+_HAVE: Final = "(?:(?:I|we)(?:'ve| have)?)"
+_HOW: Final = (
+    "(?:(?:now|fully|successfully|already|all|therefore|thus|also|both|completely|finally) )*"
+)
+_ENDED: Final = "(?:completed?|done|finished|resolved|fixed|closed|solved|mitigated|over|delivered)"
+
+_FINISHED: Final = any_of(
+    rf"{_WORK}(?:[^.!?\n]{{0,60}}?) {_BE} {_HOW}{_ENDED}",
+    rf"\A\W*[^.!?\n]{{1,80}}? {_BE} {_HOW}(?:resolved|fixed|solved|mitigated|all done)",
+    rf"{_HAVE} {_HOW}(?:completed|finished|resolved|solved|fixed)",
+    r"(?:I am|I'm|we are|we're) (?:all )?(?:done|finished)",
+    rf"\A\W*(?:(?:{_WORK}|<INFO>|all) )?{_HOW}(?:done|finished|completed?|resolved|solved|fixed)"
+    r"(?=\W*\Z|[:,—-])",
+    r"all set",
+    r"no (?:further|more|other) (?:actions?|work|steps?|changes?) (?:(?:is|are) )?"
+    r"(?:needed|required|necessary)",
+    r"nothing (?:else|more|further|left)(?:[^.!?\n]{0,30}) (?:needed|required|(?:to|be) do(?:ne)?)",
+    r"(?:this|that) (?:concludes|completes|closes)",
+    r"terminate",
+    r"final answer",
+)
+_GOOD: Final = (
+    "(?:healthy|restored|recovered|normal|up and running|working|operational|stable|valid|correct"
+    "|verified|confirmed|validated|in place|cleared|successful|green|complete)"
+)
+_WORKS: Final = any_of(
+    rf"{_BE} {_HOW}(?:back (?:to )?)?{_GOOD}",
+    r"successfully \w+ed",
+    r"works|passes|succeeds|recovered|verified",
+    r"(?:all )?(?:tests|checks) (?:now )?pass(?:ed)?",
+    rf"{_HAVE} (?:\w+ )?(?:verified|confirmed|validated|checked)",
+    r"back to normal",
+)
+_HELD_BACK: Final = any_of(
+    r"not|never|cannot|\w+n't|no longer sure|once|if|when|whether|until|unless|should|would|could|may"
+    r"|might|will|\w+'ll|shall|going to|(?:needs?|has|have) to|must|before|almost|nearly|partly"
+    r"|partially|except|but|however|although|assuming|expected|to be|remaining|after|make sure|ensure"
+    r"|please|only|yet",
+    r"[^?]*\?\W*\Z",
+)
+_GOES_ON: Final = any_of(
+    r"let(?: me|'s)|next|(?:I|we)(?:'ll| will)|going to|now (?:I|we|to|for)|remaining"
+    r"|still (?:need|have)|then I|before (?:I|closing|finishing)|to do",
+)
+_GIVES_UP: Final = any_of(
+    r"(?:I|we) (?:(?:am|was|are|were) )?(?:not able|unable) to (?:complete|continue|proceed|resolve|fix"
+    r"|determine|identify|find|finish|solve|access|reach|bring)",
+    r"(?:I|we) (?:cannot|can't|could not|couldn't) (?:complete|continue|proceed|resolve|fix|determine"
+    r"|identify|find|finish|solve|go further|bring)",
+    r"giv(?:e|ing) (?:it )?up",
+    r"I(?:'ll| will)? (?:stop|end|leave (?:it|this)) (?:here|there|at (?:this|that))",
+    r"out of (?:ideas|options)",
+    r"leav(?:e|ing) (?:it|this) (?:here|as (?:it )?is|open)",
+    r"stopping here",
+)
+_OPEN: Final = any_of(
+    r"(?:is|are|has|have) (?:still )?not (?:yet )?(?:been )?(?:resolved|fixed|recovered|completed?|done"
+    r"|finished|confirmed|solved|identified|verified)",
+    r"(?:still|remains?) (?:un\w+ed|open|failing|fails|broken|down|firing|erroring|crash\w*|pending|above"
+    r"|elevated|high|unavailable|unhealthy|unknown|missing|degraded|red|stuck|not \w+)",
+    r"(?:further|more|additional) (?:investigation|work|debugging|analysis|time) (?:is|are|will be"
+    r"|would be|may be) (?:needed|required|necessary)",
+    r"(?:hasn't|has not) (?:recovered|cleared|helped|changed|come back)",
+)
+
+
+def says_finished(step: Step) -> Quote | None:
+    """The last sentence that calls the whole work finished, unless the step then plans on."""
+    quote = last_sentence(step, _FINISHED, without=_HELD_BACK)
+    if quote is None:
+        return None
+    later = " ".join(text for start, text in sentences(step) if start >= quote.start)
+    return None if _GOES_ON.search(later) else quote
+
+
+def claims_success(step: Step) -> Quote | None:
+    """The last sentence that says firmly that the work is finished, works, or was verified."""
+    finished = last_sentence(step, _FINISHED, without=_HELD_BACK)
+    return finished or last_sentence(step, _WORKS, without=_HELD_BACK)
+
+
+def gives_up(step: Step) -> Quote | None:
+    """The last sentence in which the agent says that it cannot or will not go on."""
+    return last_sentence(step, _GIVES_UP)
+
+
+def leaves_open(step: Step) -> Quote | None:
+    """The last sentence that says the problem is still there or the work not complete."""
+    return last_sentence(step, _OPEN)

@@ -1,0 +1,156 @@
+"""1.5 Unaware of termination conditions, and 3.1 Premature termination: too late and too early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.judges.rules import speech
+from mast_tui.judges.rules.announcements import announcements
+from mast_tui.judges.rules.phrases import any_of
+from mast_tui.judges.rules.steps import Quote, Step
+from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.traces.model import Role, SpanKind
+
+TOO_LATE: Final = "unaware_of_termination_conditions"
+TOO_EARLY: Final = "premature_termination"
+
+_COUNTED: Final = (
+    "(?:turns?|steps?|iterations?|rounds?|messages?|tokens?|interactions?|(?:tool )?calls?|time)"
+)
+_USED_UP: Final = "(?:reached|exceeded|exhausted|hit|used up|run out)"
+_LIMIT: Final = any_of(
+    rf"max(?:imum)?(?: number of| of)? ?(?:\d+ )?{_COUNTED}(?:[^\n]{{0,30}}) {_USED_UP}",
+    rf"{_COUNTED}[ -](?:limit|budget|cap)(?:[^\n]{{0,40}}) {_USED_UP}",
+    rf"(?:limit|budget) (?:of|for) (?:this|the) (?:run|session|conversation|task)(?:[^\n]{{0,30}}) {_USED_UP}",
+    rf"(?:reached|exceeded|exhausted|hit|ran out of|ran into)(?:[^\n]{{0,30}})"
+    rf"(?:max(?:imum)?|limit|budget)(?:[^\n]{{0,20}}) {_COUNTED}",
+    rf"(?:reached|exceeded|hit)(?:[^\n]{{0,20}}) {_COUNTED}[ -](?:limit|budget)",
+    r"max_(?:turns|steps|iterations|rounds)(?:[^\n]{0,20})",
+    r"context_length_exceeded|budget[_ ]limited|budget[_ ]exhausted",
+)
+_LAST_STEPS: Final = 6
+_LAST_WORDS: Final = 400
+"""In a tool's result only its end can be the harness speaking."""
+
+_MORE_CALLS: Final = 3
+_MORE_WORDS: Final = 2
+_MORE_SMALL_TALK: Final = 6
+_LONG: Final = 160
+
+_NO_REQUEST: Final = re.compile(
+    r"\s*(?:continue|go\s+on|keep\s+going|please\s+(?:continue|keep)|proceed|thanks?|thank\s+you"
+    r"|ok(?:ay)?\b|<|\Z)",
+    re.IGNORECASE,
+)
+
+
+def find(walk: Walk) -> Iterator[Finding]:
+    """Suggest where the run goes on after its end, hits a limit, or ends before its goal."""
+    yield from _goes_on_after_done(walk)
+    yield from _runs_into_limit(walk)
+    yield from _ends_early(walk)
+
+
+def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
+    for step in walk.steps:
+        quote = speech.says_finished(step) if step.tells else None
+        if quote is None:
+            continue
+        until = _next_request(walk, step.index)
+        more = _what_follows(walk, step.index, until)
+        if more is None:
+            continue
+        what, amount = more
+        yield walk.finding(
+            TOO_LATE,
+            (step.index, until - 1),
+            quote,
+            f"{step.number} declares the work finished; {what} follow up to "
+            f"{walk.steps[until - 1].number} with no new request.",
+            min(0.85, 0.5 + 0.04 * amount),
+        )
+        return
+
+
+def _next_request(walk: Walk, index: int) -> int:
+    """The index of the next step after ``index`` in which a person asks for something."""
+    for step in walk.steps[index + 1 :]:
+        asks = step.span.role is Role.USER and not is_output(step)
+        if asks and not _NO_REQUEST.match(step.head):
+            return step.index
+    return len(walk.steps)
+
+
+def _what_follows(walk: Walk, index: int, until: int) -> tuple[str, int] | None:
+    """What work there is between a declaration and the next request, if it is more than a close."""
+    calls = walk.calls_between(index, until)
+    if len(calls) >= _MORE_CALLS:
+        return f"{len(calls)} more calls", len(calls)
+    told = [step for step in walk.steps[index + 1 : until] if step.tells]
+    long = [s for s in told if len(s.said) >= _LONG]
+    if len(long) >= _MORE_WORDS or len(told) >= _MORE_SMALL_TALK:
+        return f"{len(told)} more messages", len(told)
+    return None
+
+
+def _runs_into_limit(walk: Walk) -> Iterator[Finding]:
+    for step in walk.steps[-_LAST_STEPS:]:
+        quote = _limit_in(step)
+        if quote is None:
+            continue
+        said = [s for s in walk.steps[: step.index + 1] if s.tells][-3:]
+        if any(speech.claims_success(s) for s in said):
+            return
+        first = said[-1].index if said else max(0, step.index - 1)
+        yield walk.finding(
+            TOO_LATE,
+            (min(first, step.index), step.index),
+            quote,
+            f"{step.number}: a limit ends the run while it is still at work; "
+            "nothing before says that it is finished.",
+            0.7,
+        )
+        return
+
+
+def _limit_in(step: Step) -> Quote | None:
+    quote = step.find_last(_LIMIT)
+    if quote is None or step.span.kind is SpanKind.TOOL_CALL:
+        return None
+    of_tool = step.span.kind is SpanKind.TOOL_RESULT
+    return None if of_tool and quote.end < step.length - _LAST_WORDS else quote
+
+
+def _ends_early(walk: Walk) -> Iterator[Finding]:
+    final = last_word(walk)
+    if final is None or speech.claims_success(final) is not None:
+        return
+    told = _unmet(final)
+    if told is not None:
+        quote, why = told
+        yield walk.finding(
+            TOO_EARLY, (final.index, final.index), quote, f"{final.number}: {why}", 0.65
+        )
+
+
+def last_word(walk: Walk) -> Step | None:
+    """The last step in which an agent tells something, if no other work comes after it."""
+    told = [s for s in walk.steps if s.tells or (s.spoken and not s.says)]
+    if not told or walk.calls_between(told[-1].index, len(walk.steps)):
+        return None
+    return told[-1]
+
+
+def _unmet(final: Step) -> tuple[Quote, str] | None:
+    """What in the final message shows that the goal was not reached, and why that shows it."""
+    if (quote := speech.gives_up(final)) is not None:
+        return quote, "the run ends with the agent giving up."
+    if (quote := speech.leaves_open(final)) is not None:
+        return quote, "the run ends here, and the message itself says that the goal is not met."
+    plans = [a for a in announcements(final) if not a.refused]
+    if final.tells and plans and plans[-1].quote.end >= final.length - 40:
+        return plans[-1].quote, "a next step is announced, and the run ends without it."
+    return None

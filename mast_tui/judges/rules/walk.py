@@ -1,0 +1,183 @@
+"""A trace as a walk: its steps, and its calls paired with their results and what they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.judges.rules.effects import Effect, command_of, effect_of, ends_with_a_look
+from mast_tui.judges.rules.steps import Quote, Step, read_steps
+from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call (or a block of code that another agent runs) with its result, if it has one."""
+
+    step: Step
+    result: Step | None
+    tool: str
+    command: str
+    effect: Effect
+    checks_itself: bool
+
+    @property
+    def index(self) -> int:
+        return self.step.index
+
+    @property
+    def agent(self) -> str:
+        return self.step.span.agent
+
+    @property
+    def last_index(self) -> int:
+        """The index of the result, or of the call where there is none."""
+        return self.index if self.result is None else max(self.index, self.result.index)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the source says that the call went wrong."""
+        return self.result is not None and self.result.span.status is SpanStatus.ERROR
+
+    @property
+    def changed(self) -> bool:
+        """Whether the call changed something, as far as can be known."""
+        return self.effect is Effect.CHANGES and not self.failed
+
+    @property
+    def works(self) -> bool:
+        """Whether the call does more than to think, wait or hand over."""
+        return self.effect is not Effect.NONE
+
+    def quote(self) -> Quote:
+        """The first line of the command as it stands in the span's text, or the text's beginning."""
+        text = self.step.head
+        first = self.command.strip().split("\n", 1)[0][:160]
+        start = max(0, text.find(first))
+        return self.step.quote(start, start + (len(first) or 160))
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """All steps of a trace, and its calls in order."""
+
+    steps: tuple[Step, ...]
+    calls: tuple[Call, ...]
+
+    def finding(
+        self,
+        mode: str,
+        spans: tuple[int, int],
+        quote: Quote,
+        rationale: str,
+        confidence: float,
+    ) -> Finding:
+        """A suggestion over the steps from the one index to the other, with its evidence."""
+        first, last = spans
+        return Finding(
+            mode=mode,
+            first=self.steps[first].span.key,
+            last=self.steps[last].span.key,
+            evidence_key=quote.key,
+            quote=quote.text,
+            char_start=quote.start,
+            char_end=quote.end,
+            rationale=rationale,
+            confidence=round(confidence, 2),
+        )
+
+    def calls_between(self, after: int, before: int) -> list[Call]:
+        """The working calls that begin between two indices, both excluded."""
+        return [call for call in self.calls if after < call.index < before and call.works]
+
+
+def walk(trace: Trace) -> Walk:
+    """Read a trace once; ``OSError`` where its source cannot be read."""
+    steps = read_steps(trace)
+    return Walk(steps, tuple(_calls(steps)))
+
+
+_CODE_BLOCK: Final = re.compile(
+    r"```(?P<language>python|py|sh|bash|shell|console)[^\n]*\n(?P<code>.+?)(?:```|\Z)", re.DOTALL
+)
+_SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
+_RAN: Final = re.compile(
+    r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
+    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output)",
+    re.IGNORECASE,
+)
+
+
+def _calls(steps: Sequence[Step]) -> Iterator[Call]:
+    results = {
+        step.span.parent: step
+        for step in reversed(steps)
+        if step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is not None
+    }
+    for place, step in enumerate(steps):
+        following = steps[place + 1] if place + 1 < len(steps) else None
+        if step.span.kind is SpanKind.TOOL_CALL:
+            result = results.get(step.span.key)
+            if result is None and following is not None and _orphan_result(following):
+                result = following
+            yield _call(step, result, step.span.name or "", step.head)
+        elif step.tells:
+            block = _CODE_BLOCK.search(step.head)
+            if block is not None and following is not None and _runs_code(step, following):
+                tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
+                yield _call(step, following, tool, block["code"])
+
+
+def _orphan_result(step: Step) -> bool:
+    return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
+
+
+def _runs_code(step: Step, following: Step) -> bool:
+    """Whether the step after a message with code is that code's output."""
+    if following.span.kind is SpanKind.TOOL_RESULT:
+        return True
+    return following.span.agent != step.span.agent and is_output(following)
+
+
+def is_output(step: Step) -> bool:
+    """Whether a message is the output of code rather than somebody's words."""
+    return _RAN.match(step.head) is not None
+
+
+def _call(step: Step, result: Step | None, tool: str, arguments: str) -> Call:
+    command = command_of(arguments)
+    return Call(
+        step=step,
+        result=result,
+        tool=tool,
+        command=command,
+        effect=effect_of(tool, arguments),
+        checks_itself=ends_with_a_look(command),
+    )
+
+
+_HARNESS_HEADER: Final = re.compile(r"(?:Chunk ID|Wall time|Exit code):.*?\bOutput:\n", re.DOTALL)
+_JSON_OUTPUT: Final = re.compile(r"\{\"output\":\s*\"(?P<output>.*?)\",\s*\"metadata\":", re.DOTALL)
+_VOLATILE: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"  # time stamps
+    r"|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"  # times of day
+    r"|\b(?:\d+(?:\.\d+)?(?:ms|[smhdµ]))+\b"  # ages and durations
+)
+_SPACE: Final = re.compile(r"\s+")
+
+
+def answer_of(result: Step) -> str:
+    """A result for comparing: without the harness's header, times of day, ages and spacing.
+
+    Two results with equal answers tell the same; a counter that has moved makes another answer.
+    """
+    text = result.text
+    header = _HARNESS_HEADER.match(text)
+    if header is not None:
+        text = text[header.end() :]
+    elif (wrapped := _JSON_OUTPUT.match(text)) is not None:
+        text = wrapped["output"]
+    return _SPACE.sub(" ", _VOLATILE.sub("~", text)).strip()

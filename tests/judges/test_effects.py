@@ -1,0 +1,140 @@
+"""What a call does is seen from its name, its program and its arguments."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.rules.effects import (
+    Effect,
+    command_of,
+    effect_of,
+    effect_of_command,
+    ends_with_a_look,
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kubectl get pods -n shop",
+        "kubectl -n shop logs deploy/cart --tail=50 | grep -i error",
+        "kubectl rollout status deploy/cart",
+        "kubectl rollout history deploy/cart 2>&1 | tail -3",
+        "kubectl delete pod cart-1 --dry-run=client",
+        "kubectl exec cart-1 -- cat /etc/resolv.conf",
+        "kubectl -n shop exec -it valkey-0 -- valkey-cli -p 6379 info memory",
+        "kubectl config get-contexts",
+        "helm history shop",
+        "git status && git diff HEAD~1",
+        "sed -n '1,200p' src/main.py",
+        "find . -name '*.py' -exec grep -l cart {} +",
+        "curl -s http://cart:8080/healthz > /dev/null",
+        "curl -s -G http://prom/api/v1/query --data-urlencode 'query=up'",
+        "curl -s -X POST http://prom/api/v1/query -d 'query=up'",
+        'psql -c "select count(*) from orders"',
+        "kafka-consumer-groups.sh --describe --group fraud",
+        "timeout 30 bash -c 'kubectl get pods | wc -l'",
+        "for p in a b; do kubectl logs $p; done",
+        "python3 -c 'import json,sys; print(json.load(sys.stdin)[0])'",
+        "python3 - <<'PY'\nimport csv\nprint(sum(1 for _ in csv.reader(open('a.csv'))))\nPY",
+        "python -m pytest -q",
+        "awk -F'\\t' '$6>5 {print $1}' logs.tsv",
+        "grep 'kubectl delete' runbook.md",
+        'echo "then run: rm -rf /data"; ls',
+    ],
+)
+def test_looking(command: str) -> None:
+    assert effect_of_command(command) is Effect.READS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kubectl rollout restart deploy/cart",
+        "kubectl -n shop set env deploy/cart A=b && kubectl get pods",
+        "kubectl exec valkey-0 -- valkey-cli config set maxmemory 2gb",
+        "kubectl get deploy cart -o yaml | sed 's/a/b/' | kubectl apply -f -",
+        "kubectl apply -f - <<EOF\nkind: ConfigMap\nEOF",
+        "cat > agent_output.json <<'EOF'\n{}\nEOF",
+        "echo ok >> notes.txt",
+        "printf '%s' x > /tmp/x",
+        "sed -i 's/a/b/' values.yaml",
+        "helm upgrade shop ./chart",
+        "git commit -am 'x'",
+        "pip install requests",
+        "sudo systemctl restart nginx",
+        "curl -X DELETE http://flagd/flags/x",
+        'psql -c "update orders set state = 1"',
+        "kafka-consumer-groups.sh --group fraud --reset-offsets --to-latest --execute",
+        "bash -lc 'rm -rf build'",
+        "ssh node-1 sudo systemctl restart kubelet",
+        "env A=b timeout 5 kubectl delete pod cart-1",
+        "python3 - <<PY\nopen('out.json', 'w').write('{}')\nPY",
+        "docker compose up -d",
+    ],
+)
+def test_changing(command: str) -> None:
+    assert effect_of_command(command) is Effect.CHANGES
+
+
+@pytest.mark.parametrize("command", ["", "sleep 30", "cd /srv && pwd", "echo done", "date"])
+def test_neither(command: str) -> None:
+    assert effect_of_command(command) is Effect.NONE
+
+
+@pytest.mark.parametrize(
+    "command", ["./deploy.sh", "make", "python migrate.py", "frobnicate --all"]
+)
+def test_what_is_not_known_is_not_guessed(command: str) -> None:
+    assert effect_of_command(command) is Effect.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "effect"),
+    [
+        ("get_order_details", '{"order_id": "#W1"}', Effect.READS),
+        ("cancel_pending_order", '{"order_id": "#W1"}', Effect.CHANGES),
+        ("exchangeDeliveredOrderItems", "{}", Effect.CHANGES),
+        ("think", '{"thought": "delete it?"}', Effect.NONE),
+        ("update_plan", '{"plan": []}', Effect.NONE),
+        ("promql", '{"query": "up"}', Effect.READS),
+        ("page_team", '{"team": "payments"}', Effect.CHANGES),
+        ("frobnicate", "{}", Effect.UNKNOWN),
+        ("shell", '{"command": ["bash", "-lc", "kubectl get pods"]}', Effect.READS),
+        ("shell", '{"command": ["kubectl", "delete", "pod", "a"]}', Effect.CHANGES),
+        ("exec_command", '{"cmd": "rm x", "yield_time_ms": 1000}', Effect.CHANGES),
+        ("kubectl", '{"command": "kubectl get pods"}', Effect.READS),
+        ("kubectl", '{"args": "scale deploy/cart --replicas=3"}', Effect.CHANGES),
+        ("apply_patch", "*** Begin Patch", Effect.CHANGES),
+        ("python", '{"code": "print(1 + 1)"}', Effect.READS),
+        ("ipython", '{"code": "api.like_song(3)"}', Effect.CHANGES),
+        (None, "", Effect.UNKNOWN),
+    ],
+)
+def test_tools(tool: str | None, arguments: str, effect: Effect) -> None:
+    assert effect_of(tool, arguments) is effect
+
+
+def test_a_change_may_be_followed_by_its_own_check() -> None:
+    assert ends_with_a_look("kubectl apply -f a.yaml && kubectl rollout status deploy/a")
+    assert ends_with_a_look("echo 1 > /srv/flag; cat /srv/flag")
+    assert not ends_with_a_look("kubectl get pods && kubectl delete pod a")
+    assert not ends_with_a_look("kubectl get pods")
+
+
+@given(st.text())
+def test_the_command_is_taken_out_of_its_json(command: str) -> None:
+    if command:
+        assert command_of(json.dumps({"cmd": command})) == command
+        assert command_of(json.dumps({"command": ["bash", "-lc", command]})) == command
+
+
+@given(st.one_of(st.text(), st.text("kubectl rm<EOF>'\"\\;|&$(){}[]\n -:,")))
+def test_no_text_is_too_odd(text: str) -> None:
+    assert effect_of("shell", text) in Effect
+    assert effect_of("kubectl", text) in Effect
+    assert effect_of(text, text) in Effect
