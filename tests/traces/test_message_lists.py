@@ -350,6 +350,25 @@ def test_elements_of_a_set_that_are_no_conversation_are_named(tmp_path: Path) ->
     assert [problem.place for problem in report.problems] == ["/1"]
 
 
+BLOCKS = [
+    {
+        "type": "ai",
+        "role": "assistant",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "content": [
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "tool_use", "id": "t1", "name": "bash", "input": {"cmd": "ls"}},
+            {"type": "text", "text": "x"},
+        ],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "y"}]},
+    {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "x", "output": "7", "metadata": {"exit_code": 1}},
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+    {"type": "human", "content": "x", "name": "n", "source": "s"},
+    {"from": "gpt", "value": "x"},
+]
+
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -357,25 +376,38 @@ JUNK = st.recursive(
 )
 
 
-def mutate(value: object, draw: st.DrawFn) -> object:
-    """The value with junk in the place of some of its parts."""
-    if draw(st.integers(0, 14)) == 0:
-        return draw(JUNK)
-    if isinstance(value, dict):
-        return {key: mutate(item, draw) for key, item in value.items() if draw(st.integers(0, 9))}
+DOCUMENT: list[object] = [
+    {"messages": CONVERSATION},
+    LABELLED,
+    {"messages": BLOCKS},
+    {"task_id": 1, "reward": 1, "traj": CONVERSATION},
+]
+
+
+def spoil(value: object, walk: list[int], junk: object) -> object:
+    """``value`` with ``junk`` in the place to which ``walk`` leads."""
+    if not walk or not isinstance(value, dict | list) or not value:
+        return junk
+    step, *rest = walk
     if isinstance(value, list):
-        return [mutate(item, draw) for item in value]
-    return value
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> object:
-    return mutate([{"messages": CONVERSATION}, LABELLED, {"traj": CONVERSATION}], draw)
+        at = step % len(value)
+        return [*value[:at], spoil(value[at], rest, junk), *value[at + 1 :]]
+    key = sorted(value)[step % len(value)]
+    return {**value, key: spoil(value[key], rest, junk)}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(document=mutated())
-def test_nothing_that_is_wrong_inside_a_file_raises(tmp_path: Path, document: object) -> None:
+@given(
+    faults=st.lists(
+        st.tuples(st.lists(st.integers(0, 9), min_size=2, max_size=7), JUNK), min_size=1, max_size=4
+    )
+)
+def test_nothing_that_is_wrong_inside_a_file_raises(
+    tmp_path: Path, faults: list[tuple[list[int], object]]
+) -> None:
+    document: object = DOCUMENT
+    for walk, junk in faults:
+        document = spoil(document, walk, junk)
     source = Source(write_json(tmp_path / "run.json", document))
     if READER.recognises(source):
         read_file(READER, source.path)

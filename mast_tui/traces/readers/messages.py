@@ -45,17 +45,15 @@ def is_message(value: object) -> bool:
     """Whether a JSON value has the shape of a chat message or a response item."""
     if not isinstance(value, Mapping):
         return False
-    kind = value.get("type")
     if isinstance(value.get("role"), str):
         return any(field in value for field in ("content", "tool_calls", "function_call", "text"))
     if isinstance(value.get("from"), str) and "value" in value:
         return True
-    if not isinstance(kind, str):
-        return False
+    kind = _type(value)
     if kind in _CALL_ITEMS or kind in _RESULT_ITEMS:
         return True
     if kind in _CHAIN_TYPES or isinstance(value.get("source"), str):
-        return "content" in value
+        return "content" in value and kind != ""
     return kind == "reasoning" and "summary" in value
 
 
@@ -110,9 +108,7 @@ class MessageMapper:
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
             return
         start = _start(message)
-        kind = message.get("type")
-        if not isinstance(kind, str) or isinstance(message.get("role"), str):
-            kind = ""
+        kind = "" if isinstance(message.get("role"), str) else _type(message)
         if kind in _CALL_ITEMS:
             self._call(message, key, "assistant", start)
         elif kind in _RESULT_ITEMS:
@@ -130,7 +126,7 @@ class MessageMapper:
     def _speaker(self, message: Mapping[str, object]) -> _Speaker | None:
         name = as_text(message.get("name")) or as_text(message.get("source"))
         said = as_text(message.get("role")) or as_text(message.get("from"))
-        if said is None and message.get("type") in _CHAIN_TYPES:
+        if said is None and _type(message) in _CHAIN_TYPES:
             said = as_text(message.get("type"))
         if said is None:
             if name is None or "content" not in message:
@@ -191,7 +187,7 @@ class MessageMapper:
         texts: list[object] = []
         text_key = key
         for number, block in enumerate([*content, None]):
-            kind = block.get("type") if isinstance(block, Mapping) else None
+            kind = _type(block)
             special = kind in _CALL_BLOCKS | _RESULT_BLOCKS | _THINKING_BLOCKS
             if block is not None and not special:
                 texts.append(block)
@@ -321,6 +317,12 @@ def _has_blocks(content: object, kinds: frozenset[str]) -> bool:
         isinstance(block, Mapping) and isinstance(block.get("type"), str) and block["type"] in kinds
         for block in content
     )
+
+
+def _type(value: object) -> str:
+    """The ``type`` of a message, item or block; empty where it has none."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _joined(*texts: str) -> str:
