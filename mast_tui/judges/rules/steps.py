@@ -7,7 +7,7 @@ stays small. Offsets are code points into ``trace.text(i)`` all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -140,27 +140,31 @@ def _step(trace: Trace, index: int) -> Step:
 def _with_own_words(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps with the agents' own words marked.
 
-    A line that stands in a prompt or a log record as well is the harness's, not the agent's:
-    frameworks print the prompt again with each turn.
+    A line belongs to whoever wrote it first: frameworks print their prompt again with each turn,
+    and log again what an agent has said.
     """
-    harness = {
-        line.strip()
-        for step in steps
-        if step.span.role in (Role.SYSTEM, Role.USER, Role.LOG)
-        for _, line in _lines(step)
-        if len(line) >= _SHORTEST_HARNESS_LINE
-    }
-    return tuple(_speaking(step, harness) for step in steps)
+    owned_by_agents: dict[str, bool] = {}
+    spoken = []
+    for step in steps:
+        agent = step.says
+        if agent or step.span.role in (Role.SYSTEM, Role.USER, Role.LOG):
+            for _, line in _lines(step):
+                if len(line) >= _SHORTEST_HARNESS_LINE:
+                    owned_by_agents.setdefault(line.strip(), agent)
+        spoken.append(_own_words(step, owned_by_agents))
+    return tuple(
+        replace(step, spoken=words) if words else step
+        for step, words in zip(steps, spoken, strict=True)
+    )
 
 
-def _speaking(step: Step, harness: set[str]) -> Step:
+def _own_words(step: Step, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
     if step.says:
-        own = [(at, line) for at, line in _lines(step) if line.strip() not in harness]
-        return replace(step, spoken=tuple(own))
+        own = _lines(step)
+        return tuple((at, line) for at, line in own if owned_by_agents.get(line.strip(), True))
     if step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
-        words = [(m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head)]
-        return replace(step, spoken=tuple(words))
-    return step
+        return tuple((m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head))
+    return ()
 
 
 def _lines(step: Step) -> Iterator[tuple[int, str]]:

@@ -66,7 +66,7 @@ def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
         what, amount = more
         yield walk.finding(
             TOO_LATE,
-            (step.index, until - 1),
+            (step.index + 1, until - 1),
             quote,
             f"{step.number} declares the work finished; {what} follow up to "
             f"{walk.steps[until - 1].number} with no new request.",
