@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from mast_tui.cli.common import say
-from mast_tui.traces.converted import line_of
+from mast_tui.traces.converted import OPENING, line_of
 from mast_tui.traces.library import read_fully, scan
-from mast_tui.traces.model import FileReport
+from mast_tui.traces.source import Source
 
 
 @click.command()
@@ -23,7 +22,7 @@ from mast_tui.traces.model import FileReport
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT.jsonl",
-    help="The file to write; an existing one is replaced once everything has been read.",
+    help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
 def convert_command(paths: tuple[Path, ...], output: Path) -> int:
     """Write traces as JSON lines, one trace a line.
@@ -32,15 +31,15 @@ def convert_command(paths: tuple[Path, ...], output: Path) -> int:
     outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
     those of the original, so labels of the one fit the other.
     """
+    _check_replaceable(output)
     failed = 0
-    reports = _without(output, scan(paths))
     target = output.resolve()
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     written = Path(name)
     try:
         traces = 0
         with os.fdopen(handle, "wb") as file:
-            for report in reports:
+            for report in scan(paths, without=(output,)):
                 if report.failed is not None:
                     failed += 1
                     say(f"mast-tui convert: {report.path}: {report.failed}")
@@ -60,14 +59,14 @@ def convert_command(paths: tuple[Path, ...], output: Path) -> int:
     return 1 if failed else 0
 
 
-def _without(output: Path, reports: Iterable[FileReport]) -> Iterator[FileReport]:
-    """The reports, an error where the file to be written is one of those that are read."""
-    for report in reports:
-        if report.traces and output.exists() and report.path.samefile(output):
-            raise click.ClickException(
-                f"{output} is itself a file of traces that is read here; write to another file"
-            )
-        yield report
+def _check_replaceable(output: Path) -> None:
+    """Refuse to replace anything but a file that this command has written."""
+    if not output.exists() or (output.is_file() and output.stat().st_size == 0):
+        return
+    if not output.is_file() or not Source(output).head.startswith(OPENING):
+        raise click.ClickException(
+            f"{output} exists and was not written by 'mast-tui convert'; write to another file"
+        )
 
 
 def _umask() -> int:

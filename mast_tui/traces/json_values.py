@@ -31,6 +31,21 @@ def load_json(data: bytes | str) -> object:
     return value
 
 
+def why_not_json(text: str) -> str | None:
+    """Why ``load_json`` refuses the text, with line and column; None where it is JSON."""
+    try:
+        load_json(text)
+    except InvalidJSON as invalid:
+        reason = str(invalid)
+    else:
+        return None
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    return reason
+
+
 def _load_slowly(data: bytes | str) -> object:
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     try:

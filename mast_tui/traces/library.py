@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.folder import Entry, entries_under
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.json_values import why_not_json
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes
@@ -38,14 +38,14 @@ def read_file(path: Path, named: bool) -> FileReport:
     return load_outcomes(path.parent).added_to(report) if report.traces else report
 
 
-def scan(paths: Iterable[Path]) -> Iterator[FileReport]:
+def scan(paths: Iterable[Path], without: Iterable[Path] = ()) -> Iterator[FileReport]:
     """The reports of files and of everything under folders, in sorted order, one by one.
 
-    A trace that is there twice is reported once. Of traces that share an id but not their
+    Nothing is said of the files in ``without``. A trace that is there twice is reported once. Of traces that share an id but not their
     content, the later ones get ``~2``, ``~3`` and a problem.
     """
     ids = _TraceIds()
-    seen: set[Path] = set()
+    seen = {path.resolve() for path in without}
     outcomes: dict[Path, Outcomes] = {}
     for path in paths:
         folder = path.is_dir()
@@ -120,10 +120,9 @@ def _unknown_json(source: Source) -> FileReport:
     if source.head_records:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
-    try:
-        load_json(text)
-    except InvalidJSON as error:
-        return FileReport(source.path, failed=f"not JSON: {error}")
+    if reason := why_not_json(text):
+        hint = "mend it, or let its name end in .txt to read it as plain text"
+        return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")
     return FileReport(source.path, skipped="JSON of no known trace format")
 
 

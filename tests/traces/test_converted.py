@@ -1,0 +1,166 @@
+"""The project's own trace format: what is written is read again, and is still the same trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.converted import line_of
+from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.library import read_file, read_fully, scan
+from mast_tui.traces.model import (
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Trace,
+    TraceIdentity,
+    TraceMeta,
+)
+from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
+from tests.traces.rollouts import call, message, meta, output, write
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
+perhaps = st.none() | words
+moments = st.none() | st.floats(0, 4e9)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    steps = StepList()
+    for _ in range(draw(st.integers(0, 5))):
+        steps.add(
+            draw(words),
+            draw(st.sampled_from(SpanKind)),
+            draw(st.sampled_from(Role)),
+            draw(words),
+            draw(st.text(st.characters(codec="utf-8"))),
+            place=draw(words),
+            name=draw(perhaps),
+            start=draw(moments),
+            end=draw(moments),
+            status=draw(st.sampled_from(SpanStatus)),
+        )
+    identity = TraceIdentity(
+        draw(words),
+        draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+        draw(st.integers(0, 1 << 40)),
+        draw(words),
+        draw(st.integers(1, 9)),
+        draw(st.booleans()),
+    )
+    return DocumentTrace(
+        identity,
+        Path("source.json"),
+        steps.steps,
+        meta=TraceMeta(
+            task=draw(perhaps),
+            system=draw(perhaps),
+            model=draw(perhaps),
+            benchmark=draw(perhaps),
+            outcome=draw(st.sampled_from(Outcome)),
+            score=draw(st.none() | st.floats(0, 1)),
+            hidden=tuple(draw(st.dictionaries(words, words, max_size=2)).items()),
+        ),
+        problems=[Problem(draw(words), draw(words)) for _ in range(draw(st.integers(0, 2)))],
+    )
+
+
+def check_equal(found: Trace, trace: Trace) -> None:
+    assert found.identity == trace.identity
+    assert found.meta == trace.meta
+    assert list(found.problems) == list(trace.problems)
+    assert len(found) == len(trace)
+    for index in range(len(trace)):
+        assert found.span(index).key == trace.span(index).key
+        assert found.span(index).parent == trace.span(index).parent
+        assert (found.span(index).start, found.span(index).end, found.span(index).status) == (
+            trace.span(index).start,
+            trace.span(index).end,
+            trace.span(index).status,
+        )
+        assert found.text(index) == trace.text(index)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.lists(traces(), min_size=1, max_size=3))
+def test_what_is_written_is_read_again(tmp_path: Path, written: list[Trace]) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(b"".join(map(line_of, written)))
+    report = read_file(path, named=False)
+    assert report.format == "mast-tui"
+    assert not report.problems
+    for found, trace in zip(report.traces, written, strict=True):
+        check_sound(found)
+        check_equal(found, trace)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)],
+)
+def test_real_traces_come_back_as_they_were(tmp_path: Path, folder: Path) -> None:
+    originals = [trace for report in scan([folder]) for trace in report.traces]
+    for trace in originals:
+        read_fully(trace)
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(b"".join(map(line_of, originals)))
+    report = read_file(path, named=False)
+    for found, trace in zip(report.traces, originals, strict=True):
+        check_equal(found, trace)
+
+
+def test_an_original_and_its_copy_are_one_trace(tmp_path: Path) -> None:
+    source = write(tmp_path, meta(), call("a"), output("a"), message("user", "x"), name="z.jsonl")
+    (tmp_path / "a.jsonl").write_bytes(line_of(read_file(source, named=True).traces[0]))
+    first, second = scan([tmp_path])
+    assert (first.format, second.format) == ("mast-tui", None)
+    assert second.skipped is not None
+    assert "the same trace" in second.skipped
+
+
+def test_a_lone_surrogate_can_be_written(tmp_path: Path) -> None:
+    steps = StepList()
+    steps.add("a", SpanKind.LOG, Role.LOG, "x", "half \ud83d pair", place="line 1")
+    identity = TraceIdentity("t", "0" * 64, 1, "r", 1, native=False)
+    line = line_of(DocumentTrace(identity, Path("x"), steps.steps))
+    assert json.loads(line)["spans"][0]["text"] == "half \ufffd pair"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spans": None},
+        {"spans": [1, {"key": 5, "kind": "dream", "start": "noon", "text": {"a": 1}}]},
+        {"source": {"content_hash": 7}},
+        {"source": None, "id": None},
+        {"score": "high", "hidden": [], "outcome": "so so"},
+        {"problems": [None, {}]},
+    ],
+)
+def test_wrong_types_raise_nothing(tmp_path: Path, change: dict[str, object]) -> None:
+    source = write(tmp_path, meta(), call("a"), output("a"))
+    line = json.loads(line_of(read_file(source, named=True).traces[0]))
+    path = tmp_path / "out.jsonl"
+    path.write_text(json.dumps({**line, **change}, separators=(",", ":")) + "\n")
+    (trace,) = read_file(path, named=False).traces
+    for index in range(len(trace)):
+        trace.span(index)
+        trace.text(index)
+
+
+def test_a_later_version_is_refused_with_a_hint(tmp_path: Path) -> None:
+    source = write(tmp_path, meta(), call("a"))
+    line = line_of(read_file(source, named=True).traces[0])
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(line + line.replace(b'"version":1', b'"version":2') + b"{}\n{cut")
+    report = read_file(path, named=False)
+    assert len(report.traces) == 1
+    messages = {problem.place: problem.message for problem in report.problems}
+    assert messages.keys() == {"line 2", "line 3", "line 4"}
+    assert "newer mast-tui" in messages["line 2"]

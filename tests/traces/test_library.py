@@ -1,0 +1,270 @@
+"""Files and folders: what is a trace, what is left out and why, and under which ids."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.library import read_file, read_fully, scan
+from mast_tui.traces.model import FileReport, Outcome
+from tests.traces.checks import CORPUS, check_sound, needs_corpus, write_json
+from tests.traces.rollouts import SESSION, call, message, meta, output, write
+
+CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+
+def by_name(reports: list[FileReport]) -> dict[str, FileReport]:
+    return {report.path.name: report for report in reports}
+
+
+def settled(report: FileReport) -> bool:
+    """Whether exactly one thing is said of the file."""
+    return [report.format, report.skipped, report.failed].count(None) == 2
+
+
+def test_the_formats_of_a_folder_are_told_by_content(tmp_path: Path) -> None:
+    write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
+    write_json(tmp_path / "b.json", {"messages": CHAT})
+    (tmp_path / "c.log").write_text("one\n\ntwo\n")
+    (tmp_path / "d.txt").write_text("one\n")
+    formats = [(report.path.name, report.format) for report in scan([tmp_path])]
+    assert formats == [
+        ("a.jsonl", "codex"),
+        ("b.json", "message-list"),
+        ("c.log", "text"),
+        ("d.txt", "text"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (".hidden.json", b"[]", "hidden"),
+        ("README.md", b"# Traces", "document"),
+        ("LICENSE", b"MIT", "document"),
+        ("notes.pdf", b"%PDF", "document"),
+        ("run.py", b"print()", "code"),
+        ("requirements.txt", b"orjson", "code"),
+        ("shot.png", b"\x89PNG", "image"),
+        ("scores.csv", b"a,b", "table"),
+        ("empty.jsonl", b"", "empty"),
+        ("model.json", b"\x00\x01\x02", "binary"),
+        ("rollout.jsonl.zst", b"\x28\xb5\x2f\xfd\x00", "zstd"),
+        ("rollout.jsonl.gz", b"\x1f\x8b\x08", "gzip"),
+        ("config.json", b'{"a": 1}', "no known trace format"),
+        ("list.json", b"[1, 2]", "no known trace format"),
+        ("events.jsonl", b'{"a": 1}\n{"a": 2}\n', "no known trace format"),
+        ("notes", b"just text", "plain text"),
+        ("labels.json", b'[{"trajectory_id": "x", "failures": []}]', "labels"),
+        ("labels.jsonl", b'{"trajectory_id": "x", "failures": []}\n' * 2, "labels"),
+        ("study.json", b'[{"trace_id": "x", "hf_annotations": {}}]', "labels"),
+        (
+            "planted.jsonl",
+            b'{"trace": "x", "mode": "1.1", "first": "a", "last": "b", "why": "c"}\n' * 2,
+            "places",
+        ),
+    ],
+)
+def test_what_is_no_trace_is_left_out_with_a_reason(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    (report,) = scan([tmp_path])
+    assert settled(report)
+    assert report.skipped is not None
+    assert reason in report.skipped
+
+
+@pytest.mark.parametrize("name", ["notes", "README.md", "run.py", "scores.csv"])
+def test_any_text_is_a_trace_when_it_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("one\n\ntwo\n")
+    (report,) = scan([tmp_path / name])
+    assert report.format == "text"
+    assert len(report.traces[0]) == 2
+
+
+def test_a_trace_with_a_document_s_name_is_read_when_it_is_named(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "README.md", CHAT)
+    assert read_file(path, named=True).format == "message-list"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b'{"messages": [\n{"role": "us', "line 2"),
+        (b"{\n\n]", "line 3"),
+        (b"not json at all", "line 1"),
+    ],
+)
+def test_json_that_is_broken_has_failed_with_its_place(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+    report = read_file(path, named=False)
+    assert settled(report)
+    assert report.failed is not None
+    assert "not JSON" in report.failed
+    assert place in report.failed
+
+
+def test_what_is_not_there_or_may_not_be_read_has_failed(tmp_path: Path) -> None:
+    assert read_file(tmp_path / "nothing.json", named=True).failed == "no such file or folder"
+    assert read_file(tmp_path, named=True).failed == "a folder, not a file"
+    (report,) = scan([tmp_path / "nothing"])
+    assert report.failed == "no such file or folder"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_left_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (report,) = scan([tmp_path])
+    assert report.skipped == "not a regular file"
+
+
+def test_folders_are_read_in_order_and_hidden_ones_are_not_entered(tmp_path: Path) -> None:
+    for name in ("b/2.json", "b/1.json", "a/3.json", "0.json", ".git/4.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_json(tmp_path / name, [*CHAT, {"role": "user", "content": name}])
+    reports = list(scan([tmp_path]))
+    order = [report.path.relative_to(tmp_path).as_posix() for report in reports]
+    assert order == ["0.json", ".git", "a/3.json", "b/1.json", "b/2.json"]
+    assert reports[1].skipped == "hidden folder"
+
+
+def test_links_that_go_round_in_circles_end(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", CHAT)
+    (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "nowhere.json").symlink_to(tmp_path / "gone")
+    reports = list(scan([tmp_path, tmp_path / "a.json"]))
+    assert [report.path.name for report in reports] == ["a.json", "nowhere.json"]
+    assert reports[1].failed is not None
+
+
+def test_scanning_reads_one_file_at_a_time(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        write_json(tmp_path / name, [*CHAT, {"role": "user", "content": name}])
+    reports = scan([tmp_path])
+    next(reports)
+    (tmp_path / "b.json").unlink()
+    assert next(reports).failed == "no such file or folder"
+
+
+def test_the_same_trace_twice_is_one(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
+    shutil.copy(path, tmp_path / "b.jsonl")
+    first, second = scan([tmp_path])
+    assert len(first.traces) == 1
+    assert second.skipped is not None
+    assert "a.jsonl" in second.skipped
+
+
+def test_two_traces_with_one_id_are_told_apart(tmp_path: Path) -> None:
+    for number, name in enumerate(("a.jsonl", "b.jsonl", "c.jsonl")):
+        write(tmp_path, meta(), message("user", f"go {number}"), name=name)
+    reports = list(scan([tmp_path]))
+    ids = [trace.identity.trace_id for report in reports for trace in report.traces]
+    assert ids == [SESSION, f"{SESSION}~2", f"{SESSION}~3"]
+    assert not reports[0].problems
+    assert "other content" in reports[1].problems[0].message
+    check_sound(reports[1].traces[0])
+
+
+def test_a_record_that_repeats_in_its_file_is_shown_once(tmp_path: Path) -> None:
+    run = {"trace_id": "r", "messages": CHAT}
+    (report,) = scan([write_json(tmp_path / "runs.json", [run, {"messages": CHAT[:1]}, run])])
+    ids = [trace.identity.trace_id for trace in report.traces]
+    assert len(set(ids)) == len(ids)
+
+
+def test_outcomes_fill_what_the_traces_do_not_tell(tmp_path: Path) -> None:
+    write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
+    write_json(tmp_path / "b.json", [{"messages": CHAT}, {"messages": CHAT[:1], "reward": 1.0}])
+    (tmp_path / "outcomes.csv").write_text(
+        "trace,outcome,score,system,benchmark\n"
+        "a.jsonl,failed,0.25,mine,sre\n"
+        "b.json#0,succeeded,,,\n"
+        "b.json#1,failed,0,,\n"
+        "gone.json,failed,,,\n"
+    )
+    reports = by_name(list(scan([tmp_path])))
+    (a,) = reports["a.jsonl"].traces
+    assert (a.meta.outcome, a.meta.score, a.meta.benchmark) == (Outcome.FAILED, 0.25, "sre")
+    assert a.meta.system == "codex", "what the file tells is not overridden"
+    first, second = reports["b.json"].traces
+    assert [first.meta.outcome, second.meta.outcome] == [Outcome.SUCCEEDED, Outcome.SUCCEEDED]
+    assert reports["outcomes.csv"].skipped == "outcomes of 4 traces"
+    alone = read_file(tmp_path / "a.jsonl", named=True).traces[0]
+    assert alone.meta.outcome is Outcome.FAILED
+    check_sound(alone)
+
+
+def test_bad_outcomes_are_named_and_the_rest_is_used(tmp_path: Path) -> None:
+    write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
+    (tmp_path / "outcomes.csv").write_text(
+        "trace,outcome,score\na.jsonl,FAILED,high\nb.jsonl,perhaps,\n"
+    )
+    reports = by_name(list(scan([tmp_path])))
+    assert reports["a.jsonl"].traces[0].meta.outcome is Outcome.FAILED
+    words = reports["outcomes.csv"].skipped
+    assert words is not None
+    assert "2 problems" in words
+    assert "line 2" in words
+    (tmp_path / "outcomes.csv").write_bytes(b'x,y\n"unfinished')
+    words = by_name(list(scan([tmp_path])))["outcomes.csv"].skipped
+    assert words is not None
+    assert "no column named 'trace'" in words
+
+
+def test_a_rollout_in_a_folder_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), *(message("user", "x" * 1000) for _ in range(3000)))
+    (report,) = scan([tmp_path])
+    (trace,) = report.traces
+    assert trace.loaded.done < path.stat().st_size / 2
+    read_fully(trace)
+    assert len(trace) == 3000
+
+
+def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), call("a"), output("a"))
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from mast_tui.traces.library import read_file\n"
+        f"assert len(read_file(Path({str(path)!r}), named=True).traces[0]) == 2\n"
+        "third = {name.split('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)\n"
+        "print(sorted(name for name in third if name in ('textual', 'rich', 'click', 'numpy',\n"
+        "    'sqlalchemy', 'openai', 'rapidfuzz')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@needs_corpus
+def test_the_corpus_is_read_and_nothing_in_it_fails() -> None:
+    reports = list(scan([CORPUS]))
+    assert all(settled(report) for report in reports)
+    assert [report for report in reports if report.failed] == []
+    formats: dict[str, set[str | None]] = {}
+    for report in reports:
+        folder = report.path.relative_to(CORPUS).parts[0]
+        formats.setdefault(folder, set()).add(report.format)
+        for trace in report.traces:
+            read_fully(trace)
+            check_sound(trace)
+    assert formats["codex"] == {"codex"}
+    assert formats["tau-bench"] == {"tau-bench", None}
+    assert formats["who-and-when"] == {"who-and-when", None}
+    assert formats["agentrx"] == {"message-list", None}
+    assert formats["mast-human"] == {"mast-data", None}
+    skipped = {report.path.name for report in reports if report.skipped}
+    assert {"README.md", "LICENSE", "magentic_one_ground_truth.json"} <= skipped
+    assert "annotations_rounds_1_2.json" in skipped
+    ids = [trace.identity.trace_id for report in reports for trace in report.traces]
+    assert len(set(ids)) == len(ids)
