@@ -41,8 +41,8 @@ def read_file(path: Path, named: bool) -> FileReport:
 def scan(paths: Iterable[Path], without: Iterable[Path] = ()) -> Iterator[FileReport]:
     """The reports of files and of everything under folders, in sorted order, one by one.
 
-    Nothing is said of the files in ``without``. A trace that is there twice is reported once. Of traces that share an id but not their
-    content, the later ones get ``~2``, ``~3`` and a problem.
+    Nothing is said of the files in ``without``. A trace that is there twice is reported once. Of
+    traces that share an id but not their content, the later ones get ``~2``, ``~3`` and a problem.
     """
     ids = _TraceIds()
     seen = {path.resolve() for path in without}

@@ -68,7 +68,6 @@ class SpanTable:
         line, whole = call_preview(text) if kind is SpanKind.TOOL_CALL else preview(text)
         self._first.append(first)
         self._last.append(last)
-        self.index[unique] = number
         self.spans.append(
             Span(
                 index=number,
@@ -86,6 +85,7 @@ class SpanTable:
                 whole=whole,
             )
         )
+        self.index[unique] = number
         return number
 
     def set_end(self, index: int, end: float | None) -> None:
