@@ -6,9 +6,10 @@ character that a terminal obeys, reorders text by, or hides. Such characters bec
 - C0 controls and DEL become their control pictures: ESC is ``␛``, NUL ``␀``, DEL ``␡``;
 - C1 controls, bidi controls, zero-width and other invisible format characters, tag characters,
   line and paragraph separators, lone surrogates and noncharacters become ``⟨U+202E⟩``;
-- emoji variation selectors (U+FE0E, U+FE0F) are dropped: terminals disagree about the width of
-  what they select, and a wrong width garbles the rest of the line;
-- the zero-width joiner and non-joiner stay: Arabic, Indic scripts and emoji need them;
+- what joins or tints emoji is dropped (variation selectors U+FE0E and U+FE0F, skin tones, the
+  zero-width joiner before an emoji), and a flag shows as its two letters: terminals disagree
+  about the width of such sequences, and a wrong width garbles the rest of the line;
+- elsewhere the zero-width joiner and non-joiner stay: Arabic and Indic scripts need them;
 - a tab is four spaces in a line of text, and one space in ``one_line``.
 
 All offsets and lengths are code points. Markup is not this module's business: show what it
@@ -55,13 +56,22 @@ _HIDDEN: Final = (
     (0xE0000, 0xE0FFF),  # tags, supplementary variation selectors
     *((plane | 0xFFFE, plane | 0xFFFF) for plane in range(0, 0x110000, 0x10000)),
 )
-_DROPPED: Final = "\ufe0e\ufe0f"
+_DROPPED: Final = "\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff\u200d"
+_FIRST_FLAG_LETTER: Final = 0x1F1E6
+_LAST_FLAG_LETTER: Final = 0x1F1FF
+_EMOJI: Final = "\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+_JOINER_BEFORE_EMOJI: Final = f"\u200d(?=[{_DROPPED}]*[{_EMOJI}])"
 
 _CLASS: Final = "".join(
-    ["\x00-\x1f\x7f", _DROPPED, *(f"{chr(first)}-{chr(last)}" for first, last in _HIDDEN)]
+    [
+        "\x00-\x1f\x7f",
+        _DROPPED[:-1],
+        "\U0001f1e6-\U0001f1ff",
+        *(f"{chr(first)}-{chr(last)}" for first, last in _HIDDEN),
+    ]
 )
-_UNSAFE: Final = re.compile(f"[{_CLASS}]")
-_UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]")
+_UNSAFE: Final = re.compile(f"[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
+_UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
 def _visible(char: str) -> str:
@@ -71,6 +81,8 @@ def _visible(char: str) -> str:
     if char in _DROPPED:
         return ""
     code = ord(char)
+    if _FIRST_FLAG_LETTER <= code <= _LAST_FLAG_LETTER:
+        return chr(ord("A") + code - _FIRST_FLAG_LETTER)
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)
     if code == 0x7F:

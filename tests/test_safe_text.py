@@ -26,7 +26,7 @@ foreign = st.text(
         st.characters(),
         st.sampled_from(NASTY),
         st.sampled_from(["\ud83d", "\udfff", "\ufffe", "\U0001ffff", "\ufdd0"]),
-        st.sampled_from("ab ⏎…⟨⟩\u200d\u200cم一😀"),
+        st.sampled_from("ab ⏎…⟨⟩\u200d\u200cم一😀🏽🇩\ufe0f"),
     )
 )
 # Letters, marks, numbers, punctuation, symbols and spaces; what of them is invisible is left out.
@@ -35,7 +35,8 @@ harmless = st.text(
         st.characters(
             categories=("L", "M", "N", "P", "S", "Zs"),
             exclude_characters="\u034f\u180e"
-            + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])),
+            + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+            + "".join(map(chr, [*range(0x2190, 0x2C00), *range(0x1F000, 0x1FB00)])),
         ),
         st.sampled_from("\u200d\u200c"),
     )
@@ -143,7 +144,8 @@ def test_lines_end_at_line_feeds_only(text: str, lines: list[str]) -> None:
         ("\ud83d!", "⟨U+D83D⟩!"),
         ("[/red][@click=app.quit]", "[/red][@click=app.quit]"),
         ("ok ✔\ufe0f", "ok ✔"),
-        ("👩\u200d💻 می\u200cخواهم", "👩\u200d💻 می\u200cخواهم"),
+        ("👩\u200d💻 می\u200cخواهم", "👩💻 می\u200cخواهم"),
+        ("👍🏽 🇩🇪 क्\u200dष", "👍 DE क्\u200dष"),
     ],
 )
 def test_what_stands_for_what(text: str, shown: str) -> None:

@@ -11,7 +11,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from textual import on, work
-from textual.app import App
 from textual.message import Message
 from textual.worker import get_current_worker
 
@@ -20,6 +19,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.ui.catalog import Catalog
+from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
 
@@ -74,7 +74,7 @@ class HearsJudge(Protocol):
     def judged(self, message: Judged) -> None: ...
 
 
-class Background(App[None]):
+class Background(KeysInOrder):
     """The app's workers and what comes of them."""
 
     options: AppOptions

@@ -138,7 +138,8 @@ class AnnotateScreen(Moving, Finishing, Panels):
         elif self.selection.range_from is not None:
             self.timeline.show_range(self.selection.span_range(self.index))
         self.show_span()
-        if self.selection.is_plain and not self.entry.begun and self._choice is None:
+        waiting = self.entry.begun or self._choice is not None or not self.selection.is_plain
+        if not waiting and self.index not in self.timeline.matches:
             self.hints.clear()
 
     @on(VirtualLines.Moved, "#modes")

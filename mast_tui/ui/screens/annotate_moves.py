@@ -69,12 +69,12 @@ class Moving(Labelling, Searching):
         order = [self.timeline, self.span_view, self.modes]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
         place = panes.index(self.pane) if self.pane in panes else 0
-        panes[(place + 1) % len(panes)].focus()
+        self.set_focus(panes[(place + 1) % len(panes)])
 
     def action_drawer(self) -> None:
         """Show or hide the taxonomy where it is a drawer."""
         self.toggle_class("-drawer")
-        (self.modes if self.has_class("-drawer") else self.timeline).focus()
+        self.set_focus(self.modes if self.has_class("-drawer") else self.timeline)
 
     def action_fold(self) -> None:
         """Fold or unfold the run of equal steps under the cursor."""
@@ -112,7 +112,7 @@ class Moving(Labelling, Searching):
             self.action_drawer()
             return
         if self.focused is not self.timeline:
-            self.timeline.focus()
+            self.set_focus(self.timeline)
             return
         self.leave()
 

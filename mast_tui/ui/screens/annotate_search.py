@@ -50,7 +50,7 @@ class Searching(AnnotateBase):
         """Open the search line."""
         line = self.query_one(SearchInput)
         line.display = True
-        line.focus()
+        self.set_focus(line)
 
     def action_match(self, step: int) -> None:
         """Go to the next or previous match."""
@@ -87,7 +87,7 @@ class Searching(AnnotateBase):
         """Hide the search line; matches stay until the next search or Escape."""
         line = self.query_one(SearchInput)
         line.display = False
-        self.timeline.focus()
+        self.set_focus(self.timeline)
 
     def forget_search(self) -> bool:
         """Forget matches; False where there were none."""

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.titles import plain_lines, plain_title
 
 
 class Answer(Static):
@@ -52,7 +52,7 @@ class Ask(ModalScreen[str | None]):
         """The question and its answers."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title(self._title)
-            yield Static(Content(self._question), classes="question")
+            yield Static(plain_lines(self._question), classes="question")
             for key, words in self._answers:
                 yield Answer(key, words, default=key == self._default)
 

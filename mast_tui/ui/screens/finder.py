@@ -13,11 +13,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.fuzzy import Matcher
-from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Input
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.screens.typing_dialog import TypingDialog
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -101,10 +101,9 @@ def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
     return [choice for _, _, choice in sorted(scored, key=lambda item: item[:2])]
 
 
-class Finder(ModalScreen[str | None]):
+class Finder(TypingDialog):
     """Gives back the value of the choice, or None. ``free`` also gives back what was typed."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,ctrl+n", "move(1)", show=False, priority=True),
@@ -161,7 +160,3 @@ class Finder(ModalScreen[str | None]):
     def action_move(self, delta: int) -> None:
         """Another choice."""
         self.query_one(ChoiceList).move_by(delta)
-
-    def action_leave(self) -> None:
-        """No choice."""
-        self.dismiss(None)

@@ -228,7 +228,7 @@ class LibraryScreen(Screen[None]):
         """Show only traces that match."""
         line = self.query_one("#filter", Input)
         line.display = True
-        line.focus()
+        self.set_focus(line)
 
     @on(Input.Changed, "#filter")
     def _filtered(self, event: Input.Changed) -> None:
@@ -240,7 +240,7 @@ class LibraryScreen(Screen[None]):
         event.stop()
         line = self.query_one("#filter", Input)
         line.display = bool(line.value)
-        self.table.focus()
+        self.set_focus(self.table)
 
     def action_back(self) -> None:
         """Show all traces again."""
@@ -248,7 +248,7 @@ class LibraryScreen(Screen[None]):
         if line.value or line.display:
             line.value = ""
             line.display = False
-            self.table.focus()
+            self.set_focus(self.table)
             self._arrange()
         else:
             self.query_one(HintBar).say("Q quits · ? shows all keys")

@@ -10,19 +10,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.screens.typing_dialog import TypingDialog
+from mast_tui.ui.titles import plain_lines, plain_title
 
 
-class NoteScreen(ModalScreen[str | None]):
+class NoteScreen(TypingDialog):
     """Gives back what was written, or None after Escape.
 
     ``check`` may refuse a text by raising ``ValueError`` with what is wrong.
     """
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(
@@ -46,7 +45,7 @@ class NoteScreen(ModalScreen[str | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title(self._title)
             if self._question:
-                yield Static(Content(self._question), classes="question")
+                yield Static(plain_lines(self._question), classes="question")
             yield Input(self._value, id="text")
             yield Static(Content(self._hint), classes="hint")
 
@@ -56,8 +55,4 @@ class NoteScreen(ModalScreen[str | None]):
         try:
             self.dismiss(self._check(event.value))
         except ValueError as error:
-            self.query_one(".hint", Static).update(Content(str(error)))
-
-    def action_leave(self) -> None:
-        """Nothing was written."""
-        self.dismiss(None)
+            self.query_one(".hint", Static).update(plain_lines(str(error)))

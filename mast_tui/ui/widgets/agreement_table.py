@@ -38,8 +38,8 @@ class AgreementTable(VirtualLines):
         self.rows: tuple[AgreementRow, ...] = ()
         self._columns: tuple[tuple[str, str], ...] = ()
         self._widths: dict[str, int] = {}
-        self._code = 3
-        self._name = LEAST_NAME
+        self._code_cells = 3
+        self._name_cells = LEAST_NAME
         self._gap = GAP
 
     @property
@@ -64,21 +64,21 @@ class AgreementTable(VirtualLines):
         super().rows_changed()
 
     def _fit(self, width: int) -> None:
-        self._code = max((cell_len(row.code) for row in self.rows), default=3)
+        self._code_cells = max((cell_len(row.code) for row in self.rows), default=3)
         for key, title in self._columns:
             longest = max((cell_len(row.cells.get(key, "")) for row in self.rows), default=0)
             self._widths[key] = max(cell_len(title), longest)
         longest_name = max((cell_len(one_line(row.name)) for row in self.rows), default=LEAST_NAME)
         for self._gap in (GAP, 1):
             used = sum(self._widths[key] + self._gap for key, _ in self._columns)
-            room = width - 2 - self._code - self._gap - used
+            room = width - 2 - self._code_cells - self._gap - used
             if room >= min(longest_name, LEAST_NAME + 8):
                 break
-        self._name = max(LEAST_NAME, min(room, longest_name))
+        self._name_cells = max(LEAST_NAME, min(room, longest_name))
 
     def heading(self) -> str:
         """The titles over the columns."""
-        parts = [" " * (1 + self._code + self._gap), set_cell_size("mode", self._name)]
+        parts = [" " * (1 + self._code_cells + self._gap), set_cell_size("mode", self._name_cells)]
         parts += [f"{'':{self._gap}}{title:>{self._widths[key]}}" for key, title in self._columns]
         return "".join(parts)
 
@@ -90,14 +90,17 @@ class AgreementTable(VirtualLines):
             base += self._part("cursor")
         total = item.kind is not RowKind.MODE
         name = one_line(item.name)
-        if cell_len(name) > self._name:
-            name = set_cell_size(name, self._name - 1) + "…"
+        if cell_len(name) > self._name_cells:
+            name = set_cell_size(name, self._name_cells - 1) + "…"
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("code")),
-            Segment(set_cell_size(one_line(item.code), self._code), base + self._part("code")),
+            Segment(
+                set_cell_size(one_line(item.code), self._code_cells), base + self._part("code")
+            ),
             Segment(" " * self._gap, base),
             Segment(
-                set_cell_size(name, self._name), base + self._part("total" if total else "name")
+                set_cell_size(name, self._name_cells),
+                base + self._part("total" if total else "name"),
             ),
         ]
         for key, _ in self._columns:
@@ -109,7 +112,7 @@ class AgreementTable(VirtualLines):
 
     @staticmethod
     def _kind(item: AgreementRow, key: str, text: str) -> str:
-        if text == NO_FIGURE or key in ("n", "prevalence"):
+        if text.strip() == NO_FIGURE or key in ("n", "prevalence"):
             return "quiet"
         if key == "cohen_kappa" and item.doubtful:
             return "doubtful"

@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
 
 
@@ -62,6 +63,7 @@ class HintBar(Widget):
         self._show("", "message")
 
     def _show(self, message: str, style: str) -> None:
+        message = one_line(message)
         if (message, style) != (self._message, self._style):
             self._message, self._style = message, style
             self.refresh()

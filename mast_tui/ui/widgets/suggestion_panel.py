@@ -26,5 +26,5 @@ class SuggestionPanel(Static):
         """Say what there is when no suggestion is under the cursor."""
         self.border_title = plain_title(title)
         self.border_subtitle = None
-        self.update(Content(words))
+        self.update(Content(one_line(words)))
         self.set_class(True, "-idle")

@@ -9,6 +9,8 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mast_tui.safe_text import one_line
+
 SEPARATOR = " · "
 
 
@@ -27,7 +29,9 @@ class TitleBar(Widget):
         self._right: tuple[str, ...] = ()
 
     def show(self, left: tuple[str, ...], right: tuple[str, ...]) -> None:
-        """Show these parts; they must be fit for display."""
+        """Show these parts, made fit for display."""
+        left = tuple(one_line(part, 120) for part in left)
+        right = tuple(one_line(part, 64) for part in right)
         if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()

@@ -1,0 +1,198 @@
+"""The runs of judges that the workspace keeps, and how one has answered what they found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from mast_tui.labels import AnnotatorKind
+from mast_tui.safe_text import one_line
+from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.background import Judged
+from mast_tui.ui.run_rows import RunRow, run_rows, run_words
+from mast_tui.ui.screens.room import Room
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.run_list import RunList
+from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.ui.desk import Desk
+    from mast_tui.workspace.records import Run
+
+NO_RUNS = """No judge has run in this workspace yet.
+
+J runs the rules judge on all traces of the library: it needs no network and no model.
+mast-tui judge PATH --judge llm asks a model.
+
+What a judge finds waits as a suggestion in each trace: ] goes to it, a accepts, x rejects."""
+
+NO_RUNS_BLIND = f"""{NO_RUNS}
+
+You work blind: suggestions are shown to you once you have finished a trace."""
+
+
+class RunsScreen(Room):
+    """Counts of answers are this annotator's own; working blind, nothing found is counted."""
+
+    CSS_PATH: ClassVar[list[str]] = ["room.tcss", "runs.tcss"]
+    AUTO_FOCUS = "#runs"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUNS, Where.EVERYWHERE)
+    where = Where.RUNS
+
+    @dataclass
+    class Listed(Message):
+        """What the workspace keeps of runs, or why it could not be read."""
+
+        runs: dict[str, Run] = field(default_factory=dict)
+        rows: list[RunRow] = field(default_factory=list)
+        problem: str | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: dict[str, Run] = {}
+        self._judging = False
+
+    def compose(self) -> ComposeResult:
+        """The table, and the run under the cursor in words."""
+        yield TitleBar()
+        with Vertical(classes="filled"):
+            yield Static(id="heading", classes="heading", markup=False)
+            yield RunList(id="runs")
+            yield SpanView(id="detail")
+        with Vertical(classes="words"):
+            yield Static(id="words", markup=False)
+        yield HintBar(self.where)
+
+    @property
+    def main_list(self) -> RunList:
+        """The runs."""
+        return self.query_one(RunList)
+
+    @property
+    def detail(self) -> SpanView:
+        """The run under the cursor in words."""
+        return self.query_one("#detail", SpanView)
+
+    def on_mount(self) -> None:
+        """List the runs as soon as the workspace is open."""
+        self.detail.can_focus = False
+        self.detail.add_class("detail")
+        self._show_words("Opening the workspace …")
+        self._show_title()
+        self.mast.when_ready(self.read_runs)
+
+    def on_resize(self) -> None:
+        """Titles follow the columns."""
+        self.call_after_refresh(self._show_heading)
+
+    @work(thread=True, group="runs", exclusive=True)
+    def read_runs(self, desk: Desk) -> None:
+        """Read the runs, and how this annotator has answered."""
+        from mast_tui.workspace import WorkspaceError
+
+        workspace, taxonomy = desk.workspace, desk.taxonomy.ref
+        try:
+            runs = workspace.runs()
+            judges = [i.name for i in workspace.annotators() if i.kind is AnnotatorKind.JUDGE]
+            rows = run_rows(
+                runs,
+                workspace.judgements(),
+                []
+                if desk.blind
+                else [
+                    label
+                    for judge in judges
+                    for label in workspace.labels(annotator=judge, taxonomy=taxonomy)
+                ],
+                workspace.reviews(annotator=desk.annotator, taxonomy=taxonomy, pass_number=None),
+                hidden=desk.blind,
+            )
+        except WorkspaceError as error:
+            self.post_message(self.Listed(problem=str(error)))
+            return
+        self.post_message(self.Listed({run.id: run for run in runs}, rows))
+
+    def on_runs_screen_listed(self, message: Listed) -> None:
+        """Show what was read."""
+        if message.problem is not None:
+            self._show_words(one_line(message.problem))
+            return
+        self._runs = message.runs
+        if message.rows:
+            self._fill(message.rows)
+        else:
+            desk = self.mast.desk
+            self._show_words(NO_RUNS_BLIND if desk is not None and desk.blind else NO_RUNS)
+        self._show_title()
+
+    def _fill(self, rows: list[RunRow]) -> None:
+        self.remove_class("-empty")
+        self.main_list.show(rows)
+        self.main_list.focus()
+        self._show_detail()
+        self.call_after_refresh(self._show_heading)
+
+    def _show_words(self, words: str) -> None:
+        self.add_class("-empty")
+        self.query_one("#words", Static).update(Content(words))
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(Content(self.main_list.heading()))
+
+    def _show_title(self) -> None:
+        count = len(self._runs)
+        words = f"{count} run{'' if count == 1 else 's'}"
+        self.title_bar.show(("Judge runs", words) if count else ("Judge runs",), self.who())
+
+    def _show_detail(self) -> None:
+        row = self.main_list.row
+        run = self._runs.get(row.run_id) if row is not None else None
+        if row is None or run is None:
+            self.detail.show_text("")
+            return
+        self.detail.border_title = plain_title(f"{row.judge} · {row.when}")
+        self.detail.show_text(run_words(run, row))
+
+    @on(VirtualLines.Moved, "#runs")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_detail()
+        self.hints.clear()
+
+    def action_judge(self) -> None:
+        """Run the rules judge on all traces of the library."""
+        traces = list(self.mast.catalog.traces.values())
+        if not traces:
+            self.hints.say("No traces are listed in the library", error=True)
+            return
+        if self._judging:
+            self.hints.say("The rules judge is at work already")
+            return
+        self._judging = True
+        self.hints.say(f"The rules judge looks at {len(traces)} traces …")
+        self.mast.when_ready(lambda desk: self.mast.run_rules(traces, desk))
+
+    def judged(self, message: Judged) -> None:
+        """Say how far the judge has come; once it is done, list its run."""
+        if message.problem is not None:
+            self.hints.say(one_line(message.problem), error=True)
+        elif not message.done:
+            self.hints.say(f"The rules judge: {message.traces} traces done …")
+        else:
+            self.hints.say(f"The rules judge has looked at {message.traces} traces")
+        if message.done:
+            self._judging = False
+            desk = self.mast.desk
+            if desk is not None and self.is_attached:
+                self.read_runs(desk)

@@ -1,0 +1,181 @@
+"""The sides of one conflict, numbered: who says what, where, with which quote and note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from mast_tui.labels import Target
+from mast_tui.safe_text import one_line
+from mast_tui.ui.text_layout import TextLayout
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+INDENT: Final = 4
+MOST_LINES_OF_TEXT: Final = 12
+"""Rows that one quote or note may take before it ends in an ellipsis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that a side marked, with what it quotes and notes there."""
+
+    target: Target
+    words: str
+    quote: str = ""
+    note: str = ""
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SideView:
+    """One side as it is shown: ``number`` is its key, None for a word that cannot be taken."""
+
+    number: int | None
+    name: str
+    verdict: str
+    places: tuple[Place, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row: which side and place it belongs to, and its parts with their styles."""
+
+    side: SideView
+    place: Place | None
+    parts: tuple[tuple[str, str], ...]
+
+
+class SidesPanel(VirtualLines):
+    """Rows of sides; the place under the cursor is what the evidence shows."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "sides-panel--cursor",
+        "sides-panel--number",
+        "sides-panel--name",
+        "sides-panel--verdict",
+        "sides-panel--place",
+        "sides-panel--quote",
+        "sides-panel--note",
+        "sides-panel--quiet",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.sides: Sequence[SideView] = ()
+        self.empty = ""
+        self._lines: list[_Line] = []
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all sides, or one that says why there are none."""
+        return len(self._lines) or (1 if self.empty else 0)
+
+    @property
+    def side(self) -> SideView | None:
+        """The side under the cursor."""
+        return self._lines[self.cursor].side if self._lines else None
+
+    @property
+    def place(self) -> Place | None:
+        """The place under the cursor."""
+        return self._lines[self.cursor].place if self._lines else None
+
+    def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
+        """Show other sides, with the cursor on the first."""
+        self.sides = sides
+        self.empty = empty
+        self.cursor = 0
+        self.scroll_to(y=0, animate=False, force=True)
+        self.rows_changed()
+
+    def rows_changed(self) -> None:
+        """Wrap the texts to the width."""
+        width = self.scrollable_content_region.width
+        self._lines = [line for side in self.sides for line in _lines_of(side, width)]
+        super().rows_changed()
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One row of a side."""
+        base = self.rich_style
+        if not self._lines:
+            text = set_cell_size(f" {self.empty}", width)
+            return Strip([Segment(text, base + self._part("quiet"))])
+        line = self._lines[row]
+        at_cursor = row == self.cursor and self.has_focus
+        if at_cursor:
+            base += self._part("cursor")
+        parts = [Segment("▌" if at_cursor else " ", base + self._part("number"))]
+        parts += [Segment(text, base + self._part(kind)) for text, kind in line.parts]
+        return Strip(parts).adjust_cell_length(width, base)
+
+    def on_focus(self) -> None:
+        """The cursor is shown only where keys move it."""
+        self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        """The cursor is shown only where keys move it."""
+        self.redraw_row(self.cursor)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"sides-panel--{name}", partial=True)
+
+
+def _lines_of(side: SideView, width: int) -> list[_Line]:
+    number = " " if side.number is None else str(side.number)
+    first = side.places[0] if side.places else None
+    parts = [
+        (f"{number} ", "number"),
+        (one_line(side.name, 32), "name"),
+        (f"  {side.verdict}", "verdict"),
+    ]
+    if side.remark:
+        parts.append((f"  {one_line(side.remark)}", "quiet"))
+    if first is not None:
+        parts += _place_parts(first, "  ")
+    lines = [_Line(side, first, _fitted(parts, width - 1))]
+    for place in side.places:
+        if place is not first:
+            lines.append(_Line(side, place, _fitted(_place_parts(place, " " * INDENT), width - 1)))
+        lines += _wrapped(side, place, f"“{place.quote}”" if place.quote else "", "quote", width)
+        lines += _wrapped(side, place, place.note, "note", width)
+    return lines
+
+
+def _place_parts(place: Place, lead: str) -> list[tuple[str, str]]:
+    parts = [(f"{lead}{place.words}", "place")]
+    if place.extra:
+        parts.append((f"  {place.extra}", "quiet"))
+    return parts
+
+
+def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], ...]:
+    """The parts cut to the width, with an ellipsis where something is left out."""
+    fitted: list[tuple[str, str]] = []
+    room = max(1, width)
+    for place, (text, kind) in enumerate(parts):
+        rest = place + 1 < len(parts)
+        if cell_len(text) > room or (rest and cell_len(text) == room):
+            fitted.append((set_cell_size(text, room - 1) + "…", kind))
+            break
+        fitted.append((text, kind))
+        room -= cell_len(text)
+    return tuple(fitted)
+
+
+def _wrapped(side: SideView, place: Place, text: str, kind: str, width: int) -> list[_Line]:
+    if not text:
+        return []
+    room = max(8, width - 1 - INDENT)
+    layout = TextLayout(text, room)
+    layout.extend(MOST_LINES_OF_TEXT + 1)
+    shown = [layout.row(i).shown for i in range(min(layout.rows, MOST_LINES_OF_TEXT))]
+    if layout.rows > MOST_LINES_OF_TEXT:
+        shown[-1] = set_cell_size(shown[-1], min(room - 1, cell_len(shown[-1]))) + "…"
+    return [_Line(side, place, ((" " * INDENT + line, kind),)) for line in shown]

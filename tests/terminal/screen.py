@@ -1,0 +1,123 @@
+"""The app in a real pseudo-terminal, its output fed to a terminal emulator."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import pexpect
+import pyte
+
+TIMEOUT: Final = 30.0
+"""Seconds until a screen that does not come counts as a failure; machines may be busy."""
+
+KEYS: Final = {
+    "escape": "\x1b",
+    "enter": "\r",
+    "tab": "\t",
+    "backspace": "\x7f",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "space": " ",
+    "ctrl+q": "\x11",
+    "ctrl+r": "\x12",
+}
+
+
+class Terminal:
+    """A process under a pty of a given size; everything it writes is kept in ``raw`` as well."""
+
+    def __init__(self, *arguments: str, home: Path, columns: int = 120, rows: int = 40) -> None:
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = bytearray()
+        environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "TEXTUAL"))},
+            "HOME": str(home),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "COLORTERM": "",
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.process = pexpect.spawn(
+            sys.executable,
+            ["-m", "mast_tui", *arguments],
+            env=environment,
+            dimensions=(rows, columns),
+            cwd=str(home),
+            timeout=TIMEOUT,
+        )
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.close(force=True)
+
+    @property
+    def text(self) -> str:
+        """The screen as text, a line a row."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def read(self, seconds: float = 0.05) -> bool:
+        """Take in what the process writes within ``seconds``; False once it has ended."""
+        try:
+            data = self.process.read_nonblocking(65536, timeout=seconds)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += data
+        self._stream.feed(data)
+        return True
+
+    def press(self, *keys: str) -> None:
+        """Send keys, each by its name or as the characters to type."""
+        for key in keys:
+            self.process.send(KEYS.get(key, key))
+            # Escape and a following key would be read as one escape sequence.
+            if key == "escape":
+                self.read(0.2)
+
+    def until(self, wanted: str | Callable[[str], bool], *, seconds: float = TIMEOUT) -> str:
+        """Read until the screen holds ``wanted`` (a regular expression or a test); the screen."""
+        test = wanted if callable(wanted) else re.compile(wanted).search
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if test(self.text):
+                return self.text
+            if not self.read():
+                break
+        if test(self.text):
+            return self.text
+        raise AssertionError(f"{wanted!r} did not come on screen:\n{self.text}")
+
+    def ended(self) -> int:
+        """Wait for the process to end; its exit code."""
+        end = time.monotonic() + TIMEOUT
+        while self.read() and time.monotonic() < end:
+            pass
+        self.process.wait()
+        return int(self.process.exitstatus if self.process.exitstatus is not None else -1)
+
+    def row_of(self, text: str) -> str:
+        """The first row that holds ``text``."""
+        return next(line for line in self.text.splitlines() if text in line)
+
+    @property
+    def cursor_row(self) -> str:
+        """The timeline row under the cursor."""
+        return self.row_of("▌")
