@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from mast_tui.traces.json_values import dump_text
 from mast_tui.traces.model import PREVIEW_CHARS
 
 _LOOKED_AT: Final = 16 * PREVIEW_CHARS
@@ -70,4 +71,9 @@ def _command(value: object) -> str:
 
 
 def _argument(value: object) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # nested more deeply than orjson writes
+        return dump_text(value)
