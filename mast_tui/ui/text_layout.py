@@ -16,6 +16,9 @@ BLOCK_CHARS: Final = 4096
 """Longer physical lines are laid out in blocks of this many code points, so that one line of
 10 MB costs no more at a time than a short one."""
 
+MAX_CLUSTER: Final = 32
+"""Most code points that are kept together because each joins the one before it."""
+
 _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 
@@ -33,21 +36,25 @@ class Row:
     columns: tuple[int, ...] | None
 
     def slice_of(self, start: int, end: int) -> tuple[int, int] | None:
-        """The part of ``shown`` that stands for the original's ``start`` to ``end``, or None."""
-        start, end = max(start, self.start), min(end, self.end)
-        if start >= end:
-            return None
+        """The part of ``shown`` that stands for the original's ``start`` to ``end``, or None.
+
+        Line breaks, and what is dropped for display, stand for nothing.
+        """
+        first, stop = self._column(start), self._column(end)
+        return (first, stop) if first < stop else None
+
+    def _column(self, offset: int) -> int:
+        place = max(0, offset - self.start)
         if self.columns is None:
-            return start - self.start, end - self.start
-        last = end - self.start
-        stop = self.columns[last] if last < len(self.columns) else len(self.shown)
-        return self.columns[start - self.start], stop
+            return min(place, len(self.shown))
+        return self.columns[min(place, len(self.columns) - 1)]
 
     def offset_at(self, column: int) -> int:
         """The code point of the original that stands at this offset of ``shown``."""
-        if self.columns is None:
-            return min(self.start + column, max(self.start, self.end - 1))
-        return self.start + max(0, bisect_right(self.columns, column) - 1)
+        place = column
+        if self.columns is not None:
+            place = bisect_right(self.columns, column) - 1
+        return max(self.start, min(self.start + place, self.end - 1))
 
 
 class TextLayout:
@@ -85,12 +92,7 @@ class TextLayout:
         """The row at ``index``, which must be known."""
         start = self._starts[index]
         end = self._starts[index + 1] if index + 1 < len(self._starts) else self._known_end()
-        shown_end = end
-        if shown_end > start and self.text[shown_end - 1] == "\n":
-            shown_end -= 1
-            if shown_end > start and self.text[shown_end - 1] == "\r":
-                shown_end -= 1
-        shown, columns = safe_line_map(self.text[start:shown_end])
+        shown, columns = safe_line_map(_without_break(self.text[start:end]))
         return Row(shown, start, end, None if columns is None else tuple(columns))
 
     def row_of(self, offset: int) -> int:
@@ -105,13 +107,14 @@ class TextLayout:
     def _lay_out_block(self) -> None:
         start = self._next
         text = self.text
-        newline = text.find("\n", start, start + BLOCK_CHARS)
+        # A line break just behind a full block belongs to it, else it would make an empty row.
+        newline = text.find("\n", start, start + BLOCK_CHARS + 2)
         if newline >= 0:
             end = newline + 1
         else:
             end = min(len(text), start + BLOCK_CHARS)
-            while end < len(text) and end > start + 1 and _joins(text[end]):
-                end -= 1
+            if end < len(text):
+                end = _break_before(text, start + 1, end)
         self._cut(start, end)
         self._next = end
         if end >= len(text):
@@ -120,45 +123,66 @@ class TextLayout:
                 self._starts.append(len(text))
 
     def _cut(self, start: int, end: int) -> None:
-        block = self.text[start:end].rstrip("\r\n")
+        self._starts.append(start)
+        block = _without_break(self.text[start:end])
         shown, columns = safe_line_map(block)
         if columns is None and len(block) <= self.width and block.isascii():
-            self._starts.append(start)
             return
-        position = 0
+        ascii_only = shown.isascii()
+        origin = position = 0
         while True:
-            self._starts.append(start + _original(position, columns))
-            if shown.isascii():
+            if ascii_only:
                 fits = position + self.width
             else:
                 fits = position + _fitting(shown[position : position + self.width], self.width)
             if fits >= len(shown):
                 return
             space = shown.rfind(" ", position + self.width // 2, fits + 1)
-            cut = space + 1 if space > 0 else fits
-            while cut > position + 1 and _joins(shown[cut]):
-                cut -= 1
-            if columns is not None:
-                cut = _boundary(cut, position, columns)
-            position = cut
+            origin = _row_begin(block, columns, origin, space + 1 if space > 0 else fits)
+            position = origin if columns is None else columns[origin]
+            if position >= len(shown):
+                return
+            self._starts.append(start + origin)
 
 
-def _original(shown: int, columns: list[int] | None) -> int:
-    return shown if columns is None else max(0, bisect_right(columns, shown) - 1)
+def _without_break(line: str) -> str:
+    """A line without the break that ends it; a stray carriage return is shown, and stays."""
+    if line.endswith("\n"):
+        return line[:-2] if line.endswith("\r\n") else line[:-1]
+    return line
 
 
-def _boundary(cut: int, position: int, columns: list[int]) -> int:
-    """The place at or before ``cut`` where an original code point begins, after ``position``."""
-    at = columns[bisect_right(columns, cut) - 1]
-    if at > position:
-        return at
-    following = bisect_right(columns, position)
-    return columns[following] if following < len(columns) else cut
+def _row_begin(block: str, columns: list[int] | None, origin: int, cut: int) -> int:
+    """The code point at which a row begins that should begin at ``cut`` of the shown text.
+
+    ``origin`` is where the row before begins; at least one shown code point stays in that one.
+    """
+    if columns is None:
+        at, least = cut, origin + 1
+    else:
+        least = bisect_right(columns, columns[origin])
+        at = max(least, bisect_right(columns, cut) - 1)
+    return _break_before(block, least, at) if at < len(block) else at
+
+
+def _break_before(text: str, least: int, at: int) -> int:
+    """The last place from ``least`` to ``at`` (inside ``text``) where a row may begin.
+
+    A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may hold nothing else.
+    """
+    for place in range(at, max(least - 1, at - MAX_CLUSTER), -1):
+        if not _joins(text[place]) and text[place - 1] != _ZERO_WIDTH_JOINER:
+            return place
+    return at
 
 
 def _joins(char: str) -> bool:
     """Whether a row may not begin with this code point: it belongs to the one before."""
-    return char == _ZERO_WIDTH_JOINER or unicodedata.combining(char) != 0
+    return (
+        char == _ZERO_WIDTH_JOINER
+        or unicodedata.category(char)[0] == "M"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"  # skin tones
+    )
 
 
 def _fitting(text: str, width: int) -> int:
