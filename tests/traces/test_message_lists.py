@@ -319,6 +319,13 @@ def test_what_is_no_message_is_kept_as_a_log_and_named(tmp_path: Path) -> None:
     assert [problem.place for problem in trace.problems] == ["/1"]
 
 
+def test_a_name_that_is_a_text_in_itself_is_cut_short(tmp_path: Path) -> None:
+    values = [{"role": "Planner\nof " + "all " * 9000, "content": "x"}]
+    agent = read_one(READER, write_json(tmp_path / "run.json", values)).span(0).agent
+    assert agent.startswith("Planner of all all")
+    assert len(agent) <= 100
+
+
 def test_every_message_has_a_span_even_when_it_says_nothing(tmp_path: Path) -> None:
     values = [{"role": "user", "content": ""}, {"role": "assistant", "content": None}]
     trace = read_one(READER, write_json(tmp_path / "run.json", values))

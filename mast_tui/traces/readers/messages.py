@@ -35,6 +35,8 @@ _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning", "redacted_thinking
 _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "thinking")
 _TIME_FIELDS: Final = ("timestamp", "created_at", "time")
 
+_NAME_CHARS: Final = 100
+
 _ACTOR: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<aside>[^()]*)\)\s*", re.DOTALL)
 _EXIT_CODE: Final = re.compile(
     r"\s*(?:exitcode: (-?\d{1,9}) \(|<returncode>(-?\d{1,9})</returncode>)"
@@ -124,15 +126,15 @@ class MessageMapper:
             self._log(message, key)
 
     def _speaker(self, message: Mapping[str, object]) -> _Speaker | None:
-        name = as_text(message.get("name")) or as_text(message.get("source"))
-        said = as_text(message.get("role")) or as_text(message.get("from"))
+        name = _name(message, "name", "source")
+        said = _name(message, "role", "from")
         if said is None and _type(message) in _CHAIN_TYPES:
-            said = as_text(message.get("type"))
+            said = _type(message)
         if said is None:
             if name is None or "content" not in message:
                 return None
             return _Speaker(name, _role_of_name(name))
-        role = _ROLES.get(said.strip().lower())
+        role = _ROLES.get(said.lower())
         if role is Role.TOOL:
             return _Speaker(name or said, role)
         if role is None and name is None:
@@ -241,7 +243,7 @@ class MessageMapper:
             return
         function = call.get("function")
         asked = function if isinstance(function, Mapping) else call
-        name = as_text(_first(asked, "name", "toolName", "tool_name")) or as_text(call.get("type"))
+        name = _name(asked, "name", "toolName", "tool_name") or _name(call, "type")
         arguments = _first(asked, "arguments", "args", "input", "action", "parameters")
         call_id = _identifier(call, "call_id", "id", "tool_call_id", "toolCallId")
         key = self._steps.add(
@@ -265,7 +267,7 @@ class MessageMapper:
         call_id = _identifier(message, "tool_call_id", "tool_use_id", "call_id", "toolCallId")
         if call_id is None and message.get("type") == "tool_call_response":
             call_id = _identifier(message, "id")
-        name = as_text(message.get("name"))
+        name = _name(message, "name")
         call = self._answered(call_id, name)
         text = content_text(content)
         self._steps.add(
@@ -309,7 +311,7 @@ def _actor(said: str) -> _Speaker:
 
 
 def _role_of_name(name: str) -> Role:
-    return Role.USER if name.strip().lower() in _USER_NAMES else Role.AGENT
+    return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
 
 
 def _has_blocks(content: object, kinds: frozenset[str]) -> bool:
@@ -323,6 +325,14 @@ def _type(value: object) -> str:
     """The ``type`` of a message, item or block; empty where it has none."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     return kind if isinstance(kind, str) else ""
+
+
+def _name(value: Mapping[str, object], *fields: str) -> str | None:
+    """The first field that is a text, on one line and no longer than a name may be."""
+    for field in fields:
+        if text := as_text(value.get(field)):
+            return " ".join(text[: 2 * _NAME_CHARS].split())[:_NAME_CHARS] or None
+    return None
 
 
 def _joined(*texts: str) -> str:
