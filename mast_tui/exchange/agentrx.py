@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, Label, Origin, Severity, Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
 
 ANNOTATOR: Final = "agentrx"
 _TAXONOMY: Final = Path(__file__).with_name("taxonomies") / "agentrx.toml"
@@ -72,7 +73,7 @@ class _Reader:
         self.annotator = annotator
         self.trajectories: dict[str, Path] = {}
         self.problems: list[RowProblem] = []
-        self._traces: dict[str, IncomingTrace] = {}
+        self._traces: dict[str, TraceRecord] = {}
         self._drafts: dict[str, WorkDraft] = {}
         self._notes = ["step_number counts from 1; the root cause is marked fatal"]
         self._mismatches: dict[str, list[str]] = {}
@@ -102,9 +103,7 @@ class _Reader:
                 self._wrong(file, f"record {number}, failure {place}", str(error))
         draft.finished_at = ""
         self._drafts[trace_id] = draft
-        self._traces[trace_id] = (
-            IncomingTrace(trace_id) if trace is None else IncomingTrace.of(trace)
-        )
+        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
 
     def _trace(self, native: str) -> Trace | None:
         path = self.trajectories.get(native)

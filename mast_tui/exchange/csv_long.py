@@ -10,10 +10,11 @@ from typing import Final, TypeVar
 
 from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import Label, Origin, Severity, Target, VerdictValue, annotator_kind
 from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.workspace.records import TraceRecord
 
 COLUMNS: Final = (
     "trace_id",
@@ -72,7 +73,7 @@ def read_csv_long(
     these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
     """
     drafts: dict[tuple[str, str, str], WorkDraft] = {}
-    traces: dict[str, IncomingTrace] = {}
+    traces: dict[str, TraceRecord] = {}
     taxonomies: dict[str, Taxonomy] = {}
     problems: list[RowProblem] = []
     rows: list[CsvRow] = []
@@ -96,7 +97,7 @@ def read_csv_long(
             continue
         drafts[key] = draft
         taxonomies[chosen.ref] = chosen
-        traces.setdefault(trace_id, IncomingTrace(trace_id))
+        traces.setdefault(trace_id, TraceRecord(trace_id))
     return Incoming(
         taxonomies=tuple(taxonomies.values()),
         traces=tuple(traces.values()),

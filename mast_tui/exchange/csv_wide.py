@@ -9,11 +9,12 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, WorkDraft, joined, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import WHOLE_TRACE, Label, Origin, VerdictValue, annotator_kind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace.records import TraceRecord
 
 FACTS: Final = ("system", "model", "benchmark", "outcome")
 SCORE: Final = "score"
@@ -44,7 +45,7 @@ _OUTCOMES: Final = {
 class WideRow:
     """One row to be written: a trace's facts and one annotator's verdicts by slug."""
 
-    trace: IncomingTrace
+    trace: TraceRecord
     annotator: str
     verdicts: Mapping[str, VerdictValue]
 
@@ -60,7 +61,7 @@ def read_csv_wide(
     codes = [mode.code for mode in taxonomy.modes]
     known = ("trace_id", "annotator", *FACTS, *codes, SCORE)
     drafts: dict[tuple[str, str], WorkDraft] = {}
-    traces: dict[str, IncomingTrace] = {}
+    traces: dict[str, TraceRecord] = {}
     problems: list[RowProblem] = []
     rows: list[CsvRow] = []
     for file in files:
@@ -73,7 +74,8 @@ def read_csv_wide(
     for row in rows:
         try:
             trace = _trace(row)
-            trace = traces[trace.trace_id].joined(trace) if trace.trace_id in traces else trace
+            earlier = traces.get(trace.trace_id)
+            trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(row.cells.get("annotator", ""), annotator)
             draft = _work(row, taxonomy, name, trace.trace_id)
             before = drafts.get((name, trace.trace_id))
@@ -116,14 +118,14 @@ def _work(row: CsvRow, taxonomy: Taxonomy, name: str, trace_id: str) -> WorkDraf
     return draft
 
 
-def _trace(row: CsvRow) -> IncomingTrace:
+def _trace(row: CsvRow) -> TraceRecord:
     trace_id = row.cells["trace_id"].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
     outcome = row.cells.get("outcome", "").strip().lower()
     if outcome not in _OUTCOMES:
         raise ValueError(f"outcome is {outcome!r}; it is failed, succeeded or empty")
-    return IncomingTrace(
+    return TraceRecord(
         trace_id=trace_id,
         system=row.cells.get("system", "").strip() or None,
         model=row.cells.get("model", "").strip() or None,

@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import Outcome, Trace, TraceIdentity
+from mast_tui.traces.model import Outcome
+from mast_tui.workspace.records import TraceRecord
 
 _IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
 
@@ -22,50 +23,25 @@ def lasting_id(*parts: object) -> str:
     return str(uuid.uuid5(_IDS, json.dumps(parts, ensure_ascii=True, default=str)))
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingTrace:
-    """A trace that labels speak of; ``identity`` is None where its file is not on this machine."""
-
-    trace_id: str
-    identity: TraceIdentity | None = None
-    path: Path | None = None
-    spans: int | None = None
-    task: str | None = None
-    system: str | None = None
-    model: str | None = None
-    benchmark: str | None = None
-    outcome: Outcome = Outcome.UNKNOWN
-    score: float | None = None
-
-    @classmethod
-    def of(cls, trace: Trace) -> IncomingTrace:
-        """A trace that a reader has read."""
-        meta = trace.meta
-        return cls(
-            trace_id=trace.identity.trace_id,
-            identity=trace.identity,
-            path=trace.path,
-            spans=len(trace),
-            task=meta.task,
-            system=meta.system,
-            model=meta.model,
-            benchmark=meta.benchmark,
-            outcome=meta.outcome,
-            score=meta.score,
-        )
-
-    def joined(self, other: IncomingTrace) -> IncomingTrace:
-        """Both sources' facts together; raises ``ValueError`` where they contradict each other."""
-        facts: dict[str, object] = {}
-        for name in ("system", "model", "benchmark", "score"):
-            facts[name] = _one_of(name, getattr(self, name), getattr(other, name))
-        known = {self.outcome, other.outcome} - {Outcome.UNKNOWN}
-        if len(known) > 1:
-            raise ValueError("outcome is failed in one row and succeeded in another")
-        return replace(self, outcome=known.pop() if known else Outcome.UNKNOWN, **facts)  # type: ignore[arg-type]
+def joined(known: TraceRecord, new: TraceRecord) -> TraceRecord:
+    """The facts that two rows tell of a trace; raises ``ValueError`` where they contradict."""
+    outcomes = {known.outcome, new.outcome} - {Outcome.UNKNOWN}
+    if len(outcomes) > 1:
+        raise ValueError("outcome is failed in one row and succeeded in another")
+    return replace(
+        known,
+        system=_one_of("system", known.system, new.system),
+        model=_one_of("model", known.model, new.model),
+        benchmark=_one_of("benchmark", known.benchmark, new.benchmark),
+        score=_one_of("score", known.score, new.score),
+        outcome=outcomes.pop() if outcomes else Outcome.UNKNOWN,
+    )
 
 
-def _one_of(name: str, first: object, second: object) -> object:
+_Fact = TypeVar("_Fact", str, float)
+
+
+def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | None:
     if first is not None and second is not None and first != second:
         raise ValueError(f"{name} is {first!r} in one row and {second!r} in another")
     return second if first is None else first
@@ -95,7 +71,7 @@ class Incoming:
     """Everything that one import has read; ``notes`` is what a person should know about it."""
 
     taxonomies: tuple[Taxonomy, ...]
-    traces: tuple[IncomingTrace, ...]
+    traces: tuple[TraceRecord, ...]
     work: tuple[IncomingWork, ...]
     problems: tuple[RowProblem, ...] = ()
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.mast_rounds import slugs_by_heading, taxonomy_of
 from mast_tui.exchange.trace_files import files_under, read_json, read_traces
@@ -20,6 +20,7 @@ from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Origin, VerdictVa
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
 
 CONSENSUS: Final = "mast-consensus"
 
@@ -113,7 +114,7 @@ class _Reader:
         self._problems = problems
         self._notes: list[str] = []
         self._taxonomies: dict[str, Taxonomy] = {}
-        self._traces: dict[str, IncomingTrace] = {}
+        self._traces: dict[str, TraceRecord] = {}
         self._drafts: dict[tuple[str, str, str], WorkDraft] = {}
 
     def people(self, record: _Record) -> None:
@@ -197,7 +198,7 @@ class _Reader:
     def _keep(
         self,
         answers: Iterable[_Answer],
-        trace: IncomingTrace,
+        trace: TraceRecord,
         taxonomy: Taxonomy,
         kind: AnnotatorKind,
     ) -> None:
@@ -229,10 +230,10 @@ class _Reader:
         )
 
 
-def _incoming(trace: Trace | None, record: _Record) -> IncomingTrace:
+def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
     if trace is not None:
-        return IncomingTrace.of(trace)
-    return IncomingTrace(
+        return TraceRecord.of(trace)
+    return TraceRecord(
         record.text("trace_id") or "",
         system=record.text("mas_name"),
         benchmark=record.text("benchmark_name"),

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, Label, Origin, Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
 
 ANNOTATOR: Final = "who-and-when"
 MODE: Final = "decisive_error"
@@ -30,7 +31,7 @@ def read_who_and_when(files: Sequence[Path], annotator: str | None = None) -> In
     """
     taxonomy = load_taxonomy(_TAXONOMY)
     name = annotator or ANNOTATOR
-    traces: dict[str, IncomingTrace] = {}
+    traces: dict[str, TraceRecord] = {}
     drafts: dict[str, WorkDraft] = {}
     problems: list[RowProblem] = []
     mismatches: list[str] = []
@@ -54,7 +55,7 @@ def read_who_and_when(files: Sequence[Path], annotator: str | None = None) -> In
             draft.add_label(label)
             draft.finished_at = ""
             drafts[trace_id] = draft
-            traces[trace_id] = IncomingTrace.of(trace)
+            traces[trace_id] = TraceRecord.of(trace)
     return Incoming(
         taxonomies=(taxonomy,),
         traces=tuple(traces.values()),

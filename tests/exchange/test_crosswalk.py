@@ -8,9 +8,10 @@ import pytest
 
 from mast_tui.exchange.crosswalk import Link, crossed, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.incoming import Incoming, IncomingWork, WorkDraft, label_id
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.workspace.records import TraceRecord
 
 MAST = load_mast()
 OWN = from_dict(
@@ -46,7 +47,7 @@ def one_work(
         draft.add_label(one)
     for mode, value in (verdicts or {}).items():
         draft.add_verdict(mode, value)
-    return Incoming((OWN,), (IncomingTrace("t"),), (draft.done(),))
+    return Incoming((OWN,), (TraceRecord("t"),), (draft.done(),))
 
 
 def cross(incoming: Incoming, *links: Link) -> IncomingWork:

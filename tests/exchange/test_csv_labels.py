@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.exchange.csv_long import COLUMNS, LongWork, iso_time, read_csv_long, write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming, IncomingTrace, label_id
+from mast_tui.exchange.incoming import Incoming, label_id
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -24,6 +24,7 @@ from mast_tui.labels import (
 )
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace.records import TraceRecord
 
 MAST = load_mast()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -214,7 +215,7 @@ def test_wide_rows_come_back(
     outcome: Outcome,
     score: float | None,
 ) -> None:
-    trace = IncomingTrace("t", system="crew, x", model="m", outcome=outcome, score=score)
+    trace = TraceRecord("t", system="crew, x", model="m", outcome=outcome, score=score)
     text = write_csv_wide([WideRow(trace, "alice", verdicts)], MAST)
     assert ("score" in text.split("\n")[0]) is (score is not None)
     incoming = read_wide(tmp_path_factory.mktemp("wide"), text)
