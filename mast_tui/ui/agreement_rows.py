@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, cast
 
@@ -17,11 +17,16 @@ NO_FIGURE: Final = "—"
 PARADOX_MARK: Final = "*"
 
 WHY_UNDEFINED: Final[Mapping[str, str]] = {
-    "no_variance": "every verdict is the same, so agreement cannot be told from chance",
-    "no_overlap": "no trace has a verdict on it by two people",
-    "single_rater": "only one person has given verdicts",
+    "no_variance": "undefined, since all verdicts are the same and cannot be told from chance",
+    "no_overlap": "undefined, since no trace has a verdict on it by two people",
+    "single_rater": "undefined, since only one person has given verdicts",
 }
 """The reasons why there is no figure, in words."""
+
+_NEVER_SAID: Final = {
+    "positive_agreement": "undefined, since nobody said present",
+    "negative_agreement": "undefined, since nobody said absent",
+}
 
 
 class RowKind(StrEnum):
@@ -47,7 +52,7 @@ class AgreementRow:
     doubtful: bool = False
 
 
-COLUMNS: Final = (
+COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("n", "n"),
     ("raw_agreement", "raw"),
     ("prevalence", "present"),
@@ -60,7 +65,7 @@ COLUMNS: Final = (
 )
 """Keys of the report with the title of their column."""
 
-_NAMES: Final = (
+_NAMES: Final[tuple[tuple[str, str], ...]] = (
     ("raw_agreement", "Raw agreement"),
     ("positive_agreement", "Positive agreement (P+)"),
     ("negative_agreement", "Negative agreement (P−)"),
@@ -93,7 +98,14 @@ def rows_of(report: Report) -> tuple[AgreementRow, ...]:
             RowKind.POOLED, "", "Pooled", None, _cells(pooled, pooled), is_kappa_paradox(pooled)
         )
     )
-    return tuple(rows)
+    if not any(row.doubtful for row in rows):
+        return tuple(rows)
+    # The mark stands behind the figures, which stay aligned.
+    return tuple(row if row.doubtful else _with_room_for_mark(row) for row in rows)
+
+
+def _with_room_for_mark(row: AgreementRow) -> AgreementRow:
+    return replace(row, cells={**row.cells, "cohen_kappa": row.cells["cohen_kappa"] + " "})
 
 
 def _figures(figures: CoefficientsJson) -> Mapping[str, CoefficientJson]:
@@ -136,8 +148,8 @@ def explained(report: Report, row: AgreementRow) -> str:
             f"{PARADOX_MARK} κ is low although raw agreement is high: nearly all verdicts are the "
             "same here, so nearly all agreement counts as chance. Read AC1, P+ and P− beside it."
         )
-    parts += _undefined_explained(table)
     many = len(report["annotators"]) > 2
+    parts += _undefined_explained(table, many)
     if many:
         parts.append("κ is the mean over the pairs where it is defined.")
         parts += _pairs_explained(table["pairs"])
@@ -160,17 +172,21 @@ def _who_said_what(report: Report, row: AgreementRow, table: TableJson) -> str:
     return f"{units}. Present, says {', '.join(shares)}." if shares else f"{units}."
 
 
-def _undefined_explained(table: CoefficientsJson) -> list[str]:
+def _undefined_explained(table: CoefficientsJson, many: bool) -> list[str]:
     by_reason: dict[str, list[str]] = {}
-    for key, name in _NAMES:
+    for key, name in _names(many):
         reason = _figures(table)[key].get("undefined")
-        # Fleiss' κ of two is shown in no column, so its absence needs no word either.
-        if reason is not None and key != "fleiss_kappa":
-            by_reason.setdefault(reason, []).append(name)
-    return [
-        f"{NO_FIGURE} {joined(names)}: undefined, since {WHY_UNDEFINED.get(reason, reason)}."
-        for reason, names in by_reason.items()
-    ]
+        if reason is not None:
+            why = WHY_UNDEFINED[reason]
+            if reason == "no_variance":
+                why = _NEVER_SAID.get(key, why)
+            by_reason.setdefault(why, []).append(name)
+    return [f"{NO_FIGURE} {joined(names)}: {why}." for why, names in by_reason.items()]
+
+
+def _names(many: bool) -> list[tuple[str, str]]:
+    """Keys and names of the figures that are shown."""
+    return [(key, name) for key, name in _NAMES if many or key != "fleiss_kappa"]
 
 
 def _pairs_explained(pairs: Mapping[str, PairJson]) -> list[str]:
