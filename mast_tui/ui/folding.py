@@ -40,27 +40,43 @@ def step_signature(span: Span) -> Hashable:
 def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Run | None:
     """The run of equal steps in which span ``index`` stands, or None.
 
-    The shortest cycle wins. At most ``MAX_REACH`` spans to each side are looked at.
+    The shortest cycle wins, and a run holds it at least twice, whole. At most ``MAX_REACH`` spans
+    to each side are looked at.
     """
-    low, high = max(0, index - MAX_REACH), min(length, index + MAX_REACH)
+    low, high = max(0, index - MAX_REACH), min(length, index + MAX_REACH + 1)
     for period in range(1, MAX_PERIOD + 1):
-        first = index
-        while (
-            first - 1 >= low
-            and first - 1 + period < high
-            and (signature(first - 1) == signature(first - 1 + period))
-        ):
-            first -= 1
-        end = index + period if index + period <= high else index
-        if end == index:
+        run = _run_of_period(index, period, low, high, signature)
+        if run is not None:
+            return run
+    return None
+
+
+def _run_of_period(
+    index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
+) -> Run | None:
+    def comes_again(step: int) -> bool:
+        return low <= step < high - period and signature(step) == signature(step + period)
+
+    place = index
+    while place >= index - period:
+        if not comes_again(place):
+            place -= 1
             continue
-        base = first
-        end = base + period
-        while end < high and signature(end) == signature(end - period):
+        first, end = place, place + 1
+        while comes_again(first - 1):
+            first -= 1
+        while comes_again(end):
             end += 1
-        end -= (end - base) % period
-        if (end - base) // period >= 2 and base <= index < end:
-            return Run(base, end, period)
+        end += period
+        odd = (end - first) % period
+        if (end - first) // period >= 2:
+            # What is no whole cycle stays outside, at the end that is further from the cursor.
+            return (
+                Run(first, end - odd, period)
+                if index < end - odd
+                else Run(first + odd, end, period)
+            )
+        place = first - 1
     return None
 
 

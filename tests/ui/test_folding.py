@@ -1,0 +1,144 @@
+"""Runs of equal steps, and the rows of a timeline in which some are folded."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from mast_tui.ui.folding import MAX_PERIOD, MAX_REACH, FoldedRows, Run, run_at, step_signature
+
+
+def is_run(steps: str, run: Run) -> bool:
+    """Whether the same cycle stands in ``steps`` again and again, whole, at least twice."""
+    cycle = steps[run.first : run.first + run.period]
+    return (
+        run.first >= 0
+        and run.end <= len(steps)
+        and run.times >= 2
+        and steps[run.first : run.end] == cycle * run.times
+    )
+
+
+def shortest_cycle_at(steps: str, index: int) -> int | None:
+    """The shortest period of two equal cycles that hold ``index``, found by trying them all."""
+    for period in range(1, MAX_PERIOD + 1):
+        for first in range(max(0, index - 2 * period + 1), index + 1):
+            if is_run(steps, Run(first, first + 2 * period, period)):
+                return period
+    return None
+
+
+@given(st.text("abc", min_size=1, max_size=30), st.data())
+def test_a_run_is_found_wherever_the_cursor_stands_in_it(steps: str, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(steps) - 1))
+    run = run_at(index, len(steps), steps.__getitem__)
+    period = shortest_cycle_at(steps, index)
+    assert (run.period if run else None) == period
+    if run is not None:
+        assert is_run(steps, run)
+        assert run.first <= index < run.end
+
+
+@given(st.text("abc", min_size=1, max_size=30), st.data())
+def test_no_cycle_of_a_run_is_left_out(steps: str, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(steps) - 1))
+    run = run_at(index, len(steps), steps.__getitem__)
+    if run is not None:
+        before = Run(run.first - run.period, run.end, run.period)
+        behind = Run(run.first, run.end + run.period, run.period)
+        assert before.first < 0 or not is_run(steps, before)
+        assert not is_run(steps, behind)
+
+
+def test_a_run_of_any_length_costs_no_more_than_its_reach() -> None:
+    asked: set[int] = set()
+
+    def signature(step: int) -> int:
+        asked.add(step)
+        return 0
+
+    run = run_at(500_000, 1_000_000, signature)
+    assert run is not None
+    assert run.first <= 500_000 < run.end
+    assert len(asked) <= 2 * MAX_REACH + 1
+
+
+def step(kind: SpanKind, *, agent: str = "a", name: str | None = None, preview: str = "") -> Span:
+    return Span(
+        0, "k", kind, Role.AGENT, agent, name, None, None, None, SpanStatus.OK, "", preview, True
+    )
+
+
+def test_results_look_equal_whatever_they_say_and_calls_only_with_what_they_ask() -> None:
+    call, result = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
+    assert step_signature(step(result, preview="a")) == step_signature(step(result, preview="b"))
+    assert step_signature(step(result, name="ls")) != step_signature(step(result, name="cat"))
+    assert step_signature(step(call, preview="a")) != step_signature(step(call, preview="b"))
+    assert step_signature(step(call, agent="a")) != step_signature(step(call, agent="b"))
+    assert step_signature(step(call)) != step_signature(step(SpanKind.MESSAGE))
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Run]:
+    found = []
+    for _ in range(draw(st.integers(0, 8))):
+        period, times = draw(st.integers(1, MAX_PERIOD)), draw(st.integers(2, 6))
+        first = draw(st.integers(0, 60))
+        found.append(Run(first, first + period * times, period))
+    return found
+
+
+def shown_spans(folded: tuple[Run, ...], spans: int) -> list[tuple[int, Run | None]]:
+    """What each row shows, worked out span by span: the first cycle of a run, then its fold."""
+    rows: list[tuple[int, Run | None]] = []
+    for index in range(spans):
+        run = next((run for run in folded if run.first <= index < run.end), None)
+        if run is None or index < run.first + run.period:
+            rows.append((index, None))
+        elif index == run.first + run.period:
+            rows.append((index, run))
+    return rows
+
+
+@given(runs(), st.integers(0, 3))
+@example([Run(0, 2, 1), Run(2, 4, 1)], 0)
+def test_each_row_shows_its_span_and_each_span_has_its_row(
+    given_runs: list[Run], more: int
+) -> None:
+    rows = FoldedRows()
+    for run in given_runs:
+        rows.fold(run)
+    spans = max((run.end for run in given_runs), default=0) + more
+    expected = shown_spans(rows.runs, spans)
+    assert rows.count(spans) == len(expected)
+    assert [rows.span_at(row) for row in range(len(expected))] == expected
+    for index in range(spans):
+        span, fold = rows.span_at(rows.row_of(index))
+        assert span == index or (fold is not None and fold.first <= index < fold.end)
+        inside = [run for run in rows.runs if run.first <= index < run.end]
+        assert rows.folded_at(index) == (inside[0] if inside else None)
+
+
+@given(runs())
+def test_folded_runs_never_overlap_and_the_last_fold_stays(given_runs: list[Run]) -> None:
+    rows = FoldedRows()
+    for run in given_runs:
+        rows.fold(run)
+        assert run in rows.runs
+        ends = [(r.first, r.end) for r in rows.runs]
+        assert all(a[1] <= b[0] for a, b in pairwise(ends))
+
+
+@given(runs())
+def test_unfolding_leads_back_to_one_row_a_span(given_runs: list[Run]) -> None:
+    rows = FoldedRows()
+    for run in given_runs:
+        rows.fold(run)
+    for run in rows.runs:
+        rows.unfold(run)
+    assert rows.runs == ()
+    assert [rows.span_at(row) for row in range(70)] == [(row, None) for row in range(70)]
+    assert rows.count(70) == 70
