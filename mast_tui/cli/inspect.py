@@ -12,7 +12,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
 
-_SHOWN_AGENTS: Final = 4
 _SHOWN_PREVIEW: Final = 60
 
 
@@ -113,7 +112,7 @@ def _print_reports(reports: list[FileReport], spans: bool) -> None:
     if traces:
         headings = ("file", "format", "trace", "outcome", "system", "model", "agents", "spans")
         rows = [_row(report, trace) for report, trace in traces]
-        print_table([headings, *rows], numbers_from=len(headings) - 1)
+        print_table([headings, *rows], numbers_from=len(headings) - 2)
     else:
         click.echo("no traces")
     if spans:
@@ -126,10 +125,7 @@ def _print_reports(reports: list[FileReport], spans: bool) -> None:
 
 
 def _row(report: FileReport, trace: Trace) -> tuple[str, ...]:
-    meta, agents = trace.meta, _agents(trace)
-    shown = ", ".join(agents[:_SHOWN_AGENTS])
-    if len(agents) > _SHOWN_AGENTS:
-        shown += f" +{len(agents) - _SHOWN_AGENTS}"
+    meta = trace.meta
     return (
         str(report.path),
         report.format or "",
@@ -137,7 +133,7 @@ def _row(report: FileReport, trace: Trace) -> tuple[str, ...]:
         meta.outcome.value,
         meta.system or "",
         meta.model or "",
-        shown,
+        str(len(_agents(trace))),
         str(len(trace)),
     )
 

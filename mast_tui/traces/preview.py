@@ -14,6 +14,9 @@ import orjson
 from mast_tui.traces.json_values import dump_text
 from mast_tui.traces.model import PREVIEW_CHARS
 
+TASK_CHARS: Final = 2000
+"""Length up to which a run's task is kept, in code points."""
+
 _LOOKED_AT: Final = 16 * PREVIEW_CHARS
 _PARSED_AT_MOST: Final = 64 * 1024
 _COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")

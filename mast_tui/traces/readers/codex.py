@@ -17,6 +17,7 @@ from mast_tui.traces.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.lines import FIRST_SLICE, LineTrace, SpanTable, feed_lines
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceIdentity, TraceMeta
+from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.codex_records import (
     AGENT,
     RECORD_TYPES,
@@ -26,7 +27,6 @@ from mast_tui.traces.readers.codex_records import (
     time_of,
 )
 from mast_tui.traces.readers.codex_replay import ReplayFilter
-from mast_tui.traces.readers.run_facts import TASK_CHARS
 from mast_tui.traces.source import Source
 
 _LOOKED_AT: Final = 5

@@ -8,9 +8,7 @@ from typing import Final
 from mast_tui.traces.document import Step
 from mast_tui.traces.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
-
-TASK_CHARS: Final = 2000
-"""Length up to which the task is kept, in code points."""
+from mast_tui.traces.preview import TASK_CHARS
 
 _HIDDEN_FIELDS: Final = (
     "reward",
