@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -226,7 +226,7 @@ _ADJUDICATE = _rows(
     ("previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)", 0),
     ("agreed", "v", "agreed items", "Look through what was agreed", "agreed", 55),
     ("text_down", "d", "text ↓", "Scroll the evidence down", "text(1)", 0),
-    ("text_up", "pageup", "text ↑", "Scroll the evidence up", "text(-1)", 0),
+    ("text_up", "s", "text ↑", "Scroll the evidence up", "text(-1)", 0),
     ("pane", "tab", "other pane", "Go to the other pane", "pane", 0),
 )
 
@@ -279,11 +279,16 @@ def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
     return keymap.get(action.id, action.keys)
 
 
+def _joined(keys: Iterable[str]) -> str:
+    """Keys as Textual takes them: separated by commas, so that a comma goes by its name."""
+    return ",".join("comma" if key == "," else key for key in keys)
+
+
 def bindings_for(*places: Where) -> list[BindingType]:
     """Textual bindings for the actions of these places; a keymap may change their keys later."""
     return [
         Binding(
-            ",".join("comma" if key == "," else key for key in action.keys),
+            _joined(action.keys),
             action.command,
             action.title,
             show=False,
@@ -294,6 +299,20 @@ def bindings_for(*places: Where) -> list[BindingType]:
         for action in ACTIONS
         if action.where in places
     ]
+
+
+def textual_keymap(keymap: Keymap) -> dict[str, str]:
+    """A person's keys for ``App.set_keymap``, which knows characters by their names only."""
+    return {
+        name: ",".join(made.key for made in Binding.make_bindings([Binding(_joined(keys), "")]))
+        for name, keys in keymap.items()
+    }
+
+
+def share_a_screen(one: str, other: str) -> bool:
+    """Whether two different actions can be taken on one screen, given their ids."""
+    places = {one.partition(".")[0], other.partition(".")[0]}
+    return one != other and (len(places) == 1 or Where.EVERYWHERE in places)
 
 
 def find_action(command_id: str) -> Action | None:

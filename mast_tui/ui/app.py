@@ -14,7 +14,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions import Where, actions_for, bindings_for
+from mast_tui.ui.actions import Where, actions_for, bindings_for, textual_keymap
 from mast_tui.ui.background import Background, HearsJudge, Judged
 from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
@@ -53,7 +53,7 @@ class MastApp(Background):
     def on_mount(self) -> None:
         """Show the first screen; everything slow begins after its first frame."""
         self.theme = "textual-dark"
-        self.set_keymap({name: ",".join(keys) for name, keys in self.keys_set.items()})
+        self.set_keymap(textual_keymap(self.keys_set))
         paths = self.options.paths
         if len(paths) == 1 and paths[0].is_file():
             self.push_screen(self.make_annotate())

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from mast_tui.ui.actions import ACTIONS, Keymap
+from mast_tui.ui.actions import ACTIONS, Keymap, find_action, keys_of, share_a_screen
+
+_KEY: Final = re.compile(r"\S|(?:(?:ctrl|alt|shift|super|meta|hyper)\+)*(?:[a-z0-9_]+|[^\s,])")
+"""A key as Textual names it: one character, or a name, with modifiers before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +39,48 @@ def read_configuration(path: Path) -> Configuration:
         return Configuration()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return Configuration(problem=f"{path}: {error}; our own keys are used")
+    problems: list[str] = []
     annotator = data.get("annotator")
-    keys: dict[str, tuple[str, ...]] = {}
-    unknown: list[str] = []
+    if annotator is not None and not isinstance(annotator, str):
+        problems.append("annotator is no text")
+        annotator = None
     table = data.get("keys", {})
-    known = {action.id for action in ACTIONS}
-    for name, value in table.items() if isinstance(table, dict) else ():
+    if not isinstance(table, dict):
+        problems.append("keys is no table; write [keys] and below it one line an action")
+        table = {}
+    keys: dict[str, tuple[str, ...]] = {}
+    for name, value in _flat(table):
         pressed = [value] if isinstance(value, str) else value
-        if name in known and isinstance(pressed, list) and all(isinstance(k, str) for k in pressed):
-            keys[name] = tuple(pressed)
+        if find_action(name) is None:
+            problems.append(f"there is no action {name}; the help screen and README name them")
+        elif not (isinstance(pressed, list) and pressed and all(map(_is_key, pressed))):
+            problems.append(f'{name} wants a key such as "m" or "ctrl+n", or a list of keys')
         else:
-            unknown.append(str(name))
-    problem = f"{path}: no such action: {', '.join(unknown)}" if unknown else None
-    return Configuration(annotator if isinstance(annotator, str) else None, keys, problem)
+            keys[name] = tuple(pressed)
+    problems += _taken_twice(keys)
+    return Configuration(annotator, keys, f"{path}: {'; '.join(problems)}" if problems else None)
+
+
+def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Each action with its keys: ``annotate.note`` without quotes is a table in a table."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", keys) for inner, keys in value.items())
+        else:
+            yield name, value
+
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, str) and _KEY.fullmatch(value) is not None
+
+
+def _taken_twice(keymap: Keymap) -> list[str]:
+    """Keys with which a person has covered another action of the same screen."""
+    found = []
+    for name, keys in keymap.items():
+        for other in ACTIONS:
+            told = other.id in keymap and other.id <= name
+            if not told and share_a_screen(name, other.id):
+                both = set(keys) & set(keys_of(other, keymap))
+                found += [f"{key} of {name} is also the key of {other.id}" for key in sorted(both)]
+    return found
