@@ -13,9 +13,9 @@ def offset(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f}ms"
-    if seconds < 60:
+    if seconds < 0.9995:
+        return f"{max(0.0, seconds) * 1000:.0f}ms"
+    if seconds < 59.95:
         return f"{seconds:.1f}s"
     if seconds < 3600:
         return f"{int(seconds // 60)}m{int(seconds % 60):02d}s"
