@@ -1,0 +1,213 @@
+"""Codex rollouts as files: big, broken, growing, gone, in any encoding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Problem
+from mast_tui.traces.readers.codex import READER
+from mast_tui.traces.source import Source
+from tests.traces.checks import check_sound
+from tests.traces.rollouts import (
+    SESSION,
+    call,
+    event,
+    message,
+    meta,
+    output,
+    reasoning,
+    record,
+    said,
+    spans_of,
+    trace_of,
+    write,
+)
+
+
+def test_lines_that_cannot_be_read_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    with path.open("ab") as file:
+        file.write(b"not json\n\n[1]\n\xff\n" + json.dumps(message("user", "two")).encode() + b"\n")
+        file.write(json.dumps(message("user", "three")).encode()[:-9])
+    trace = trace_of(path)
+    assert said(trace) == ["one", "two"]
+    assert [problem.place for problem in trace.problems] == ["line 3", "line 5", "line 6", "line 8"]
+    assert "cut off" in trace.problems[-1].message
+
+
+def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    trace = trace_of(path)
+    assert (said(trace), trace.problems) == (["one"], ())
+
+
+def test_a_file_that_is_broken_all_over_has_a_short_list_of_problems(tmp_path: Path) -> None:
+    path = write(tmp_path, meta())
+    with path.open("ab") as file:
+        file.write(b"{broken\n" * 5000)
+    problems = trace_of(path).problems
+    assert len(problems) < 500
+    assert isinstance(problems[-1], Problem)
+    assert "not listed" in problems[-1].message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_other_encodings_with_their_mark(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, meta(), message("user", "Grüße, 漢字 👩‍💻"))
+    path.write_text(path.read_text(encoding="utf-8"), encoding=encoding)
+    assert said(trace_of(path)) == ["Grüße, 漢字 👩‍💻"]
+
+
+def test_lone_surrogates_and_line_separators_in_strings_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, meta())
+    line = json.dumps(message("user", "a\u2028b\u0085c SURROGATE"), ensure_ascii=False)
+    path.write_text(
+        path.read_text(encoding="utf-8") + line.replace("SURROGATE", "\\ud800") + "\n",
+        encoding="utf-8",
+    )
+    assert said(trace_of(path)) == ["a\u2028b\u0085c \ufffd"]
+
+
+def test_a_first_line_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(base_instructions={"text": "x" * 300_000}), message("user", "go"))
+    trace = trace_of(path)
+    assert trace.identity.trace_id == SESSION
+    assert said(trace)[1] == "go"
+
+
+def test_a_big_file_is_handed_out_after_its_first_slice(tmp_path: Path) -> None:
+    records = [message("user", f"message {number} " + "x" * 400) for number in range(20_000)]
+    source = Source(write(tmp_path, meta(), *records))
+    (trace,) = READER.read(source).traces
+    assert 0 < len(trace) < 2000
+    assert trace.loaded.done <= 1 << 20
+    assert not trace.loaded.complete
+    lengths = [len(trace)]
+    while trace.advance(1 << 20):
+        lengths.append(len(trace))
+    assert lengths == sorted(lengths)
+    assert len(trace) == 20_000
+    assert trace.loaded.done == trace.loaded.total == source.size
+    assert trace.loaded.complete
+    assert trace.text(19_999).startswith("message 19999 ")
+    assert trace.index_of("line 20001") == 19_999
+
+
+def test_a_span_of_ten_megabytes(tmp_path: Path) -> None:
+    text = "é" * 5_000_000
+    trace = trace_of(write(tmp_path, meta(), call("a"), output("a", text), message("user", "x")))
+    assert trace.text(1) == text
+    assert len(trace.span(1).preview) <= 200
+    assert not trace.span(1).whole
+    assert trace.text(2) == "x"
+
+
+def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        meta("child"),
+        meta("parent"),
+        message("user", "theirs"),
+        event("task_started", 5),
+        message("user", "ours", 5),
+        event("agent_reasoning", 6, text="hm"),
+        reasoning("hm", second=7),
+        call("a", second=8),
+        event("agent_reasoning", 8, text="alone"),
+        output("a", second=9),
+        event("turn_aborted", 9),
+        message("user", "x" * 400_000, 10),
+        *(message("assistant", str(number), 11) for number in range(50)),
+    )
+    whole = trace_of(path)
+    sliced = READER.read(Source(path)).traces[0]
+    while sliced.advance(1):
+        pass
+    assert spans_of(sliced) == spans_of(whole)
+    assert said(sliced) == said(whole)
+
+
+def test_a_file_that_is_gone_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"), message("user", "two"))
+    trace = trace_of(path)
+    assert trace.text(0) == "one"
+    reopened = READER.read(Source(path)).traces[0]
+    path.unlink()
+    assert "cannot be read any more" in reopened.text(1)
+    assert reopened.span(1).preview == "two"
+
+
+def test_a_file_that_has_changed_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "one"))
+    trace = READER.read(Source(path)).traces[0]
+    path.write_bytes(b"#" * path.stat().st_size)
+    assert "the file has changed" in trace.text(0)
+
+
+def test_other_jsonl_is_not_taken_for_a_rollout(tmp_path: Path) -> None:
+    for content in (
+        b'{"type": "user", "message": {}}\n',
+        b'{"role": "user", "content": "session_meta payload"}\n',
+        b'{"id": 1, "timestamp": 2, "type": "x"}\n{"type": "message"}\n',
+        b"plain text\n",
+    ):
+        path = tmp_path / "other.jsonl"
+        path.write_bytes(content)
+        assert not READER.recognises(Source(path)), content
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+VALID = [
+    meta(base_instructions={"text": "Be brief."}),
+    meta("parent"),
+    message("user", "go"),
+    message("assistant", "ok"),
+    reasoning("hm"),
+    call("a"),
+    output("a", '{"output": "x", "metadata": {"exit_code": 1}}'),
+    event("agent_message", message="ok"),
+    event("user_message", message="go"),
+    event("turn_aborted", reason="x"),
+    event("task_complete", last_agent_message="ok"),
+    event("item_completed", item={"type": "Reasoning", "summary_text": ["a"], "raw_content": []}),
+    record("turn_context", {"model": "m"}),
+    record("compacted", {"message": "m"}),
+]
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> object:
+    """A valid record of which one value, at any depth, was replaced."""
+    copy: object = json.loads(json.dumps(draw(st.sampled_from(VALID))))
+    place: object = copy
+    for _depth in range(draw(st.integers(0, 4))):
+        children = list(place) if isinstance(place, dict) else []
+        if not children or not isinstance(place, dict):
+            break
+        name = draw(st.sampled_from(children))
+        if not isinstance(place[name], dict) or draw(st.booleans()):
+            place[name] = draw(JSON)
+            break
+        place = place[name]
+    return copy
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(st.lists(spoilt() | st.sampled_from(VALID) | JSON, max_size=12))
+def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
+    trace = READER.read(Source(write(tmp_path, *VALID[:1], *records))).traces[0]
+    read_fully(trace)
+    check_sound(trace)
