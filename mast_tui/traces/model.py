@@ -143,6 +143,7 @@ class Trace(Protocol):
     @property
     def record(self) -> int | None:
         """The place of the trace among those of its file, or None for a file that is one trace."""
+
     @property
     def meta(self) -> TraceMeta: ...
     @property
@@ -154,6 +155,7 @@ class Trace(Protocol):
     def text(self, index: int, /) -> str: ...
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
+
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
 

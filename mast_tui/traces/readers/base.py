@@ -21,5 +21,6 @@ class Reader(Protocol):
     def key_scheme(self) -> int: ...
     def recognises(self, source: Source) -> bool:
         """Whether the file is of this format, by its content."""
+
     def read(self, source: Source) -> FileReport:
         """The file's traces and problems; broken parts are reported, never raised."""
