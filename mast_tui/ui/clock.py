@@ -13,13 +13,17 @@ def offset(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
-    if seconds < 0.9995:
-        return f"{max(0.0, seconds) * 1000:.0f}ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)}m{int(seconds % 60):02d}s"
-    return f"{int(seconds // 3600)}h{int(seconds % 3600 // 60):02d}m"
+    # Rounded first, so that no unit is full: a second short of a minute is 59.9s or 1m00s.
+    milliseconds = round(max(0.0, seconds) * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    tenths = round(seconds * 10)
+    if tenths < 600:
+        return f"{tenths / 10:.1f}s"
+    minutes, second = divmod(tenths // 10, 60)
+    if minutes < 60:
+        return f"{minutes}m{second:02d}s"
+    return f"{minutes // 60}h{minutes % 60:02d}m"
 
 
 def time_bar(start: float, end: float, total: float, cells: int) -> str:

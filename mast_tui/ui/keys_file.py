@@ -52,7 +52,7 @@ def read_configuration(path: Path) -> Configuration:
     for name, value in _flat(table):
         pressed = [value] if isinstance(value, str) else value
         if find_action(name) is None:
-            problems.append(f"there is no action {name}; the help screen and README name them")
+            problems.append(f"there is no action {name}; the palette (ctrl+p) names them all")
         elif not (isinstance(pressed, list) and pressed and all(map(_is_key, pressed))):
             problems.append(f'{name} wants a key such as "m" or "ctrl+n", or a list of keys')
         else:

@@ -1,0 +1,78 @@
+"""Small traces and taxonomies for tests of what the screens are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_tui.taxonomy.loader import from_dict
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import (
+    Loaded,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+
+
+class SmallTrace:
+    """A trace in memory whose spans have these texts and the keys ``k0``, ``k1``, …"""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = texts
+        self.identity = TraceIdentity("small", "0" * 64, 0, "test", 1, True)
+        self.path = Path("small.jsonl")
+        self.record: int | None = None
+        self.meta = TraceMeta()
+        self.problems: Sequence[Problem] = ()
+        self.loaded = Loaded(0, 0, True)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def span(self, index: int, /) -> Span:
+        text = self._texts[index]
+        return Span(
+            index=index,
+            key=f"k{index}",
+            kind=SpanKind.MESSAGE,
+            role=Role.AGENT,
+            agent="agent",
+            name=None,
+            parent=None,
+            start=None,
+            end=None,
+            status=SpanStatus.OK,
+            place=f"line {index + 1}",
+            preview=text[:200],
+            whole=len(text) <= 200,
+        )
+
+    def text(self, index: int, /) -> str:
+        return self._texts[index]
+
+    def index_of(self, key: str, /) -> int | None:
+        number = int(key.removeprefix("k")) if key.removeprefix("k").isdigit() else -1
+        return number if 0 <= number < len(self._texts) else None
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        return False
+
+
+def taxonomy_of(*codes: str) -> Taxonomy:
+    """A taxonomy with a mode for each of these codes."""
+    return from_dict(
+        {
+            "id": "own",
+            "version": "1",
+            "categories": [{"id": "all"}],
+            "modes": [
+                {"slug": f"mode-{i}", "code": code, "name": f"Mode {code}", "category": "all"}
+                for i, code in enumerate(codes)
+            ],
+        }
+    )

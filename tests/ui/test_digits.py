@@ -1,0 +1,79 @@
+"""Two digits name a mode, in MAST and in taxonomies with other codes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.digits import DigitEntry, Purpose, Typed, type_digit
+from tests.ui.build import taxonomy_of
+
+DIGITS = "0123456789"
+MAST = load_mast()
+BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
+
+
+def typed(taxonomy: Taxonomy, keys: str, purpose: Purpose = Purpose.LABEL) -> Typed:
+    """What came of the last key."""
+    done = Typed(DigitEntry(purpose, None, True))
+    for key in keys:
+        done = type_digit(done.entry, key, taxonomy)
+    return done
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
+def test_every_pair_of_digits_names_its_mode_or_is_refused(
+    taxonomy: Taxonomy, purpose: Purpose
+) -> None:
+    by_keys = {taxonomy.keys_of(mode): mode for mode in taxonomy.modes}
+    firsts = {keys[0] for keys in by_keys}
+    for first, second in product(DIGITS, DIGITS):
+        begun = typed(taxonomy, first, purpose)
+        assert begun.mode is None
+        if first not in firsts:
+            assert begun.refused
+            assert begun.entry == DigitEntry()
+            continue
+        assert begun.refused is None
+        assert begun.entry == DigitEntry(purpose, first, True)
+        done = type_digit(begun.entry, second, taxonomy)
+        assert done.mode == by_keys.get(first + second)
+        assert (done.refused is None) == (done.mode is not None)
+        assert done.entry.first is None
+        assert not done.entry.begun
+
+
+def test_the_code_is_what_one_types() -> None:
+    for mode in MAST.modes:
+        assert typed(MAST, mode.code.replace(".", "")).mode == mode
+
+
+def test_modes_without_such_codes_go_by_their_place() -> None:
+    assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
+    assert typed(BY_PLACE, "24").refused
+    assert typed(BY_PLACE, "00").refused
+
+
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
+def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> None:
+    for first in DIGITS:
+        entry = typed(taxonomy, first).entry
+        offered = (
+            {digit for digit in DIGITS if type_digit(entry, digit, taxonomy).mode is not None}
+            if entry.first
+            else set()
+        )
+        assert {digit for digit, _ in entry.candidates(taxonomy)} == offered
+        if offered:
+            prompt = entry.prompt(taxonomy)
+            assert all(mode.name in prompt for _, mode in entry.candidates(taxonomy))
+
+
+def test_the_footer_says_what_the_digits_are_for() -> None:
+    prompts = {DigitEntry(purpose, None, True).prompt(MAST) for purpose in Purpose}
+    assert len(prompts) == len(Purpose)
+    assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)
