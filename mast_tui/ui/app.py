@@ -17,6 +17,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, actions_for, bindings_for, textual_keymap
 from mast_tui.ui.background import Background, HearsJudge, Judged
 from mast_tui.ui.catalog import Catalog
+from mast_tui.ui.colours import line_colours
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
 
@@ -61,6 +62,11 @@ class MastApp(Background):
             self.action_library()
         self.read_traces()
         self.call_after_refresh(self.open_workspace)
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours, and those that lines are drawn in."""
+        variables = super().get_css_variables()
+        return {**variables, **line_colours(variables)}
 
     # Screens
 

@@ -35,19 +35,16 @@ class AgreementScreen(Room):
     where = Where.AGREEMENT
 
     @dataclass
-    class Computed(Message):
-        """The figures, or why there are none; ``hidden`` traces are others' alone."""
+    class Counted(Message):
+        """The figures, and from which passes."""
 
-        report: Report | None
-        hidden: int
+        figures: Figures
         passes: PassChoice
-        problem: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.passes: PassChoice = "last"
-        self.report: Report | None = None
-        self.hidden = 0
+        self.figures: Figures | None = None
 
     def compose(self) -> ComposeResult:
         """The table, and the row under the cursor in words."""
@@ -73,13 +70,14 @@ class AgreementScreen(Room):
     def on_mount(self) -> None:
         """Count as soon as the workspace is open."""
         self.detail.can_focus = False
+        self.detail.add_class("detail")
         self._show_words("Opening the workspace …")
         self._show_title()
         self.mast.when_ready(self._start)
 
     def on_screen_resume(self) -> None:
         """Verdicts may have changed while another screen was open."""
-        if self.report is not None and self.mast.desk is not None:
+        if self.figures is not None and self.mast.desk is not None:
             self._start(self.mast.desk)
 
     def on_resize(self) -> None:
@@ -89,13 +87,139 @@ class AgreementScreen(Room):
     # Counting
 
     def _start(self, desk: Desk) -> None:
-        if self.report is None:
+        if self.figures is None:
             self._show_words("Counting verdicts …")
         self.hints.prompt("Counting verdicts …")
         self._count(desk, self.passes)
 
     @work(thread=True, group="agreement", exclusive=True)
     def _count(self, desk: Desk, passes: PassChoice) -> None:
-        from mast_tui.ui.agreement_figures import count
+        figures = count(desk.workspace, desk.taxonomy, desk.annotator, passes)
+        self.post_message(self.Counted(figures, passes))
 
-        self.post_message(count(desk, passes))
+    def on_agreement_screen_counted(self, message: Counted) -> None:
+        """Show the figures."""
+        if message.passes != self.passes:
+            return
+        self.figures = message.figures
+        self.hints.clear()
+        report = message.figures.report
+        self.set_class(report is None, "-empty")
+        if report is None:
+            self._show_words(nothing_to_count(message.figures))
+        else:
+            self.main_list.show(report)
+            self.main_list.focus()
+            self._show_detail()
+            self.call_after_refresh(self._show_heading)
+            if message.figures.hidden:
+                self.hints.say(hidden_words(message.figures.hidden))
+        self._show_title()
+
+    # Showing
+
+    def _show_words(self, words: str) -> None:
+        self.add_class("-empty")
+        self.query_one("#words", Static).update(Content(words))
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(Content(self.main_list.heading()))
+
+    def _show_title(self) -> None:
+        left = ["Agreement"]
+        report = self.figures.report if self.figures is not None else None
+        if report is not None:
+            left.append(joined([one_line(name) for name in report["annotators"]]))
+            left.append(f"{self.passes} pass")
+            done = report["traces"]["finished_by_all"]
+            left.append(f"{done} trace{'' if done == 1 else 's'} finished by all")
+        self.title_bar.show(tuple(left), self.who())
+
+    def _show_detail(self) -> None:
+        row = self.main_list.row
+        report = self.figures.report if self.figures is not None else None
+        if row is None or report is None:
+            return
+        self.detail.border_title = plain_title(f"{row.code} {row.name}".strip())
+        enter = row.kind is RowKind.MODE
+        self.detail.border_subtitle = plain_title("Enter: its disagreements") if enter else None
+        self.detail.show_text(explained(report, row))
+
+    @on(VirtualLines.Moved, "#table")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_detail()
+        self.hints.clear()
+
+    @on(VirtualLines.Chosen, "#table")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    # Keys
+
+    def action_open(self) -> None:
+        """The disagreements on the mode under the cursor."""
+        row = self.main_list.row
+        if row is None or row.slug is None:
+            self.hints.say("Totals have no disagreements of their own: choose a mode")
+            return
+        from mast_tui.ui.screens.adjudicate import AdjudicateScreen
+
+        self.app.push_screen(AdjudicateScreen(mode=row.slug))
+
+    def action_passes(self) -> None:
+        """Count first passes, or last ones."""
+        self.passes = "first" if self.passes == "last" else "last"
+        self.mast.when_ready(self._start)
+
+    def action_look(self) -> None:
+        """Count also traces that only others have finished, as their adjudicator."""
+        figures = self.figures
+        if figures is None:
+            return
+        if not figures.hidden:
+            self.hints.say("All traces that two people have finished are counted already")
+            return
+        from mast_tui.ui.screens.ask import Ask
+
+        def answered(answer: str | None) -> None:
+            if answer == "a":
+                self.mast.when_ready(self._look)
+
+        count = len(figures.hidden)
+        self.app.push_screen(
+            Ask(
+                f"{count} trace{'' if count == 1 else 's'} that you have not labelled",
+                "As their adjudicator you will see what others said, and can no longer label "
+                "them independently. This is recorded.",
+                (("a", "see them as adjudicator"), ("n", "leave them out")),
+                default="n",
+            ),
+            answered,
+        )
+
+    def _look(self, desk: Desk) -> None:
+        figures = self.figures
+        if figures is not None and self.mast.guarded(lambda: begin(desk, figures.hidden)):
+            self._start(desk)
+
+
+def hidden_words(hidden: Sequence[str]) -> str:
+    """That traces are left out, and how they can be counted."""
+    count = len(hidden)
+    return (
+        f"{count} trace{' is' if count == 1 else 's are'} left out: others have finished "
+        f"{'it' if count == 1 else 'them'}, you have not · o counts as adjudicator"
+    )
+
+
+def nothing_to_count(figures: Figures) -> str:
+    """Why there are no figures, and what to do."""
+    if figures.problem is not None:
+        return one_line(figures.problem)
+    words = (
+        "Agreement needs two people who have finished the same trace.\n\n"
+        "You have finished "
+    )
+    return words

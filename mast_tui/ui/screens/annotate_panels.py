@@ -25,7 +25,8 @@ class Panels(Suggesting):
             return
         meta = trace.meta
         session = self.session
-        left = [one_line(trace.identity.trace_id)]
+        record = "" if trace.record is None else f"#{trace.record}"
+        left = [one_line(f"{trace.path.stem}{record}")]
         left += [one_line(part, 40) for part in (meta.model or meta.system,) if part]
         if meta.outcome is not Outcome.UNKNOWN and session is not None and session.hidden_visible:
             left.append(str(meta.outcome))
