@@ -1,0 +1,181 @@
+"""The registry of actions: what was agreed about keys, and that every key leads somewhere."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from importlib import import_module
+from typing import Final
+
+import pytest
+from textual.actions import parse
+from textual.app import App
+from textual.binding import Binding
+from textual.keys import Keys
+from textual.screen import Screen
+
+from mast_tui.ui.actions import (
+    ACTIONS,
+    Action,
+    Where,
+    actions_for,
+    bindings_for,
+    find_action,
+    keys_of,
+    share_a_screen,
+    shown,
+    textual_keymap,
+)
+from mast_tui.ui.app import MastApp
+
+SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
+
+AGREED: Final = {
+    Where.EVERYWHERE: "L A K R escape ? f1 ctrl+p : Q ctrl+q u U ctrl+r",
+    Where.LIBRARY: "enter / o",
+    Where.ANNOTATE: (
+        'up down j k g G pageup pagedown 0 1 2 3 4 5 6 7 8 9 l v w " t ] . [ , a x e - _ '
+        "m f c backspace tab / n N space y } > { < D J"
+    ),
+    Where.ADJUDICATE: "1 2 3 4 5 6 7 8 9 b 0 _ e l",
+}
+"""The keys that people and scripts rely on. Signatures (``S``) has no screen yet."""
+
+PLAIN_TWINS: Final = {"everywhere.palette": "everywhere.goto"}
+"""Actions whose only key takes a modifier, and the one with a plain key that does the same:
+``:`` finds every action by name as the palette does."""
+
+
+def screen_class(where: Where) -> type[Screen[None]]:
+    module = import_module(f"mast_tui.ui.screens.{where}")
+    found: type[Screen[None]] = getattr(module, f"{where.value.capitalize()}Screen")
+    return found
+
+
+def is_plain(key: str) -> bool:
+    is_function_key = key[0] == "f" and key[1:].isdigit()
+    return "+" not in key[:-1] and not is_function_key
+
+
+def on_screen(where: Where) -> tuple[Action, ...]:
+    return actions_for(where) + actions_for(Where.EVERYWHERE)
+
+
+def test_ids_are_unique_and_find_their_action() -> None:
+    assert len({action.id for action in ACTIONS}) == len(ACTIONS)
+    assert all(find_action(action.id) is action for action in ACTIONS)
+    assert find_action("annotate.no_such") is None
+
+
+@pytest.mark.parametrize("where", SCREENS)
+def test_no_key_has_two_meanings_on_a_screen(where: Where) -> None:
+    keys = Counter(key for action in on_screen(where) for key in action.keys)
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("where", AGREED)
+def test_the_agreed_keys_are_there(where: Where) -> None:
+    keys = {key for action in actions_for(where) for key in action.keys}
+    assert set(AGREED[where].split()) <= keys
+
+
+def test_every_control_or_function_key_has_a_plain_twin() -> None:
+    by_command: dict[tuple[Where, str], list[str]] = {}
+    for action in ACTIONS:
+        by_command.setdefault((action.where, action.command), []).extend(action.keys)
+    for action in ACTIONS:
+        twin = find_action(PLAIN_TWINS.get(action.id, action.id))
+        assert twin is not None
+        keys = by_command[twin.where, twin.command]
+        assert any(is_plain(key) for key in keys), action.id
+
+
+def test_only_quitting_works_while_one_types() -> None:
+    assert [action.keys for action in ACTIONS if action.priority] == [("ctrl+q",)]
+
+
+def test_every_key_is_one_that_a_terminal_sends() -> None:
+    names = {key.value for key in Keys}
+    for action in ACTIONS:
+        assert action.keys, action.id
+        for key in action.keys:
+            assert len(key) == 1 or key in names, f"{action.id}: {key}"
+
+
+@pytest.mark.parametrize("where", SCREENS)
+def test_every_action_of_a_screen_can_be_run_there(where: Where) -> None:
+    for action in on_screen(where):
+        namespace, name, parameters = parse(action.command)
+        owner: type[object] = MastApp if namespace == "app" else screen_class(where)
+        method = getattr(owner, f"action_{name}", None)
+        assert method is not None, f"{action.id}: {owner.__name__} has no action_{name}"
+        inspect.signature(method).bind(None, *parameters)
+
+
+@pytest.mark.parametrize("where", SCREENS)
+def test_a_screen_binds_its_own_actions_and_those_of_everywhere(where: Where) -> None:
+    bound = {binding.id for binding in screen_class(where).BINDINGS if isinstance(binding, Binding)}
+    assert {action.id for action in on_screen(where)} <= bound
+    assert getattr(screen_class(where), "where", None) is where
+
+
+def test_hints_of_a_screen_have_an_order() -> None:
+    for where in SCREENS:
+        hints = [action.hint for action in on_screen(where) if action.hint]
+        assert hints
+        assert len(set(hints)) == len(hints), where
+
+
+def test_what_people_read_says_something() -> None:
+    for action in ACTIONS:
+        assert action.title
+        assert action.help[0].isupper()
+        assert not action.help.endswith(".")
+
+
+def test_two_actions_meet_on_one_screen_or_everywhere() -> None:
+    assert share_a_screen("annotate.note", "annotate.fold")
+    assert share_a_screen("annotate.note", "everywhere.help")
+    assert not share_a_screen("annotate.note", "library.sort")
+    assert not share_a_screen("annotate.note", "annotate.note")
+
+
+def test_keys_that_a_person_has_set_replace_ours() -> None:
+    action = ACTIONS[0]
+    assert keys_of(action, {}) == action.keys
+    assert keys_of(action, {action.id: ("z",)}) == ("z",)
+
+
+def test_a_control_key_is_shown_as_terminals_write_it() -> None:
+    assert shown("ctrl+q") == "^q"
+    assert shown("Q") == "Q"
+    assert len({shown(key) for a in actions_for(Where.ANNOTATE) for key in a.keys}) == len(
+        {key for a in actions_for(Where.ANNOTATE) for key in a.keys}
+    )
+
+
+class Pressed(App[None]):
+    """An app that notes which of its actions was run."""
+
+    BINDINGS = bindings_for(Where.ANNOTATE)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+
+    def action_note(self) -> None:
+        self.heard.append("note")
+
+    def action_suggestion(self, step: int) -> None:
+        self.heard.append(f"suggestion {step}")
+
+
+@pytest.mark.parametrize("key", ["ctrl+n", "&", ",", "m", "é", "f5"])
+async def test_a_key_of_ones_own_works_whatever_character_it_is(key: str) -> None:
+    app = Pressed()
+    keymap = {"annotate.note": (key,), "annotate.previous_suggestion": ("9",)}
+    async with app.run_test() as pilot:
+        app.set_keymap(textual_keymap(keymap))
+        await pilot.press("comma" if key == "," else "ampersand" if key == "&" else key)
+        await pilot.press("9")
+    assert app.heard == ["note", "suggestion -1"]

@@ -1,0 +1,95 @@
+"""A person's configuration: what it may say, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
+
+
+def read(tmp_path: Path, text: str | bytes) -> Configuration:
+    path = tmp_path / "config.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_configuration(path)
+
+
+def test_no_file_is_no_configuration(tmp_path: Path) -> None:
+    assert read_configuration(tmp_path / "config.toml") == Configuration()
+
+
+def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None:
+    assert configuration_path() == tmp_path / "home" / "config" / "mast-tui" / "config.toml"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[keys]\n"annotate.note" = "i"\n"annotate.fold" = ["z", "ctrl+n"]\n',
+        '[keys]\nannotate.note = "i"\nannotate.fold = ["z", "ctrl+n"]\n',
+        '[keys.annotate]\nnote = "i"\nfold = ["z", "ctrl+n"]\n',
+    ],
+    ids=["quoted", "dotted", "a table a screen"],
+)
+def test_keys_are_read_however_toml_writes_a_name_with_a_dot(text: str, tmp_path: Path) -> None:
+    assert read(tmp_path, f'annotator = "alice"\n{text}') == Configuration(
+        "alice", {"annotate.note": ("i",), "annotate.fold": ("z", "ctrl+n")}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('annotator = "alice', "config.toml"),
+        (b"annotator = '\xff'", "config.toml"),
+        ("annotator = 7", "annotator"),
+        ('keys = "z"', "[keys]"),
+        ('[keys]\n"annotate.nite" = "z"', "annotate.nite"),
+        ('[keys]\nannotate = "z"', "no action annotate"),
+        ('[keys]\n"annotate.note" = 7', "annotate.note"),
+        ('[keys]\n"annotate.note" = []', "annotate.note"),
+        ('[keys]\n"annotate.note" = ""', "annotate.note"),
+        ('[keys]\n"annotate.note" = ["z", 1]', "annotate.note"),
+        ('[keys]\n"annotate.note" = "z,Z"', "annotate.note"),
+        ('[keys]\n"annotate.note" = "Control N"', "annotate.note"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file_and_the_place(
+    text: str | bytes, said: str, tmp_path: Path
+) -> None:
+    found = read(tmp_path, text)
+    assert found.problem is not None
+    assert found.problem.startswith(str(tmp_path / "config.toml"))
+    assert said in found.problem
+    assert found.keys == {}
+    assert found.annotator is None
+
+
+def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
+    found = read(
+        tmp_path, 'annotator = "bob"\n[keys]\n"annotate.nite" = "z"\n"annotate.note" = "i"\n'
+    )
+    assert found.annotator == "bob"
+    assert found.keys == {"annotate.note": ("i",)}
+    assert found.problem is not None
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ('"annotate.note" = "f"', ["annotate.severity"]),
+        ('"annotate.note" = "u"', ["everywhere.undo"]),
+        ('"annotate.note" = "z"\n"annotate.fold" = "z"', ["annotate.fold"]),
+        ('"annotate.note" = "f"\n"annotate.severity" = "z"', []),
+        ('"annotate.note" = "o"', []),
+    ],
+    ids=["covers one", "covers one of everywhere", "both set", "moved away", "other screen"],
+)
+def test_a_key_that_now_means_two_things_is_told(
+    keys: str, told: list[str], tmp_path: Path
+) -> None:
+    problem = read(tmp_path, f"[keys]\n{keys}\n").problem
+    assert (problem is None) == (not told)
+    assert all(name in (problem or "") for name in told)
+    assert (problem or "").count("is also the key of") == len(told)
