@@ -53,7 +53,8 @@ class MastApp(Background):
 
     def on_mount(self) -> None:
         """Show the first screen; everything slow begins after its first frame."""
-        self.theme = "textual-dark"
+        if self.configuration.theme in self.available_themes:
+            self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
         paths = self.options.paths
         if len(paths) == 1 and paths[0].is_file():

@@ -1,4 +1,4 @@
-"""Where a person's configuration lies: keys of their own, and their name."""
+"""Where a person's configuration lies: keys of their own, their name, their theme."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Configuration:
     """What ``config.toml`` says; ``problem`` is set where it could not be read."""
 
     annotator: str | None = None
+    theme: str | None = None
     keys: Keymap = field(default_factory=dict)
     problem: str | None = None
 
@@ -44,6 +45,10 @@ def read_configuration(path: Path) -> Configuration:
     if annotator is not None and not isinstance(annotator, str):
         problems.append("annotator is no text")
         annotator = None
+    theme = data.get("theme")
+    if theme is not None and not isinstance(theme, str):
+        problems.append('theme is no text; "textual-light" is one')
+        theme = None
     table = data.get("keys", {})
     if not isinstance(table, dict):
         problems.append("keys is no table; write [keys] and below it one line an action")
@@ -58,7 +63,8 @@ def read_configuration(path: Path) -> Configuration:
         else:
             keys[name] = tuple(pressed)
     problems += _taken_twice(keys)
-    return Configuration(annotator, keys, f"{path}: {'; '.join(problems)}" if problems else None)
+    problem = f"{path}: {'; '.join(problems)}" if problems else None
+    return Configuration(annotator, theme, keys, problem)
 
 
 def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
