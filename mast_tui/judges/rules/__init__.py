@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.rules import mismatch, repetition, reset, termination, verification
+from mast_tui.judges.rules import (
+    mismatch,
+    repeated_words,
+    repetition,
+    reset,
+    termination,
+    verification,
+)
 from mast_tui.judges.rules.walk import walk
 from mast_tui.traces.model import Trace
 
@@ -39,7 +46,7 @@ class RulesJudge:
     def judge(self, trace: Trace, /) -> Judgement:
         """Judge a trace whose index is complete; ``OSError`` where its source cannot be read."""
         walked = walk(trace)
-        families = (repetition, termination, reset, mismatch, verification)
+        families = (repetition, repeated_words, termination, reset, mismatch, verification)
         findings = [finding for family in families for finding in family.find(walked)]
         place = {step.span.key: step.index for step in walked.steps}
         findings.sort(key=lambda f: (place[f.first], place[f.last], f.mode))

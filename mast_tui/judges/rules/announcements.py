@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.judges.rules.commands import words
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.steps import Quote, Step, sentences
+from mast_tui.judges.rules.steps import Quote, Step
 
-_FIRST: Final = "(?:(?:now|first|then|just|quickly|also|simply|next|therefore|instead|try to|start by|begin by) )*"
+_FIRST: Final = (
+    "(?:(?:now|first|then|just|quickly|also|simply|next|therefore|instead|try to|start by"
+    "|begin by) )*"
+)
 _ANNOUNCED: Final = any_of(
-    rf"(?:I'll|I will|(?:I'm|I am) going to|let me|let's|we'll|we will|next step is to|now I) {_FIRST}"
+    r"(?:I'll|I will|(?:I'm|I am) going to|let me|let's|we'll|we will|next step is to|now I) "
+    rf"{_FIRST}"
     r"(?P<verb>[a-z]+)(?P<about>[^;!?\n]*)",
     rf"(?:I'm|I am) {_FIRST}(?P<doing>[a-z]+ing)(?P<about2>[^;!?\n]*)",
 )
@@ -18,6 +23,21 @@ _REFUSED: Final = any_of(
     r"(?:I|we|let's|I'll|we'll) (?:(?:will|must|should|shall) )?(?:not|won't|mustn't|shouldn't) "
     r"(?P<verb>[a-z]+)(?P<about>[^.;!?\n]*)",
 )
+
+
+LOOKING: Final = words(
+    "check look inspect read examine list get query view fetch search count compare"
+    " verify describe tail review gather collect find investigate observe"
+)
+CHANGING: Final = words(
+    "restart delete patch apply scale roll rollback revert edit write fix update set remove"
+    " increase decrease raise lower disable enable flush purge drain cordon cancel refund"
+    " exchange return book create send modify change stop kill deploy reset bump touch"
+    " mitigate adjust"
+)
+CALLING: Final = frozenset({"run", "call", "use", "us", "execute", "execut", "invoke", "invok"})
+WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
+"""Verbs of work: to 'wait', 'explain' or 'end' is not to take a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +56,7 @@ class Announcement:
 def announcements(step: Step) -> list[Announcement]:
     """What the agent says that it will or will not do, in the order of the text."""
     found = []
-    for start, sentence in sentences(step):
+    for start, sentence in step.spoken:
         for match in _ANNOUNCED.finditer(sentence):
             verb = match["verb"] or _stem(match["doing"])
             if verb.lower() not in ("not", "never", "know", "see"):

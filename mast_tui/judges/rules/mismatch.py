@@ -8,24 +8,19 @@ from typing import Final, TypeAlias
 
 from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import commands
-from mast_tui.judges.rules.announcements import Announcement, announcements
+from mast_tui.judges.rules.announcements import (
+    CALLING,
+    CHANGING,
+    LOOKING,
+    Announcement,
+    announcements,
+)
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Call, Walk
 
 MODE: Final = "reasoning_action_mismatch"
 
-_LOOK: Final = commands.words(
-    "check look inspect read examine list get query view fetch search count compare confirm"
-    " verify describe tail review gather collect find investigate observe"
-)
-_CHANGE: Final = commands.words(
-    "restart delete patch apply scale roll rollback revert edit write fix update set remove"
-    " increase decrease raise lower disable enable flush purge drain cordon cancel refund"
-    " exchange return book create send modify change stop kill deploy reset bump touch"
-    " mitigate adjust"
-)
-_CALLING: Final = frozenset({"run", "call", "use", "us", "execute", "execut", "invoke", "invok"})
 _PROGRAMS: Final = frozenset(commands.VERBS) | commands.words(
     "promql psql redis-cli valkey-cli curl pytest"
 )
@@ -33,7 +28,7 @@ _TICKED: Final = re.compile(r"`([^`\n]{2,200})`")
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*[A-Za-z0-9]|[A-Za-z]")
 _OBJECT: Final = re.compile(r"(?:/|\bdeployment |\bstatefulset |app=)([a-z][a-z0-9-]{2,})")
 _IDENTIFIER: Final = re.compile(r"\"(#?[A-Za-z]{1,3}-?\d{4,}|\d{6,})\"")
-_AMOUNT: Final = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:Mi|Gi|Ki|m|%|ms|s|GB|MB)(?![\w.-])")
+_AMOUNT: Final = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:Mi|Gi|Ki|m|%|ms|s|GB|MB)(?![\w-]|\.\d)")
 _UNDER_WAY: Final = 3
 """How many calls after an announcement are looked at for what was announced."""
 
@@ -120,7 +115,7 @@ def _said_of(call: Call) -> set[str]:
 
 def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
     for call in near:
-        if announced.verb in _CHANGE and call.changed and announced.verb in _said_of(call):
+        if announced.verb in CHANGING and call.changed and announced.verb in _said_of(call):
             return f"{call.step.number} does just that", 0.75
     return None
 
@@ -138,7 +133,7 @@ def _calls_another(
 
 def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str]]:
     """The calls that an announcement names, each as the words that it must have."""
-    calling = announced.verb in _CALLING
+    calling = announced.verb in CALLING
     named = []
     for text in _TICKED.findall(announced.about):
         words = text.split()
@@ -157,9 +152,9 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str
 
 
 def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
-    if announced.verb not in _LOOK or first.effect is not Effect.CHANGES:
+    if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
         return None
-    if _words(announced.about) & _CHANGE:
+    if _words(announced.about) & CHANGING:
         return None
     return f"a look is announced, and {first.step.number} makes a change", 0.6
 
@@ -168,7 +163,7 @@ def _changes_another_thing(
     announced: Announcement, near: Sequence[Call], objects: frozenset[str]
 ) -> _Reason | None:
     change = next((call for call in near if call.effect is Effect.CHANGES), None)
-    if announced.verb not in _CHANGE or change is None:
+    if announced.verb not in CHANGING or change is None:
         return None
     words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     meant = {name for name in objects if name.lower() in words}
@@ -184,7 +179,7 @@ def _changes_another_thing(
 
 def _changes_by_another_amount(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
     change = next((call for call in near if call.effect is Effect.CHANGES), None)
-    if announced.verb not in _CHANGE or change is None:
+    if announced.verb not in CHANGING or change is None:
         return None
     meant = set(_AMOUNT.findall(announced.about))
     made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))

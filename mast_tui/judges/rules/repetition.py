@@ -1,4 +1,4 @@
-"""1.3 Step repetition: the same call, or the same words, again without a change in between."""
+"""1.3 Step repetition: the same call again without a change in between."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from typing import Final
 
 from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules.effects import Effect
-from mast_tui.judges.rules.steps import Step
-from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
+from mast_tui.judges.rules.walk import Call, Walk, answer_of
 
 MODE: Final = "step_repetition"
 
 _ALIKE: Final = 85.0
 """Similarity of two commands with the same names in them from which they count as nearly equal."""
-
-_SAME_WORDS: Final = 95.0
-"""Similarity of two messages of one agent from which the second says nothing new."""
-
-_SHORTEST_MESSAGE: Final = 80
-_FEWEST_MESSAGES: Final = 3
-_LONG_MESSAGE: Final = 600
-"""A message of this length, said twice, is a repetition; shorter ones three times."""
 
 _LOOK_BACK: Final = 12
 _FAIR_WAITS: Final = 2
@@ -88,11 +79,10 @@ class _Memory:
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest every chain of repeated calls, and every chain of repeated messages."""
+    """Suggest every chain of repeated calls."""
     for chain in _chains(walk):
         if (finding := _finding_of_chain(walk, chain)) is not None:
             yield finding
-    yield from _repeated_messages(walk)
 
 
 def _chains(walk: Walk) -> list[_Chain]:
@@ -198,35 +188,3 @@ def _finding_of_chain(walk: Walk, chain: _Chain) -> Finding | None:
 
 def _times(times: int) -> str:
     return "once more" if times == 1 else f"{times} times more"
-
-
-def _repeated_messages(walk: Walk) -> Iterator[Finding]:
-    """Messages of one agent that say the same again and again."""
-    from rapidfuzz import fuzz
-
-    said: dict[str, list[list[tuple[Step, str]]]] = defaultdict(list)
-    for step in walk.steps:
-        words = step.said[:1200]
-        if not step.tells or len(words) < _SHORTEST_MESSAGE or is_output(step):
-            continue
-        mine = said[step.span.agent]
-        for group in reversed(mine[-_LOOK_BACK:]):
-            if fuzz.ratio(group[-1][1], words, score_cutoff=_SAME_WORDS):
-                group.append((step, words))
-                break
-        else:
-            mine.append([(step, words)])
-    for group in (group for mine in said.values() for group in mine):
-        first, again = group[0][0], [step for step, _ in group[1:]]
-        enough = len(group) >= _FEWEST_MESSAGES or (again and len(group[0][1]) >= _LONG_MESSAGE)
-        quote = again[0].first_words() if enough else None
-        if quote is None:
-            continue
-        numbers = ", ".join(step.number for step in again[:6]) + (" …" if len(again) > 6 else "")
-        yield walk.finding(
-            MODE,
-            (again[0].index, again[-1].index),
-            quote,
-            f"{numbers}: {first.span.agent} says once more what it said in {first.number}.",
-            min(0.85, 0.4 + 0.1 * len(group)),
-        )

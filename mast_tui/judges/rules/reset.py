@@ -18,7 +18,7 @@ _OPENINGS: Final = 4
 _FAR: Final = 8
 """So many steps at least lie between the opening and its return."""
 
-_COMPARED: Final = 700
+_COMPARED: Final = 4000
 _SHORTEST: Final = 60
 _ALIKE: Final = 85.0
 _RELATED: Final = 60.0
@@ -55,7 +55,12 @@ def _near(taken: Sequence[int], index: int) -> bool:
 
 def _openings(walk: Walk) -> list[Step]:
     said = [s for s in walk.steps if s.says and len(s.said) >= _SHORTEST and not is_output(s)]
-    return [s for s in said[:_OPENINGS] if s.index <= said[0].index + 2 * _OPENINGS]
+    # Who speaks first leads; what others say depends on what they are asked.
+    return [
+        s
+        for s in said[:_OPENINGS]
+        if s.span.agent == said[0].span.agent and s.index <= said[0].index + 2 * _OPENINGS
+    ]
 
 
 def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
@@ -63,13 +68,13 @@ def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
     from rapidfuzz import fuzz
 
     words = opening.said[:_COMPARED]
-    greets = _GREETING.match(words) is not None
+    greets = _GREETING.search(words) is not None
     returns = []
     for step in walk.steps[opening.index + _FAR :]:
         if not step.says or step.span.agent != opening.span.agent:
             continue
         again = step.said[:_COMPARED]
-        if greets and _GREETING.match(again):
+        if greets and _GREETING.search(again):
             returns.append((step, 100.0))
         elif similarity := fuzz.ratio(words, again, score_cutoff=_RELATED):
             returns.append((step, similarity))

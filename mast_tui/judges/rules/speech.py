@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.judges.rules.phrases import any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, Step, sentences
+from mast_tui.judges.rules.steps import Quote, Step
 
 _WORK: Final = (
     "(?:task|incident|outage|issue|problem|request|work|investigation|diagnosis|analysis|report|job"
@@ -27,15 +27,19 @@ _FINISHED: Final = any_of(
     rf"\A\W*[^.!?\n]{{1,80}}? {_BE} {_HOW}(?:resolved|fixed|solved|mitigated|all done)",
     rf"{_HAVE} {_HOW}(?:completed|finished|resolved|solved|fixed)",
     r"(?:I am|I'm|we are|we're) (?:all )?(?:done|finished)",
-    rf"\A\W*(?:(?:{_WORK}|<INFO>|all) )?{_HOW}(?:done|finished|completed?|resolved|solved|fixed)"
-    r"(?=\W*\Z|[:,—-])",
     r"all set",
     r"no (?:further|more|other) (?:actions?|work|steps?|changes?) (?:(?:is|are) )?"
     r"(?:needed|required|necessary)",
     r"nothing (?:else|more|further|left)(?:[^.!?\n]{0,30}) (?:needed|required|(?:to|be) do(?:ne)?)",
-    r"(?:this|that) (?:concludes|completes|closes)",
-    r"terminate",
-    r"final answer",
+    rf"(?:this|that) (?:concludes|completes|closes) (?:the|my|our|this) (?:\w+ )?{_WORK}",
+    r"(?-i:TERMINATE)",
+    hint=r"complete|done|finish|resolved|fixed|closed?|solved|mitigated|over|delivered|all\s+set"
+    r"|no\s+(?:further|more|other)|nothing|concludes|terminate",
+)
+_BARE: Final = any_of(
+    rf"\A\W*(?:(?:{_WORK}|<INFO>|all) )?{_HOW}(?:done|finished|completed?|resolved|solved|fixed)"
+    r"(?=\W*\Z|[:,—-])",
+    r"\A\W*final answer",
 )
 _GOOD: Final = (
     "(?:healthy|restored|recovered|normal|up and running|working|operational|stable|valid|correct"
@@ -48,53 +52,69 @@ _WORKS: Final = any_of(
     r"(?:all )?(?:tests|checks) (?:now )?pass(?:ed)?",
     rf"{_HAVE} (?:\w+ )?(?:verified|confirmed|validated|checked)",
     r"back to normal",
+    hint=r"health|restored|recovered|normal|running|work|operational|stable|valid|correct|verified"
+    r"|confirmed|place|cleared|success|green|complete|pass|succeeds|checked",
 )
 _HELD_BACK: Final = any_of(
-    r"not|never|cannot|\w+n't|no longer sure|once|if|when|whether|until|unless|should|would|could|may"
-    r"|might|will|\w+'ll|shall|going to|(?:needs?|has|have) to|must|before|almost|nearly|partly"
-    r"|partially|except|but|however|although|assuming|expected|to be|remaining|after|make sure|ensure"
-    r"|please|only|yet",
+    r"not|never|cannot|\w+n't|no longer sure|once|if|when|whether|until|unless|should|would|could"
+    r"|may|might|will|\w+'ll|shall|going to|(?:needs?|has|have) to|must|before|almost|nearly"
+    r"|partly|partially|except|but|however|although|assuming|expected|to be|remaining|after"
+    r"|make sure|ensure|please|only|yet",
     r"[^?]*\?\W*\Z",
 )
 _GOES_ON: Final = any_of(
     r"let(?: me|'s)|next|(?:I|we)(?:'ll| will)|going to|now (?:I|we|to|for)|remaining"
     r"|still (?:need|have)|then I|before (?:I|closing|finishing)|to do",
 )
+_ACHIEVE: Final = (
+    "(?:complete|continue|proceed|resolve|fix|determine|identify|find|finish|solve|access|reach"
+    "|bring|go further)"
+)
 _GIVES_UP: Final = any_of(
-    r"(?:I|we) (?:(?:am|was|are|were) )?(?:not able|unable) to (?:complete|continue|proceed|resolve|fix"
-    r"|determine|identify|find|finish|solve|access|reach|bring)",
-    r"(?:I|we) (?:cannot|can't|could not|couldn't) (?:complete|continue|proceed|resolve|fix|determine"
-    r"|identify|find|finish|solve|go further|bring)",
+    rf"(?:I|we) (?:(?:am|was|are|were) )?(?:not able|unable) to {_ACHIEVE}",
+    rf"(?:I|we) (?:cannot|can't|could not|couldn't) {_ACHIEVE}",
     r"giv(?:e|ing) (?:it )?up",
     r"I(?:'ll| will)? (?:stop|end|leave (?:it|this)) (?:here|there|at (?:this|that))",
     r"out of (?:ideas|options)",
     r"leav(?:e|ing) (?:it|this) (?:here|as (?:it )?is|open)",
     r"stopping here",
+    hint=r"able\s+to|cannot|can['’]t|could|giv(?:e|ing)|stop|end|leav|out\s+of",
 )
 _OPEN: Final = any_of(
-    r"(?:is|are|has|have) (?:still )?not (?:yet )?(?:been )?(?:resolved|fixed|recovered|completed?|done"
-    r"|finished|confirmed|solved|identified|verified)",
-    r"(?:still|remains?) (?:un\w+ed|open|failing|fails|broken|down|firing|erroring|crash\w*|pending|above"
-    r"|elevated|high|unavailable|unhealthy|unknown|missing|degraded|red|stuck|not \w+)",
+    r"(?:is|are|has|have) (?:still )?not (?:yet )?(?:been )?(?:resolved|fixed|recovered|completed?"
+    r"|done|finished|confirmed|solved|identified|verified)",
+    r"(?:still|remains?) (?:un\w+ed|open|failing|fails|broken|down|firing|erroring|crash\w*|pending"
+    r"|above|elevated|high|unavailable|unhealthy|unknown|missing|degraded|red|stuck|not \w+)",
     r"(?:further|more|additional) (?:investigation|work|debugging|analysis|time) (?:is|are|will be"
     r"|would be|may be) (?:needed|required|necessary)",
     r"(?:hasn't|has not) (?:recovered|cleared|helped|changed|come back)",
+    hint=r"not|still|remain|further|more|additional|n['’]t",
 )
 
 
-def says_finished(step: Step) -> Quote | None:
-    """The last sentence that calls the whole work finished, unless the step then plans on."""
+def _finished(step: Step) -> Quote | None:
+    """The last sentence that calls the work finished, or a bare 'Done' that opens or ends all."""
     quote = last_sentence(step, _FINISHED, without=_HELD_BACK)
+    if quote is not None or not step.spoken:
+        return quote
+    for start, sentence in (step.spoken[-1], step.spoken[0]):
+        if _BARE.search(sentence):
+            return step.quote(start, start + len(sentence))
+    return None
+
+
+def says_finished(step: Step) -> Quote | None:
+    """The sentence that calls the whole work finished, unless the step then plans on."""
+    quote = _finished(step)
     if quote is None:
         return None
-    later = " ".join(text for start, text in sentences(step) if start >= quote.start)
+    later = " ".join(text for start, text in step.spoken if start >= quote.start)
     return None if _GOES_ON.search(later) else quote
 
 
 def claims_success(step: Step) -> Quote | None:
     """The last sentence that says firmly that the work is finished, works, or was verified."""
-    finished = last_sentence(step, _FINISHED, without=_HELD_BACK)
-    return finished or last_sentence(step, _WORKS, without=_HELD_BACK)
+    return _finished(step) or last_sentence(step, _WORKS, without=_HELD_BACK)
 
 
 def gives_up(step: Step) -> Quote | None:

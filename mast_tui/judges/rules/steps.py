@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
@@ -23,6 +23,12 @@ _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
 _SHORTEST_HARNESS_LINE: Final = 24
 # A comment in code, also where the code stands escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
+
+
+class Finder(Protocol):
+    """What finds places in a text: a compiled pattern, for one."""
+
+    def finditer(self, text: str, /) -> Iterator[re.Match[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,8 @@ class Step:
     """One span with the head of its text, and the tail where the text is longer than both.
 
     ``tail_at`` is the tail's offset in the whole text, ``length`` the whole text's. ``spoken``
-    are the lines in which an agent speaks in its own words, with their offsets: its messages and
-    thoughts without what the harness put there, and the comments in the code that it runs.
+    are the sentences of an agent's own words, with their offsets: its messages and thoughts
+    without the lines that the harness put there, and the comments in the code that it runs.
     """
 
     span: Span
@@ -74,7 +80,7 @@ class Step:
     @property
     def said(self) -> str:
         """The agent's own words, for comparing."""
-        return "\n".join(line for _, line in self.spoken)
+        return " ".join(sentence for _, sentence in self.spoken)
 
     @property
     def text(self) -> str:
@@ -98,7 +104,7 @@ class Step:
         words = words.strip()
         return Quote(self.index, self.span.key, start, start + len(words), words)
 
-    def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
+    def find_last(self, pattern: Finder) -> Quote | None:
         """The last place that the pattern matches, or None."""
         for at, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
@@ -107,19 +113,11 @@ class Step:
         return None
 
     def first_words(self) -> Quote | None:
-        """The first of the agent's own lines that has some length, or the longest there is."""
+        """The first of the agent's own sentences that has some length, or the first of all."""
         if not self.spoken:
             return None
-        start, line = next((s for s in self.spoken if len(s[1]) >= 30), self.spoken[0])
-        return self.quote(start, start + len(line))
-
-
-def sentences(step: Step) -> Iterator[tuple[int, str]]:
-    """The sentences of an agent's own words, each with its offset in the span's text."""
-    for at, line in step.spoken:
-        for match in _SENTENCE.finditer(line):
-            if match[0].strip():
-                yield at + match.start(), match[0]
+        start, words = next((s for s in self.spoken if len(s[1]) >= 30), self.spoken[0])
+        return self.quote(start, start + len(words))
 
 
 def read_steps(trace: Trace) -> tuple[Step, ...]:
@@ -160,11 +158,17 @@ def _with_own_words(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def _own_words(step: Step, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
     if step.says:
-        own = _lines(step)
-        return tuple((at, line) for at, line in own if owned_by_agents.get(line.strip(), True))
-    if step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
-        return tuple((m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head))
-    return ()
+        lines = [own for own in _lines(step) if owned_by_agents.get(own[1].strip(), True)]
+    elif step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
+        lines = [(m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head)]
+    else:
+        return ()
+    return tuple(
+        (at + match.start(), match[0])
+        for at, line in lines
+        for match in _SENTENCE.finditer(line)
+        if match[0].strip()
+    )
 
 
 def _lines(step: Step) -> Iterator[tuple[int, str]]:

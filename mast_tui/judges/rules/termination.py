@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import speech
-from mast_tui.judges.rules.announcements import announcements
+from mast_tui.judges.rules.announcements import WORKING_VERBS, announcements
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.walk import Walk, is_output
@@ -24,7 +24,8 @@ _USED_UP: Final = "(?:reached|exceeded|exhausted|hit|used up|run out)"
 _LIMIT: Final = any_of(
     rf"max(?:imum)?(?: number of| of)? ?(?:\d+ )?{_COUNTED}(?:[^\n]{{0,30}}) {_USED_UP}",
     rf"{_COUNTED}[ -](?:limit|budget|cap)(?:[^\n]{{0,40}}) {_USED_UP}",
-    rf"(?:limit|budget) (?:of|for) (?:this|the) (?:run|session|conversation|task)(?:[^\n]{{0,30}}) {_USED_UP}",
+    rf"(?:limit|budget) (?:of|for) (?:this|the) (?:run|session|conversation|task)(?:[^\n]{{0,30}})"
+    rf" {_USED_UP}",
     rf"(?:reached|exceeded|exhausted|hit|ran out of|ran into)(?:[^\n]{{0,30}})"
     rf"(?:max(?:imum)?|limit|budget)(?:[^\n]{{0,20}}) {_COUNTED}",
     rf"(?:reached|exceeded|hit)(?:[^\n]{{0,20}}) {_COUNTED}[ -](?:limit|budget)",
@@ -34,6 +35,9 @@ _LIMIT: Final = any_of(
 _LAST_STEPS: Final = 6
 _LAST_WORDS: Final = 400
 """In a tool's result only its end can be the harness speaking."""
+
+_CROWD: Final = 3
+"""From so many agents on, one that calls its part finished need not mean the whole."""
 
 _MORE_CALLS: Final = 3
 _MORE_WORDS: Final = 2
@@ -55,11 +59,15 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
+    crowd = len({step.span.agent for step in walk.steps if step.tells}) >= _CROWD
+    requests = _next_requests(walk)
     for step in walk.steps:
         quote = speech.says_finished(step) if step.tells else None
         if quote is None:
             continue
-        until = _next_request(walk, step.index)
+        until = requests[step.index]
+        if crowd and until - step.index > step.index:
+            continue  # more than half of the run follows: one of many closed its own part
         more = _what_follows(walk, step.index, until)
         if more is None:
             continue
@@ -75,13 +83,16 @@ def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
         return
 
 
-def _next_request(walk: Walk, index: int) -> int:
-    """The index of the next step after ``index`` in which a person asks for something."""
-    for step in walk.steps[index + 1 :]:
+def _next_requests(walk: Walk) -> list[int]:
+    """For each step the index of the next one in which a person asks for something."""
+    requests: list[int] = []
+    request = len(walk.steps)
+    for step in reversed(walk.steps):
+        requests.append(request)
         asks = step.span.role is Role.USER and not is_output(step)
         if asks and not _NO_REQUEST.match(step.head):
-            return step.index
-    return len(walk.steps)
+            request = step.index
+    return requests[::-1]
 
 
 def _what_follows(walk: Walk, index: int, until: int) -> tuple[str, int] | None:
@@ -101,13 +112,12 @@ def _runs_into_limit(walk: Walk) -> Iterator[Finding]:
         quote = _limit_in(step)
         if quote is None:
             continue
-        said = [s for s in walk.steps[: step.index + 1] if s.tells][-3:]
+        said = [s for s in walk.steps[: step.index] if s.tells][-3:]
         if any(speech.claims_success(s) for s in said):
             return
-        first = said[-1].index if said else max(0, step.index - 1)
         yield walk.finding(
             TOO_LATE,
-            (min(first, step.index), step.index),
+            (said[-1].index if said else step.index, step.index),
             quote,
             f"{step.number}: a limit ends the run while it is still at work; "
             "nothing before says that it is finished.",
@@ -150,7 +160,7 @@ def _unmet(final: Step) -> tuple[Quote, str] | None:
         return quote, "the run ends with the agent giving up."
     if (quote := speech.leaves_open(final)) is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
-    plans = [a for a in announcements(final) if not a.refused]
+    plans = [a for a in announcements(final) if a.verb in WORKING_VERBS and not a.refused]
     if final.tells and plans and plans[-1].quote.end >= final.length - 40:
         return plans[-1].quote, "a next step is announced, and the run ends without it."
     return None

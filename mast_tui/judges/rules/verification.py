@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.protocol import Finding
@@ -38,38 +39,65 @@ _NOTE_WORDS: Final = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What is known of the work when something is claimed: the last change, whether anything
+    was done after it, and the last look after it."""
+
+    change: Call
+    idle: bool
+    check: Call | None
+
+
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each claim of success that no check, or a failing check, stands behind."""
+    settled: set[int] = set()
+    calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
+    call = next(calls, None)
+    standing: _Standing | None = None
     for claim, quote in _claims(walk):
-        before = [c for c in walk.calls_between(-1, claim.index) if not _takes_notes(c)]
-        change = next((c for c in reversed(before) if c.changed), None)
-        if change is None:
+        while call is not None and call.index < claim.index:
+            standing = _after(standing, call)
+            call = next(calls, None)
+        if standing is None or standing.change.index in settled:
             continue
-        after = [c for c in before if c.index > change.index]
-        if not after:
-            if not _tells_its_effect(change):
-                yield _unchecked(walk, change, claim, quote)
-            continue
-        checks = [c for c in after if c.effect is Effect.READS and c.result is not None]
-        found = _contradiction(change, checks[-1], claim) if checks else None
-        if found is not None:
-            yield _contradicted(walk, checks[-1], claim, quote, found)
+        settled.add(standing.change.index)
+        finding = _finding(walk, standing, claim, quote)
+        if finding is not None:
+            yield finding
+
+
+def _after(standing: _Standing | None, call: Call) -> _Standing | None:
+    if call.changed:
+        return _Standing(call, idle=True, check=None)
+    if standing is None:
+        return None
+    looks = call.effect is Effect.READS and call.result is not None
+    return _Standing(standing.change, idle=False, check=call if looks else standing.check)
+
+
+def _finding(walk: Walk, standing: _Standing, claim: Step, quote: Quote) -> Finding | None:
+    change, check = standing.change, standing.check
+    if standing.idle:
+        return None if _tells_its_effect(change) else _unchecked(walk, change, claim, quote)
+    found = _contradiction(change, check, claim) if check is not None else None
+    if check is None or found is None:
+        return None
+    return _contradicted(walk, check, claim, quote, found)
 
 
 def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
     """Messages that call the work finished, or claim success where the run ends or hands back."""
-    for step in walk.steps:
+    handed_back = True
+    claims: list[tuple[Step, Quote]] = []
+    for step in reversed(walk.steps):
         quote = speech.claims_success(step) if step.tells else None
-        if quote is None or speech.leaves_open(step) is not None:
-            continue
-        if _hands_back(walk, step) or speech.says_finished(step) is not None:
-            yield step, quote
-
-
-def _hands_back(walk: Walk, step: Step) -> bool:
-    rest = walk.steps[step.index + 1 :]
-    following = next((s for s in rest if s.span.kind is not SpanKind.LOG), None)
-    return following is None or following.span.role is Role.USER
+        closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
+        if quote is not None and closes and speech.leaves_open(step) is None:
+            claims.append((step, quote))
+        if step.span.kind is not SpanKind.LOG:
+            handed_back = step.span.role is Role.USER
+    return reversed(claims)
 
 
 def _takes_notes(call: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +54,7 @@ class Call:
         return self.effect is not Effect.NONE
 
     def quote(self) -> Quote:
-        """The first line of the command as it stands in the span's text, or the text's beginning."""
+        """The command's first line as it stands in the span's text, or the text's beginning."""
         text = self.step.head
         first = self.command.strip().split("\n", 1)[0][:160]
         start = max(0, text.find(first))
@@ -91,7 +92,13 @@ class Walk:
 
     def calls_between(self, after: int, before: int) -> list[Call]:
         """The working calls that begin between two indices, both excluded."""
-        return [call for call in self.calls if after < call.index < before and call.works]
+        first = bisect_right(self.calls, after, key=_index_of)
+        last = bisect_left(self.calls, before, key=_index_of)
+        return [call for call in self.calls[first:last] if call.works]
+
+
+def _index_of(call: Call) -> int:
+    return call.index
 
 
 def walk(trace: Trace) -> Walk:
@@ -106,7 +113,7 @@ _CODE_BLOCK: Final = re.compile(
 _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
 _RAN: Final = re.compile(
     r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
-    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output)",
+    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,160 @@
+"""Small traces built in memory, step by step, for trying the rules on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_tui.traces.model import (
+    PREVIEW_CHARS,
+    Loaded,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+
+
+class MemoryTrace:
+    """A trace whose spans are added one by one; it follows the ``Trace`` protocol."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._texts: list[str] = []
+        self._calls = 0
+
+    @property
+    def identity(self) -> TraceIdentity:
+        return TraceIdentity("memory", "0" * 64, 0, "memory", 1, True)
+
+    @property
+    def path(self) -> Path:
+        return Path("memory")
+
+    @property
+    def record(self) -> int | None:
+        return None
+
+    @property
+    def meta(self) -> TraceMeta:
+        return TraceMeta()
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        return ()
+
+    @property
+    def loaded(self) -> Loaded:
+        return Loaded(0, 0, True)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def span(self, index: int, /) -> Span:
+        return self._spans[index]
+
+    def text(self, index: int, /) -> str:
+        return self._texts[index]
+
+    def index_of(self, key: str, /) -> int | None:
+        return next((span.index for span in self._spans if span.key == key), None)
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        return False
+
+    def add(
+        self,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        parent: str | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        start: float | None = None,
+    ) -> MemoryTrace:
+        index = len(self._spans)
+        self._spans.append(
+            Span(
+                index=index,
+                key=key or f"line {index + 1}",
+                kind=kind,
+                role=role,
+                agent=agent,
+                name=name,
+                parent=parent,
+                start=start,
+                end=None,
+                status=status,
+                place=f"line {index + 1}",
+                preview=text[:PREVIEW_CHARS],
+                whole=len(text) <= PREVIEW_CHARS,
+            )
+        )
+        self._texts.append(text)
+        return self
+
+    def user(self, text: str) -> MemoryTrace:
+        return self.add(SpanKind.MESSAGE, Role.USER, "user", text)
+
+    def say(self, text: str, agent: str = "agent") -> MemoryTrace:
+        return self.add(SpanKind.MESSAGE, Role.AGENT, agent, text)
+
+    def think(self, text: str, agent: str = "agent") -> MemoryTrace:
+        return self.add(SpanKind.REASONING, Role.AGENT, agent, text)
+
+    def log(self, text: str) -> MemoryTrace:
+        return self.add(SpanKind.LOG, Role.LOG, "log", text)
+
+    def call(
+        self,
+        tool: str,
+        arguments: str,
+        result: str | None = "",
+        *,
+        agent: str = "agent",
+        failed: bool = False,
+        start: float | None = None,
+    ) -> MemoryTrace:
+        """A call and its result, if it has one."""
+        self._calls += 1
+        name = f"call_{self._calls}"
+        self.add(
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            agent,
+            arguments,
+            key=f"{name}:call",
+            name=tool,
+            start=start,
+        )
+        if result is not None:
+            self.add(
+                SpanKind.TOOL_RESULT,
+                Role.TOOL,
+                agent,
+                result,
+                key=f"{name}:result",
+                name=tool,
+                parent=f"{name}:call",
+                status=SpanStatus.ERROR if failed else SpanStatus.OK,
+            )
+        return self
+
+    def run(
+        self,
+        command: str,
+        result: str | None = "",
+        *,
+        failed: bool = False,
+        start: float | None = None,
+    ) -> MemoryTrace:
+        """A shell command and its output."""
+        arguments = json.dumps({"command": ["bash", "-lc", command]})
+        return self.call("shell", arguments, result, failed=failed, start=start)

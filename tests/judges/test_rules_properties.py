@@ -1,0 +1,106 @@
+"""Whatever a trace holds, the rules answer with findings that stand up to a look at the trace."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from tests.judges.memory_trace import MemoryTrace
+
+COMMANDS = [
+    "kubectl get pods",
+    "kubectl get pods | head -5",
+    "sleep 5; kubectl get pods",
+    "kubectl rollout restart deploy/ledger",
+    "cat > a.json <<'EOF'\n{}\nEOF",
+    "./unknown.sh",
+    "",
+]
+WORDS = [
+    "I'll take this in three steps: pods, log, events, and then report what I have found.",
+    "Next I'll run `kubectl describe pod a`.",
+    "I will not restart it.",
+    "The incident is resolved. Verified.",
+    "Done.",
+    "I give up on it here.",
+    "p95 is below 500 ms.",
+    "It is still failing.",
+    "maximum number of turns reached",
+    "x" * 5000 + " The task is complete.",
+]
+ANSWERS = [
+    "",
+    "ledger-0 0/1 Error: boom",
+    "4608.3",
+    '{"output":"a","metadata":{"exit_code":1}}',
+    "y" * 9000,
+]
+
+texts = st.one_of(
+    st.sampled_from(WORDS),
+    st.sampled_from(ANSWERS),
+    st.builds(lambda command: json.dumps({"cmd": command}), st.sampled_from(COMMANDS)),
+    st.text(max_size=40),
+    st.builds(lambda code: f"```python\n{code}\n```", st.text(max_size=20)),
+)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> MemoryTrace:
+    trace = MemoryTrace()
+    for place in range(draw(st.integers(0, 25))):
+        kind = draw(st.sampled_from(list(SpanKind)))
+        earlier = draw(st.integers(0, place))
+        trace.add(
+            kind,
+            draw(st.sampled_from(list(Role))),
+            draw(st.sampled_from(["agent", "other", "third"])),
+            draw(texts),
+            name=draw(st.sampled_from([None, "shell", "python", "get_order", "promql"])),
+            parent=f"line {earlier}" if kind is SpanKind.TOOL_RESULT and earlier else None,
+            status=draw(st.sampled_from(list(SpanStatus))),
+            start=draw(st.one_of(st.none(), st.floats(0, 1e9))),
+        )
+    return trace
+
+
+@given(traces())
+def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
+    judge = RulesJudge()
+    findings = judge.judge(trace).findings
+    for finding in findings:
+        first, last = trace.index_of(finding.first), trace.index_of(finding.last)
+        assert finding.mode in judge.looks_at
+        assert first is not None
+        assert last is not None
+        assert first <= last
+        assert finding.evidence_key is not None
+        evidence = trace.index_of(finding.evidence_key)
+        assert evidence is not None
+        assert finding.quote
+        assert trace.text(evidence)[finding.char_start : finding.char_end] == finding.quote
+        assert "#" in finding.rationale
+    starts = [trace.index_of(finding.first) or 0 for finding in findings]
+    assert starts == sorted(starts)
+
+
+@given(traces())
+def test_judging_twice_gives_the_same(trace: MemoryTrace) -> None:
+    assert RulesJudge().judge(trace) == RulesJudge().judge(trace)
+
+
+def test_an_empty_trace_has_no_findings() -> None:
+    assert RulesJudge().judge(MemoryTrace()).findings == ()
+
+
+def test_of_long_texts_only_the_ends_are_looked_at() -> None:
+    filler = "nothing of note here\n" * 100_000
+    hidden = MemoryTrace().say(filler + "I give up on it here.\n" + filler)
+    shown = MemoryTrace().say(filler + "I give up on it here.")
+    assert RulesJudge().judge(hidden).findings == ()
+    (finding,) = RulesJudge().judge(shown).findings
+    assert shown.text(0)[finding.char_start : finding.char_end] == finding.quote
