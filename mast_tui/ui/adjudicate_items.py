@@ -1,0 +1,179 @@
+"""The items of one trace in adjudication: what is open, decided or agreed, in a lasting order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mast_tui.gold import (
+    Conflict,
+    ConflictKind,
+    Decision,
+    GoldTrace,
+    GoldVerdict,
+    Order,
+    Said,
+    Side,
+    Source,
+)
+from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.adjudicate_rows import (
+    ItemView,
+    agreed_row,
+    conflict_row,
+    decision_row,
+    mode_words,
+    outcome,
+    side_views,
+)
+from mast_tui.ui.place_words import place_words
+from mast_tui.ui.widgets.conflict_list import QueueRow
+
+Thing = Conflict | Decision | GoldVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class TraceItems:
+    """What two or more people said of a trace, and what came of it.
+
+    ``order`` gives a span's index by its key. Verdicts stand before places, both in the order of
+    the taxonomy's modes, and an item stays where it is when it is decided.
+    """
+
+    trace_id: str
+    sides: Sequence[Side]
+    gold: GoldTrace
+    decisions: Sequence[Decision]
+    taxonomy: Taxonomy
+    order: Order
+
+    def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
+        """A row per item, of one mode where it is named; agreed ones where they are asked for."""
+        return [
+            self._row(thing)
+            for thing in self._things()
+            if (mode is None or thing.mode == mode)
+            and (agreed or not isinstance(thing, GoldVerdict))
+        ]
+
+    def conflict(self, item: str) -> Conflict | None:
+        """The conflict with this id, while it is open."""
+        return next((c for c in self.gold.conflicts if c.id == item), None)
+
+    def left(self, mode: str | None = None) -> int:
+        """How many conflicts are open, of one mode where it is named."""
+        return sum(mode is None or conflict.mode == mode for conflict in self.gold.conflicts)
+
+    def view(self, item: str) -> ItemView | None:
+        """What the panes show of an item; None where there is no such item."""
+        thing = next((t for t in self._things() if _id_of(t) == item), None)
+        if thing is None:
+            return None
+        code, name = mode_words(self.taxonomy, thing.mode)
+        title = f"{code} {name}"
+        if isinstance(thing, Conflict):
+            places = thing.kind is ConflictKind.PLACE
+            views = side_views(thing.said, thing.labels, self.order, places_only=places)
+            if places and thing.where is not None:
+                title += f" · is it at {place_words(thing.where, self.order, quoted=False)}?"
+            elif not places:
+                title += " · does it show?"
+            return ItemView(title, tuple(views), thing.where)
+        labels = self._labels(thing.mode)
+        if isinstance(thing, Decision):
+            views = side_views(
+                thing.said,
+                labels,
+                self.order,
+                places_only=not thing.is_verdict,
+                taken=thing.sides,
+            )
+            return ItemView(
+                title, tuple(views), self._first_place(thing), self._decision_words(thing)
+            )
+        said = self._said(thing.mode)
+        views = side_views(said, labels, self.order, places_only=False)
+        where = next((target for one in said for target in one.targets), None)
+        how = "only one verdict" if thing.source is Source.SINGLE else "agreed"
+        return ItemView(title, tuple(views), where, how)
+
+    def _things(self) -> list[Thing]:
+        decided = {decision.item for decision in self.decisions}
+        conflicted = {conflict.mode for conflict in self.gold.conflicts} | {
+            decision.mode for decision in self.decisions
+        }
+        things: list[Thing] = [c for c in self.gold.conflicts if c.id not in decided]
+        things += self.decisions
+        things += [
+            verdict
+            for verdict in self.gold.verdicts
+            if verdict.value is not None and verdict.mode not in conflicted
+        ]
+        return sorted(things, key=self._rank)
+
+    def _rank(self, thing: Thing) -> tuple[bool, int, int, str]:
+        slugs = [mode.slug for mode in self.taxonomy.modes]
+        place = slugs.index(thing.mode) if thing.mode in slugs else len(slugs)
+        if isinstance(thing, Conflict):
+            where = thing.where if thing.kind is ConflictKind.PLACE else None
+        elif isinstance(thing, Decision):
+            where = None if thing.is_verdict else self._first_place(thing)
+        else:
+            where = None
+        index = self.order(where.first) if where is not None and where.first else None
+        item = _id_of(thing)
+        return item != thing.mode, place, -1 if index is None else index, item
+
+    def _row(self, thing: Thing) -> QueueRow:
+        if isinstance(thing, Conflict):
+            return conflict_row(thing, self.trace_id, self.taxonomy)
+        if isinstance(thing, Decision):
+            return decision_row(
+                thing, self.trace_id, self.taxonomy, changed=self._has_changed(thing)
+            )
+        return agreed_row(thing, self.trace_id, self.taxonomy)
+
+    def _has_changed(self, decision: Decision) -> bool:
+        """Whether a side has said something else since the decision."""
+        if decision.is_verdict:
+            return any(v.changed for v in self.gold.verdicts if v.mode == decision.mode)
+        return any(
+            label.changed
+            for label in self.gold.labels
+            if label.mode == decision.mode and label.target in decision.targets
+        )
+
+    def _labels(self, mode: str) -> list[Label]:
+        return [label for side in self.sides for label in side.labels if label.mode == mode]
+
+    def _said(self, mode: str) -> list[Said]:
+        return [
+            Said(
+                side.annotator,
+                side.value(mode),
+                tuple(label.target for label in side.labels if label.mode == mode),
+            )
+            for side in self.sides
+            if side.value(mode) is not None
+        ]
+
+    def _first_place(self, decision: Decision) -> Target | None:
+        every = [*decision.targets, *(t for said in decision.said for t in said.targets)]
+        return every[0] if every else None
+
+    def _decision_words(self, decision: Decision) -> str:
+        words = f"{outcome(decision)} · {one_line(decision.decided_by)}"
+        if decision.value is VerdictValue.PRESENT and decision.targets:
+            words += f" · {place_words(decision.targets[0], self.order, quoted=False)}"
+            if len(decision.targets) > 1:
+                words += f" and {len(decision.targets) - 1} more"
+        return words
+
+
+def _id_of(thing: Thing) -> str:
+    """By what a row of the queue knows the thing again."""
+    if isinstance(thing, Conflict):
+        return thing.id
+    return thing.item if isinstance(thing, Decision) else thing.mode
