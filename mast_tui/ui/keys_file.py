@@ -20,9 +20,9 @@ class Configuration:
     """What ``config.toml`` says; ``problem`` is set where it could not be read."""
 
     annotator: str | None = None
-    theme: str | None = None
     keys: Keymap = field(default_factory=dict)
     problem: str | None = None
+    theme: str | None = None
 
 
 def configuration_path() -> Path:
@@ -64,7 +64,7 @@ def read_configuration(path: Path) -> Configuration:
             keys[name] = tuple(pressed)
     problems += _taken_twice(keys)
     problem = f"{path}: {'; '.join(problems)}" if problems else None
-    return Configuration(annotator, theme, keys, problem)
+    return Configuration(annotator, keys, problem, theme)
 
 
 def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
