@@ -271,6 +271,7 @@ class TestMismatch:
             ),
             ("I will not delete the pod.", "kubectl get pods"),
             ("I know what to do.", "kubectl delete pod ledger-0"),
+            ("I'll run `   ` now.", "kubectl get pods"),
         ],
     )
     def test_words_that_are_followed(self, words: str, command: str) -> None:

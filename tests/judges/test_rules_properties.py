@@ -24,6 +24,7 @@ WORDS = [
     "I'll take this in three steps: pods, log, events, and then report what I have found.",
     "Next I'll run `kubectl describe pod a`.",
     "I will not restart it.",
+    "I'll use `  ` and `(` and `kubectl`.",
     "The incident is resolved. Verified.",
     "Done.",
     "I give up on it here.",

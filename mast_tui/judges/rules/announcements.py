@@ -24,7 +24,6 @@ _REFUSED: Final = any_of(
     r"(?P<verb>[a-z]+)(?P<about>[^.;!?\n]*)",
 )
 
-
 LOOKING: Final = words(
     "check look inspect read examine list get query view fetch search count compare"
     " verify describe tail review gather collect find investigate observe"
@@ -35,7 +34,7 @@ CHANGING: Final = words(
     " exchange return book create send modify change stop kill deploy reset bump touch"
     " mitigate adjust"
 )
-CALLING: Final = frozenset({"run", "call", "use", "us", "execute", "execut", "invoke", "invok"})
+CALLING: Final = words("run call use execute invoke")
 WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
 """Verbs of work: to 'wait', 'explain' or 'end' is not to take a step."""
 
@@ -70,8 +69,9 @@ def announcements(step: Step) -> list[Announcement]:
 
 
 def _stem(doing: str) -> str:
-    """The verb of an ``-ing`` form, as far as spelling tells: ``running`` is ``run``."""
-    stem = doing[:-3]
-    if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "ls":
-        return stem[:-1]
+    """The verb of an ``-ing`` form, among the verbs of work: ``running`` is ``run``."""
+    stem = doing[:-3].lower()
+    for verb in (stem, f"{stem}e", stem[:-1]):
+        if verb in WORKING_VERBS:
+            return verb
     return stem

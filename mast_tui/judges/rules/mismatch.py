@@ -63,7 +63,7 @@ def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
         call = calls.get(step.index)
         if call is not None and speaker is not None and call.works:
             following.append(call)
-        elif step.says or step.tells:
+        elif step.says:
             if speaker is not None and following:
                 yield speaker, following
             speaker, following = step, []
@@ -136,7 +136,7 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str
     calling = announced.verb in CALLING
     named = []
     for text in _TICKED.findall(announced.about):
-        words = text.split()
+        words = text.split() or [""]
         first = words[0].split("(")[0]
         verbs = commands.VERBS.get(first)
         if verbs is not None:

@@ -19,14 +19,13 @@ _FEWEST_MESSAGES: Final = 3
 _LONG_MESSAGE: Final = 600
 """A message of this length, said twice, is a repetition; shorter ones three times."""
 
+_COMPARED: Final = 800
 _LOOK_BACK: Final = 12
 """With so many of an agent's last different messages each new one is compared."""
 
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest the messages in which an agent says the same again and again."""
-    from rapidfuzz import fuzz
-
     said: dict[str, list[list[tuple[Step, str]]]] = defaultdict(list)
     for step in walk.steps:
         words = step.said
@@ -37,7 +36,7 @@ def find(walk: Walk) -> Iterator[Finding]:
             last, last_words = group[-1]
             if last.index == step.index - 1 and last_words == words:
                 break  # the same record twice in a row: the log's doing, not the agent's
-            if fuzz.ratio(last_words, words, score_cutoff=_SAME_WORDS):
+            if _same(last_words, words):
                 group.append((step, words))
                 break
         else:
@@ -56,3 +55,16 @@ def find(walk: Walk) -> Iterator[Finding]:
             f"{numbers}: {first.span.agent} says once more what it said in {first.number}.",
             min(0.85, 0.4 + 0.1 * len(group)),
         )
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two messages are of one length and alike, at both ends where they are long."""
+    from rapidfuzz import fuzz
+
+    if 20 * abs(len(one) - len(other)) > max(len(one), len(other)):
+        return False
+    heads = fuzz.ratio(one[:_COMPARED], other[:_COMPARED], score_cutoff=_SAME_WORDS)
+    return heads > 0 and (
+        max(len(one), len(other)) <= _COMPARED
+        or fuzz.ratio(one[-_COMPARED:], other[-_COMPARED:], score_cutoff=_SAME_WORDS) > 0
+    )

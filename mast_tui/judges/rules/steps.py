@@ -18,7 +18,7 @@ TAIL: Final = 1600
 """How many code points of a text are kept from its beginning and from its end."""
 
 _SPOKEN_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
-_SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?=[^\s\"')\]*]))+[.!?]*")
+_SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?]*")
 _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
 _SHORTEST_HARNESS_LINE: Final = 24
 # A comment in code, also where the code stands escaped in a JSON string.

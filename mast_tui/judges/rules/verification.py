@@ -87,10 +87,14 @@ def _finding(walk: Walk, standing: _Standing, claim: Step, quote: Quote) -> Find
 
 
 def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
-    """Messages that call the work finished, or claim success where the run ends or hands back."""
+    """Messages that call the work finished, or claim success where the run ends or hands back.
+
+    Only those after the first change: before it there is nothing to verify.
+    """
     handed_back = True
     claims: list[tuple[Step, Quote]] = []
-    for step in reversed(walk.steps):
+    first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
+    for step in reversed(walk.steps[first_change:]):
         quote = speech.claims_success(step) if step.tells else None
         closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and closes and speech.leaves_open(step) is None:
