@@ -112,12 +112,27 @@ WHOLE_TRACE = Target()
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The words on which a judge's label rests, in the span ``key``.
+
+    ``char_start`` and ``char_end`` are code points into the span's text as read (end exclusive),
+    both None where the words were not found in it.
+    """
+
+    key: str
+    quote: str
+    char_start: int | None = None
+    char_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """Annotator × trace × mode × target, with all that was recorded beside it.
 
     ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
     ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
-    were on screen when it was made. ``created_at`` is ISO 8601 in UTC.
+    were on screen when it was made. ``created_at`` is ISO 8601 in UTC. ``evidence`` comes with
+    judges' labels.
     """
 
     id: str
@@ -134,6 +149,7 @@ class Label:
     saw_suggestions: bool = False
     pass_number: int = 1
     created_at: str = ""
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +166,31 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A person's answer to one suggestion."""
+    """A person's answer to one suggestion, given in one pass over a trace.
+
+    ``label`` is the person's own label that came of it, None where it was rejected.
+    """
 
     annotator: str
     suggestion: str
     answer: Answer
     label: str | None = None
     reason: str = ""
+    trace_id: str = ""
+    taxonomy: str = ""
+    pass_number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SpanNote:
+    """What an annotator wrote beside a span, without a label."""
+
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    key: str
+    text: str
+    pass_number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +198,8 @@ class Pass:
     """One annotator's work on one trace under one taxonomy, from opening to finishing.
 
     ``finished_at`` is None while it is open; ``judge_seen`` whether a judge's suggestion was on
-    screen during it; ``read`` of ``spans`` were read when it was finished.
+    screen during it; ``read`` of ``spans`` were read when it was finished. ``revealed_at`` is when
+    something hidden was first shown after finishing: from then on the finish stands.
     """
 
     annotator: str
@@ -177,6 +212,7 @@ class Pass:
     judge_seen: bool = False
     read: int | None = None
     spans: int | None = None
+    revealed_at: str | None = None
 
     @property
     def finished(self) -> bool:

@@ -1,0 +1,231 @@
+"""What can happen in a workspace, one small record per kind, each with its inverse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mast_tui.gold.model import Decision
+from mast_tui.labels import Answer, Label, PassKind, VerdictValue
+
+
+class EventKind(StrEnum):
+    """The kinds of events, as they stand in the workspace."""
+
+    PASS_STARTED = "pass_started"
+    PASS_WITHDRAWN = "pass_withdrawn"
+    PASS_KIND_SET = "pass_kind_set"
+    PASS_FINISHED = "pass_finished"
+    PASS_UNFINISHED = "pass_unfinished"
+    LABEL_ADDED = "label_added"
+    LABEL_CHANGED = "label_changed"
+    LABEL_REMOVED = "label_removed"
+    VERDICT_SET = "verdict_set"
+    REVIEW_SET = "review_set"
+    SPAN_NOTE_SET = "span_note_set"
+    SPANS_READ = "spans_read"
+    SUGGESTIONS_SEEN = "suggestions_seen"
+    REVEALED = "revealed"
+    SIGHT_SET = "sight_set"
+    DECIDED = "decided"
+    JUDGED = "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class PassStarted:
+    """A pass begins; a later one as a copy of pass ``copy_of`` (the copies are events of their
+    own). Where the pass exists already, the first start stands."""
+
+    kind: PassKind
+    copy_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassWithdrawn:
+    """A pass is taken back because the change that opened it was undone."""
+
+    kind: PassKind
+    copy_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassKindSet:
+    """The conditions of an open pass have changed: a blind one is worked on assisted."""
+
+    before: PassKind
+    after: PassKind
+
+
+@dataclass(frozen=True, slots=True)
+class PassFinished:
+    """A pass is frozen with ``read`` of ``spans`` spans read (None where nobody counted).
+
+    ``open_modes`` says what became of modes without a verdict: ``leave`` or ``absent``; the
+    verdicts are events of their own. ``at`` is when it was finished where that was another time
+    than the event's, as in an import.
+    """
+
+    open_modes: str = "leave"
+    read: int | None = None
+    spans: int | None = None
+    at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassUnfinished:
+    """A finish is taken back."""
+
+    was: PassFinished
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAdded:
+    """A label is there."""
+
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRemoved:
+    """A label is gone."""
+
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChanged:
+    """A label of the same id says something else."""
+
+    before: Label
+    after: Label
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictSet:
+    """A mode is absent or unsure; None leaves it open."""
+
+    mode: str
+    before: VerdictValue | None
+    after: VerdictValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewGiven:
+    """What a review says: the answer, the label that came of it, and why."""
+
+    answer: Answer
+    label: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSet:
+    """A suggestion is answered; None leaves it waiting."""
+
+    suggestion: str
+    before: ReviewGiven | None
+    after: ReviewGiven | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpanNoteSet:
+    """What is written beside a span; empty for nothing."""
+
+    key: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpansRead:
+    """These spans were read."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionsSeen:
+    """A judge's suggestions were on screen in this pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """Something that was hidden until the finish was shown."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class SightSet:
+    """An annotator works blind from now on, or does not."""
+
+    before: bool | None
+    blind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An adjudicator decided an item; None leaves it undecided."""
+
+    item: str
+    before: Decision | None
+    after: Decision | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judge looked at a trace; of the modes it ``looks_at`` it calls these ``absent``."""
+
+    looks_at: tuple[str, ...]
+    absent: tuple[str, ...]
+    run: str | None = None
+
+
+Fact = (
+    PassStarted
+    | PassWithdrawn
+    | PassKindSet
+    | PassFinished
+    | PassUnfinished
+    | LabelAdded
+    | LabelRemoved
+    | LabelChanged
+    | VerdictSet
+    | ReviewSet
+    | SpanNoteSet
+    | SpansRead
+    | SuggestionsSeen
+    | Revealed
+    | SightSet
+    | Decided
+    | Judged
+)
+
+
+def inverse(fact: Fact) -> Fact | None:
+    """The fact that takes this one back, or None for one that cannot be undone."""
+    match fact:
+        case PassStarted(kind, copy_of):
+            return PassWithdrawn(kind, copy_of)
+        case PassWithdrawn(kind, copy_of):
+            return PassStarted(kind, copy_of)
+        case PassFinished():
+            return PassUnfinished(fact)
+        case PassUnfinished(was):
+            return was
+        case LabelAdded(label):
+            return LabelRemoved(label)
+        case LabelRemoved(label):
+            return LabelAdded(label)
+        case LabelChanged(before, after):
+            return LabelChanged(after, before)
+        case VerdictSet(mode, before, after):
+            return VerdictSet(mode, after, before)
+        case ReviewSet(suggestion, before, after):
+            return ReviewSet(suggestion, after, before)
+        case SpanNoteSet(key, before, after):
+            return SpanNoteSet(key, after, before)
+        case Decided(item, before, after):
+            return Decided(item, after, before)
+        case _:
+            return None

@@ -1,0 +1,102 @@
+"""Typed reading of JSON objects that came from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class Fields:
+    """The fields of one JSON object; whatever is missing or of another type is a ``ValueError``."""
+
+    def __init__(self, value: object, name: str) -> None:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name!r} is no JSON object")
+        self._fields: Mapping[object, object] = value
+        self._name = name
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string."""
+        value = self._fields.get(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a string")
+        return value
+
+    def text_or_none(self, name: str) -> str | None:
+        """A string, or None where it is null or missing."""
+        return None if self._fields.get(name) is None else self.text(name)
+
+    def whole(self, name: str) -> int:
+        """A whole number."""
+        value = self._fields.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong(name, "a whole number")
+        return value
+
+    def whole_or_none(self, name: str) -> int | None:
+        """A whole number, or None where it is null or missing."""
+        return None if self._fields.get(name) is None else self.whole(name)
+
+    def number_or_none(self, name: str) -> float | None:
+        """A number, or None where it is null or missing."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self._wrong(name, "a number")
+        return float(value)
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """True or false."""
+        value = self._fields.get(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false")
+        return value
+
+    def flag_or_none(self, name: str) -> bool | None:
+        """True or false, or None where it is null or missing."""
+        return None if self._fields.get(name) is None else self.flag(name)
+
+    def word(self, name: str, kind: type[Word], default: Word | None = None) -> Word:
+        """One of the words of an enumeration."""
+        text = self.text(name, default)
+        try:
+            return kind(text)
+        except ValueError:
+            raise self._wrong(name, f"one of {', '.join(kind)}") from None
+
+    def word_or_none(self, name: str, kind: type[Word]) -> Word | None:
+        """One of the words of an enumeration, or None where it is null or missing."""
+        return None if self._fields.get(name) is None else self.word(name, kind)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings; none where it is missing."""
+        values = self._list(name)
+        if not all(isinstance(value, str) for value in values):
+            raise self._wrong(name, "a list of strings")
+        return tuple(str(value) for value in values)
+
+    def child(self, name: str) -> Fields:
+        """An object in this one."""
+        return Fields(self._fields.get(name), name)
+
+    def child_or_none(self, name: str) -> Fields | None:
+        """An object in this one, or None where it is null or missing."""
+        return None if self._fields.get(name) is None else self.child(name)
+
+    def children(self, name: str) -> tuple[Fields, ...]:
+        """A list of objects; none where it is missing."""
+        return tuple(Fields(value, name) for value in self._list(name))
+
+    def _list(self, name: str) -> list[object]:
+        value = self._fields.get(name, [])
+        if not isinstance(value, list):
+            raise self._wrong(name, "a list")
+        return value
+
+    def _wrong(self, name: str, wanted: str) -> ValueError:
+        found = "missing" if name not in self._fields else repr(self._fields[name])[:60]
+        return ValueError(f"{name!r} in {self._name!r} is {found}, not {wanted}")

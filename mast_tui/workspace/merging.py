@@ -1,0 +1,69 @@
+"""Two workspaces into one: the union of what happened in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from mast_tui.workspace.events import Event
+from mast_tui.workspace.facts import Fact, LabelAdded, LabelChanged, LabelRemoved
+from mast_tui.workspace.records import MergeReport, TraceRecord
+from mast_tui.workspace.store import Workspace
+
+
+def merge(into: Workspace, other: Workspace) -> MergeReport:
+    """Bring everything that ``into`` lacks over from ``other``, in one transaction.
+
+    Raises ``WorkspaceError`` where a taxonomy of the same name has another content. A trace whose
+    id stands for another content here is kept as ``id~2``, with its labels.
+    """
+    with into.transaction():
+        for taxonomy in other.taxonomies():
+            into.add_taxonomy(taxonomy)
+        for annotator in other.annotators():
+            into.add_annotator(annotator.name, annotator.kind)
+        names = {record.trace_id: register_foreign(into, record) for record in other.traces()}
+        for run in other.runs():
+            traces = tuple(
+                replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id))
+                for trace in run.traces
+            )
+            into.add_run(replace(run, traces=traces))
+        return into.merge_events(renamed(other.events(), names))
+
+
+def register_foreign(into: Workspace, record: TraceRecord) -> str:
+    """Keep a trace as another workspace knows it, and return the id that it has here.
+
+    Where a trace is known here already, the place in which it was seen here stays.
+    """
+    if record.identity is not None:
+        record = replace(record, trace_id=record.identity.trace_id)
+    known = into.find_trace(record)
+    if known is not None:
+        record = replace(record, path=None, record=None)
+    return into.register_trace(record)
+
+
+def renamed(events: Iterable[Event], names: Mapping[str, str]) -> Iterator[Event]:
+    """The events with each trace under the name that ``names`` gives it."""
+    for event in events:
+        name = names.get(event.trace_id) if event.trace_id is not None else None
+        if name is None or name == event.trace_id:
+            yield event
+        else:
+            yield replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
+
+
+def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
+    match fact:
+        case LabelAdded(label):
+            return LabelAdded(replace(label, trace_id=trace_id))
+        case LabelRemoved(label):
+            return LabelRemoved(replace(label, trace_id=trace_id))
+        case LabelChanged(before, after):
+            return LabelChanged(
+                replace(before, trace_id=trace_id), replace(after, trace_id=trace_id)
+            )
+        case _:
+            return fact

@@ -1,0 +1,269 @@
+"""Plain reads of the state tables, all in a stable order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select, tuple_
+
+from mast_tui.gold.model import Decision
+from mast_tui.labels import (
+    Label,
+    Pass,
+    PassKind,
+    Review,
+    SpanNote,
+    Verdict,
+    VerdictValue,
+)
+from mast_tui.workspace import schema
+from mast_tui.workspace.events import Event
+from mast_tui.workspace.facts import EventKind, SpansRead
+from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.records import Judgement
+from mast_tui.workspace.rows import (
+    event_of,
+    label_of,
+    pass_of,
+    review_of,
+    span_note_of,
+    verdict_of,
+)
+from mast_tui.workspace.values import decision_from
+
+PassChoice = int | Literal["last", "finished"] | None
+"""A pass's number, the last one, the last finished one, or None for all."""
+
+_EVENTS_AT_ONCE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Of what is asked for; None is everything."""
+
+    trace_id: str | None = None
+    annotator: str | None = None
+    taxonomy: str | None = None
+    pass_number: PassChoice = "last"
+
+    def of(self, table: Table) -> list[ColumnElement[bool]]:
+        """The conditions on a table, but for the pass."""
+        wanted = {
+            "trace_id": self.trace_id,
+            "annotator": self.annotator,
+            "taxonomy": self.taxonomy,
+        }
+        return [table.c[name] == value for name, value in wanted.items() if value is not None]
+
+    def with_pass(self, table: Table) -> list[ColumnElement[bool]]:
+        """The conditions on a table, with the one on the pass."""
+        conditions = self.of(table)
+        if isinstance(self.pass_number, int):
+            conditions.append(table.c.pass_number == self.pass_number)
+        elif self.pass_number is not None:
+            chosen = _last_pass_of(table, finished=self.pass_number == "finished")
+            conditions.append(table.c.pass_number == chosen)
+        return conditions
+
+
+def _last_pass_of(table: Table, *, finished: bool) -> Any:
+    """The number of the last pass over the work that a row belongs to.
+
+    Adjudication makes gold, not labels of one's own, so its passes do not count.
+    """
+    passes = schema.passes.alias()
+    conditions = [
+        passes.c.annotator == table.c.annotator,
+        passes.c.trace_id == table.c.trace_id,
+        passes.c.taxonomy == table.c.taxonomy,
+        passes.c.withdrawn.is_(False),
+        passes.c.kind != PassKind.ADJUDICATION.value,
+    ]
+    if finished:
+        conditions.append(passes.c.finished_at.is_not(None))
+    last = select(func.max(passes.c.number)).where(and_(*conditions)).scalar_subquery()
+    return last if finished else func.coalesce(last, table.c.pass_number)
+
+
+def labels(connection: Connection, wanted: Filter) -> tuple[Label, ...]:
+    """Labels by trace, annotator, taxonomy, pass and id."""
+    table = schema.labels
+    statement = (
+        select(table)
+        .where(*wanted.with_pass(table))
+        .order_by(
+            table.c.trace_id,
+            table.c.annotator,
+            table.c.taxonomy,
+            table.c.pass_number,
+            table.c.id,
+        )
+    )
+    return tuple(label_of(row) for row in connection.execute(statement).mappings())
+
+
+def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
+    """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
+    marked = schema.labels
+    columns = [
+        marked.c[name] for name in ("annotator", "trace_id", "taxonomy", "mode", "pass_number")
+    ]
+    present = select(*columns).where(*wanted.with_pass(marked)).distinct()
+    found = {
+        tuple(row): Verdict(row[0], row[1], row[2], row[3], VerdictValue.PRESENT, row[4])
+        for row in connection.execute(present)
+    }
+    said = schema.verdicts
+    for row in connection.execute(select(said).where(*wanted.with_pass(said))).mappings():
+        verdict = verdict_of(row)
+        key = (
+            verdict.annotator,
+            verdict.trace_id,
+            verdict.taxonomy,
+            verdict.mode,
+            verdict.pass_number,
+        )
+        found.setdefault(key, verdict)
+    return tuple(
+        sorted(
+            found.values(),
+            key=lambda v: (v.trace_id, v.annotator, v.taxonomy, v.pass_number, v.mode),
+        )
+    )
+
+
+def reviews(connection: Connection, wanted: Filter) -> tuple[Review, ...]:
+    """Reviews by trace, annotator, taxonomy, pass and suggestion."""
+    statement = _in_order(schema.reviews, wanted, "suggestion")
+    return tuple(review_of(row) for row in connection.execute(statement).mappings())
+
+
+def span_notes(connection: Connection, wanted: Filter) -> tuple[SpanNote, ...]:
+    """Notes on spans by trace, annotator, taxonomy, pass and span."""
+    statement = _in_order(schema.span_notes, wanted, "span_key")
+    return tuple(span_note_of(row) for row in connection.execute(statement).mappings())
+
+
+def _in_order(table: Table, wanted: Filter, last: str) -> Select[Any]:
+    order = ("trace_id", "annotator", "taxonomy", "pass_number", last)
+    return select(table).where(*wanted.with_pass(table)).order_by(*(table.c[n] for n in order))
+
+
+def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:
+    """Passes by trace, annotator, taxonomy and number, adjudications among them.
+
+    The filter's pass is not looked at.
+    """
+    table = schema.passes
+    statement = (
+        select(table)
+        .where(*wanted.of(table), table.c.withdrawn.is_(False))
+        .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
+    )
+    return tuple(pass_of(row) for row in connection.execute(statement).mappings())
+
+
+def reads(
+    connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
+) -> frozenset[str]:
+    """The keys of the spans that were read up to and in a pass."""
+    table = schema.events
+    statement = select(table).where(
+        table.c.annotator == annotator,
+        table.c.trace_id == trace_id,
+        table.c.taxonomy == taxonomy,
+        table.c.kind == EventKind.SPANS_READ.value,
+        table.c.pass_number <= pass_number,
+    )
+    facts = [event_of(row).fact for row in connection.execute(statement).mappings()]
+    return frozenset(key for fact in facts if isinstance(fact, SpansRead) for key in fact.keys)
+
+
+def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decision], ...]:
+    """Trace ids with decisions, by trace and time; of several on one item the last one stands."""
+    table = schema.decisions
+    statement = (
+        select(table.c.trace_id, table.c.taxonomy, table.c.item, table.c.document)
+        .where(*wanted.of(table))
+        .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
+    )
+    found: dict[tuple[str, str, str], Decision] = {}
+    for trace_id, taxonomy, item, document in connection.execute(statement):
+        key = (trace_id, taxonomy, item)
+        found.pop(key, None)
+        found[key] = decision_from(Fields(json.loads(document), "decision"))
+    return tuple((trace_id, decision) for (trace_id, _, _), decision in found.items())
+
+
+def judgements(connection: Connection, wanted: Filter) -> tuple[Judgement, ...]:
+    """Which judge has looked at which trace, by trace and judge."""
+    table = schema.judgements
+    statement = (
+        select(table)
+        .where(*wanted.of(table))
+        .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
+    )
+    return tuple(
+        Judgement(
+            row["annotator"],
+            row["trace_id"],
+            row["taxonomy"],
+            tuple(json.loads(row["looks_at"])),
+            row["at"],
+            row["run"],
+        )
+        for row in connection.execute(statement).mappings()
+    )
+
+
+def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
+    """How many labels an annotator has per trace, in the last pass."""
+    table = schema.labels
+    wanted = Filter(annotator=annotator, taxonomy=taxonomy)
+    statement = (
+        select(table.c.trace_id, func.count())
+        .where(*wanted.with_pass(table))
+        .group_by(table.c.trace_id)
+    )
+    return dict(connection.execute(statement).tuples().all())
+
+
+def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
+    """How many judges' suggestions an annotator has not answered in any pass, per trace."""
+    table, reviewed = schema.labels, schema.reviews
+    answered = (
+        select(reviewed.c.suggestion)
+        .where(
+            reviewed.c.annotator == annotator,
+            reviewed.c.trace_id == table.c.trace_id,
+            reviewed.c.taxonomy == table.c.taxonomy,
+            reviewed.c.suggestion == table.c.id,
+        )
+        .exists()
+    )
+    statement = (
+        select(table.c.trace_id, func.count())
+        .where(
+            table.c.taxonomy == taxonomy,
+            table.c.annotator.startswith("judge:"),
+            ~answered,
+        )
+        .group_by(table.c.trace_id)
+    )
+    return dict(connection.execute(statement).tuples().all())
+
+
+def events(
+    connection: Connection, wanted: Filter, after: tuple[str, int, str] | None = None
+) -> tuple[Event, ...]:
+    """The next events by annotator, counter and id, after the one with these three."""
+    table = schema.events
+    order = (table.c.annotator, table.c.seq, table.c.id)
+    statement = select(table).where(*wanted.of(table)).order_by(*order).limit(_EVENTS_AT_ONCE)
+    if isinstance(wanted.pass_number, int):
+        statement = statement.where(table.c.pass_number == wanted.pass_number)
+    if after is not None:
+        statement = statement.where(tuple_(*order) > after)
+    return tuple(event_of(row) for row in connection.execute(statement).mappings())

@@ -1,0 +1,368 @@
+"""A workspace: where labels, reviews, runs of judges and decisions are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mast_tui.gold.model import Decision
+from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import projection, queries, recording, register, trace_register
+from mast_tui.workspace.database import Database
+from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.events import Event, NewEvent
+from mast_tui.workspace.ids import IdSource, now
+from mast_tui.workspace.queries import Filter, PassChoice
+from mast_tui.workspace.records import (
+    AnnotatorInfo,
+    EventConflict,
+    Judgement,
+    MergeReport,
+    Run,
+    RunTrace,
+    TraceRecord,
+)
+
+
+class Workspace:
+    """An open workspace; may be used from any thread.
+
+    Whatever a method changes is on disk when it returns. Every method raises ``WorkspaceError``,
+    in words for people, where the workspace cannot be read or written; then nothing has changed.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids = IdSource()
+
+    @classmethod
+    def open(cls, path: Path | str, *, create: bool = True) -> Workspace:
+        """The workspace in the file at ``path``, made with its folder where there is none.
+
+        ``:memory:`` keeps it in memory. Raises ``WorkspaceError`` for a file of another kind, one
+        made by a newer version (which is not touched), one that may not be written, and, with
+        ``create`` false, where there is none.
+        """
+        if str(path) == ":memory:":
+            return cls(Database(None, create=True))
+        if "://" in str(path):
+            raise WorkspaceError(f"{path}: workspaces are SQLite files so far; give a path")
+        return cls(Database(Path(path).expanduser().absolute(), create=create))
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None for a workspace in memory."""
+        return self._database.path
+
+    @property
+    def journal_mode(self) -> str:
+        """How commits are kept safe: ``wal`` on a local file system, ``delete`` elsewhere."""
+        return self._database.journal_mode
+
+    def close(self) -> None:
+        """Close the file; nothing waits for this to be safe."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything done within is one transaction: all of it on disk at the end, or nothing."""
+        with self._database.writing():
+            yield
+
+    def new_id(self) -> str:
+        """A new id (UUID version 7); later ones are greater."""
+        return self._ids.new()
+
+    # Taxonomies
+
+    def add_taxonomy(self, taxonomy: Taxonomy) -> None:
+        """Keep a taxonomy; the same id and version with another content is refused."""
+        with self._database.writing() as connection:
+            register.add_taxonomy(connection, taxonomy)
+
+    def taxonomies(self) -> tuple[Taxonomy, ...]:
+        """The taxonomies that are kept, by name."""
+        with self._database.reading() as connection:
+            return register.taxonomies(connection)
+
+    def taxonomy(self, ref: str) -> Taxonomy:
+        """The taxonomy ``id@version``; raises ``WorkspaceError`` where it is not kept here."""
+        with self._database.reading() as connection:
+            found = register.taxonomies(connection, ref)
+        if not found:
+            raise WorkspaceError(f"taxonomy {ref} is not in this workspace; give --taxonomy FILE")
+        return found[0]
+
+    # Traces
+
+    def register_trace(self, record: TraceRecord) -> str:
+        """Keep a trace at first contact and return the id that it has in this workspace.
+
+        The same id and content, or a file that has only grown, is the trace that is known; the
+        same id with other content is kept as ``id~2``.
+        """
+        known = self.find_trace(record)
+        if known is not None and trace_register.with_news(known, record) == known:
+            return known.trace_id
+        with self._database.writing() as connection:
+            return trace_register.register(connection, record)
+
+    def find_trace(self, record: TraceRecord) -> TraceRecord | None:
+        """The trace that this is, as it is known here, or None; writes nothing."""
+        with self._database.reading() as connection:
+            return trace_register.find(connection, record)
+
+    def traces(self) -> tuple[TraceRecord, ...]:
+        """The traces that are kept, by id."""
+        with self._database.reading() as connection:
+            return trace_register.traces(connection)
+
+    def trace(self, trace_id: str) -> TraceRecord:
+        """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
+        with self._database.reading() as connection:
+            found = trace_register.traces(connection, trace_id)
+        if not found:
+            raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
+        return found[0]
+
+    # Annotators and settings
+
+    def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
+        """Keep an annotator; an ``imported`` one becomes ``human`` when they label here."""
+        if any(info.name == name and info.kind is kind for info in self.annotators()):
+            return
+        with self._database.writing() as connection:
+            register.add_annotator(connection, name, kind)
+
+    def annotators(self) -> tuple[AnnotatorInfo, ...]:
+        """Everybody who labels here, by name."""
+        with self._database.reading() as connection:
+            return register.annotators(connection)
+
+    def get_setting(self, key: str) -> str | None:
+        """The value of a setting, or None."""
+        with self._database.reading() as connection:
+            return register.get_setting(connection, key)
+
+    def set_setting(self, key: str, value: str) -> None:
+        """Keep a setting."""
+        with self._database.writing() as connection:
+            register.set_setting(connection, key, value)
+
+    # Events
+
+    def append(
+        self,
+        events: Sequence[NewEvent],
+        *,
+        action: str | None = None,
+        undoes: str | None = None,
+        redoes: str | None = None,
+        known_seq: int | None = None,
+    ) -> tuple[Event, ...]:
+        """Record events with what follows from them, in one transaction.
+
+        They get their annotators' next counters; one whose id is here already is left out.
+        ``action`` groups them (a new one by default; one that begins with ``import:`` cannot be
+        undone by key). ``undoes`` and ``redoes`` name the action that they take back or do again.
+        With ``known_seq``, the counter of the last event known of the first event's annotator,
+        trace and taxonomy (0 for none), raises ``ChangedElsewhere`` where there are later ones.
+        """
+        with self._database.writing() as connection:
+            return recording.append(
+                connection,
+                events,
+                self.new_id,
+                action=action,
+                undoes=undoes,
+                redoes=redoes,
+                known_seq=known_seq,
+            )
+
+    def merge_events(self, events: Iterable[Event]) -> MergeReport:
+        """Add foreign events that are not here yet, all in one transaction.
+
+        The outcome does not depend on the order of merges, and merging twice changes nothing.
+        Register their traces, taxonomies and annotators beside it (``merge`` does all of it).
+        """
+        with self._database.writing() as connection:
+            return recording.merge(connection, events)
+
+    def conflicts(self) -> tuple[EventConflict, ...]:
+        """What people counted alike, with other content, in workspaces that were merged."""
+        with self._database.reading() as connection:
+            return recording.conflicts(connection)
+
+    def events(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+        pass_number: int | None = None,
+    ) -> Iterator[Event]:
+        """Events by annotator, counter and id, read piece by piece."""
+        wanted = Filter(trace_id, annotator, taxonomy, pass_number)
+        after: tuple[str, int, str] | None = None
+        while True:
+            with self._database.reading() as connection:
+                batch = queries.events(connection, wanted, after)
+            if not batch:
+                return
+            yield from batch
+            after = (batch[-1].annotator, batch[-1].seq, batch[-1].id)
+
+    def rebuild(self) -> None:
+        """Make the state tables anew from the events."""
+        with self._database.writing() as connection:
+            projection.rebuild(connection)
+
+    # State. Without a pass named these are of the last one; "finished" is the last finished one.
+
+    def labels(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+        pass_number: PassChoice = "last",
+    ) -> tuple[Label, ...]:
+        """Labels by trace, annotator, taxonomy, pass and id."""
+        with self._database.reading() as connection:
+            return queries.labels(connection, Filter(trace_id, annotator, taxonomy, pass_number))
+
+    def verdicts(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+        pass_number: PassChoice = "last",
+    ) -> tuple[Verdict, ...]:
+        """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
+        with self._database.reading() as connection:
+            return queries.verdicts(connection, Filter(trace_id, annotator, taxonomy, pass_number))
+
+    def reviews(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+        pass_number: PassChoice = "last",
+    ) -> tuple[Review, ...]:
+        """Reviews by trace, annotator, taxonomy, pass and suggestion."""
+        with self._database.reading() as connection:
+            return queries.reviews(connection, Filter(trace_id, annotator, taxonomy, pass_number))
+
+    def span_notes(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+        pass_number: PassChoice = "last",
+    ) -> tuple[SpanNote, ...]:
+        """Notes on spans by trace, annotator, taxonomy, pass and span."""
+        with self._database.reading() as connection:
+            return queries.span_notes(
+                connection, Filter(trace_id, annotator, taxonomy, pass_number)
+            )
+
+    def passes(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+    ) -> tuple[Pass, ...]:
+        """All passes by trace, annotator, taxonomy and number, adjudications among them."""
+        with self._database.reading() as connection:
+            return queries.passes(connection, Filter(trace_id, annotator, taxonomy))
+
+    def reads(
+        self, annotator: str, trace_id: str, taxonomy: str, pass_number: int
+    ) -> frozenset[str]:
+        """The keys of the spans that were read up to and in a pass."""
+        with self._database.reading() as connection:
+            return queries.reads(connection, annotator, trace_id, taxonomy, pass_number)
+
+    def decisions(
+        self, trace_id: str, taxonomy: str, *, annotator: str | None = None
+    ) -> tuple[Decision, ...]:
+        """The decisions that stand, in the order in which they were made.
+
+        Of several adjudicators' decisions on one item the last one stands, unless only those of
+        one ``annotator`` are asked for.
+        """
+        return self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator).get(
+            trace_id, ()
+        )
+
+    def all_decisions(
+        self, taxonomy: str, *, trace_id: str | None = None, annotator: str | None = None
+    ) -> Mapping[str, tuple[Decision, ...]]:
+        """The decisions that stand, per trace, as ``decisions`` gives them."""
+        with self._database.reading() as connection:
+            found = queries.decisions(connection, Filter(trace_id, annotator, taxonomy))
+        by_trace: dict[str, tuple[Decision, ...]] = {}
+        for trace, decision in found:
+            by_trace[trace] = (*by_trace.get(trace, ()), decision)
+        return by_trace
+
+    # Judges
+
+    def judgements(
+        self,
+        *,
+        trace_id: str | None = None,
+        annotator: str | None = None,
+        taxonomy: str | None = None,
+    ) -> tuple[Judgement, ...]:
+        """Which judge has looked at which trace, by trace and judge."""
+        with self._database.reading() as connection:
+            return queries.judgements(connection, Filter(trace_id, annotator, taxonomy))
+
+    def answered_suggestions(self, trace_id: str, taxonomy: str) -> frozenset[str]:
+        """The ids of suggestions that anybody has answered, in whatever pass."""
+        reviews = self.reviews(trace_id=trace_id, taxonomy=taxonomy, pass_number=None)
+        return frozenset(review.suggestion for review in reviews)
+
+    def label_counts(self, annotator: str, taxonomy: str) -> Mapping[str, int]:
+        """How many labels an annotator has per trace, in the last pass."""
+        with self._database.reading() as connection:
+            return queries.label_counts(connection, annotator, taxonomy)
+
+    def waiting_counts(self, annotator: str, taxonomy: str) -> Mapping[str, int]:
+        """How many judges' suggestions an annotator has not answered yet, per trace."""
+        with self._database.reading() as connection:
+            return queries.waiting_counts(connection, annotator, taxonomy)
+
+    def start_run(self, judge: str, taxonomy: str, *, note: str = "") -> str:
+        """Note that a judge begins to look at traces, and return the run's id."""
+        run = Run(self.new_id(), judge, taxonomy, now(), note=note)
+        with self._database.writing() as connection:
+            register.add_run(connection, run)
+        return run.id
+
+    def note_run_trace(self, run_id: str, trace: RunTrace) -> None:
+        """Note what a run did with a trace; ``store_judgement`` does it by itself."""
+        with self._database.writing() as connection:
+            register.add_run_trace(connection, run_id, trace)
+
+    def finish_run(self, run_id: str) -> None:
+        """Note that a run came to its end."""
+        with self._database.writing() as connection:
+            register.finish_run(connection, run_id, now())
+
+    def add_run(self, run: Run) -> None:
+        """Keep a run from elsewhere, or bring what is kept of it up to date."""
+        with self._database.writing() as connection:
+            register.add_run(connection, run)
+
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of judges, the earliest first."""
+        with self._database.reading() as connection:
+            return register.runs(connection)
