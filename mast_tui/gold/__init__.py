@@ -12,7 +12,7 @@ from mast_tui.gold.model import (
     Source,
 )
 from mast_tui.gold.places import Item, Order, item_id, items_of_mode, no_order
-from mast_tui.gold.settle import conflicts, gold_of_trace
+from mast_tui.gold.settle import conflicts, gold_of_trace, words_at, words_on
 
 __all__ = [
     "Conflict",
@@ -31,4 +31,6 @@ __all__ = [
     "item_id",
     "items_of_mode",
     "no_order",
+    "words_at",
+    "words_on",
 ]

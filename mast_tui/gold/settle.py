@@ -90,6 +90,32 @@ def conflicts(
     ).conflicts
 
 
+def words_on(mode: str, sides: Sequence[Side]) -> tuple[Said, ...]:
+    """What every side with a verdict on a mode says of it."""
+    return tuple(
+        Said(side.annotator, value, _targets(_labels(mode, [side])))
+        for side in sides
+        if (value := side.value(mode)) is not None
+    )
+
+
+def words_at(
+    mode: str, target: Target, sides: Sequence[Side], order: Order = no_order
+) -> tuple[Said, ...]:
+    """What the sides marked in the items of a mode that a target touches."""
+    touched = [
+        label
+        for item in items_of_mode(_labels(mode, sides), order)
+        if overlap(item.target, target, order)
+        for label in item.labels
+    ]
+    names = dict.fromkeys(label.annotator for label in touched)
+    return tuple(
+        Said(name, VerdictValue.PRESENT, _targets(x for x in touched if x.annotator == name))
+        for name in names
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Rules:
     """How the sides' words are put together."""
@@ -118,7 +144,7 @@ def _settle(
     if verdict.value is VerdictValue.PRESENT:
         labels, open_places = _places(mode, sides, decisions, rules)
         return GoldTrace((verdict,), labels, open_places)
-    said = _said(mode, sides)
+    said = words_on(mode, sides)
     if verdict.source is not Source.UNRESOLVED or not said:
         return GoldTrace((verdict,), (), ())
     items = items_of_mode(_labels(mode, sides), rules.order)
@@ -136,7 +162,7 @@ def _settle(
 def _verdict(
     mode: str, sides: Sequence[Side], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    said = _said(mode, sides)
+    said = words_on(mode, sides)
     values = [s.value for s in said if s.value is not None]
     every = {side.annotator: side.value(mode) for side in sides}
     seen = any(side.saw_judge(mode) for side in sides if every[side.annotator] is not None)
@@ -343,15 +369,6 @@ def _labels(mode: str, sides: Sequence[Side]) -> list[Label]:
 
 def _targets(labels: Iterable[Label]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(label.target for label in labels))
-
-
-def _said(mode: str, sides: Sequence[Side]) -> tuple[Said, ...]:
-    """What every side with a verdict on a mode says of it."""
-    return tuple(
-        Said(side.annotator, value, _targets(_labels(mode, [side])))
-        for side in sides
-        if (value := side.value(mode)) is not None
-    )
 
 
 def _words(said: Iterable[Said]) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:

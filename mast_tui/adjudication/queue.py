@@ -1,0 +1,187 @@
+"""What is left to decide in a workspace, as far as an adjudicator may know it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mast_tui.adjudication.words import OrderOf, words_by_trace
+from mast_tui.gold import ConflictKind, no_order
+from mast_tui.labels import Pass, PassKind
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.events import NewEvent
+from mast_tui.workspace.facts import Fact, PassKindSet, PassStarted, Revealed
+from mast_tui.workspace.store import Workspace
+
+
+class Access(StrEnum):
+    """Whether somebody may see what others said about a trace.
+
+    ``hidden`` ones can be taken on as adjudicator; one's own open reading (``unfinished``) has to
+    be finished first.
+    """
+
+    OPEN = "open"
+    HIDDEN = "hidden"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """One trace that two or more have finished.
+
+    ``verdicts`` and ``places`` count the conflicts left, ``decided`` the decisions and ``changed``
+    those whose sides have since said something else; all are 0 unless ``access`` is open.
+    """
+
+    trace_id: str
+    sides: tuple[str, ...]
+    access: Access
+    verdicts: int = 0
+    places: int = 0
+    decided: int = 0
+    changed: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many conflicts are left."""
+        return self.verdicts + self.places
+
+
+def queue(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    adjudicator: str,
+    *,
+    annotators: Collection[str] | None = None,
+    order_of: OrderOf | None = None,
+    majority: bool = False,
+    boundaries: bool = False,
+) -> tuple[QueueEntry, ...]:
+    """The traces on which annotators can differ, by trace id, those without conflicts too.
+
+    The counts tell what others said, so showing them is recorded: from then on the adjudicator's
+    own finish of these traces cannot be undone.
+    """
+    words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    own = _passes_by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
+    entries = []
+    shown = []
+    for trace_id, said in words.items():
+        if len(said.sides) < 2:
+            continue
+        names = tuple(side.annotator for side in said.sides)
+        access = access_with(own.get(trace_id, ()))
+        if access is not Access.OPEN:
+            entries.append(QueueEntry(trace_id, names, access))
+            continue
+        shown += own[trace_id]
+        gold = said.gold(
+            taxonomy,
+            order_of(trace_id) if order_of else no_order,
+            majority=majority,
+            boundaries=boundaries,
+        )
+        verdicts = sum(c.kind is ConflictKind.VERDICT for c in gold.conflicts)
+        entries.append(
+            QueueEntry(
+                trace_id,
+                names,
+                access,
+                verdicts=verdicts,
+                places=len(gold.conflicts) - verdicts,
+                decided=len(said.decisions),
+                changed=sum(v.changed for v in gold.verdicts) + sum(x.changed for x in gold.labels),
+            )
+        )
+    note_shown(workspace, shown)
+    return tuple(entries)
+
+
+def access_with(own: Iterable[Pass]) -> Access:
+    """What somebody with these passes over a trace may see of it."""
+    own = tuple(own)
+    if any(one.finished or one.kind is PassKind.ADJUDICATION for one in own):
+        return Access.OPEN
+    return Access.UNFINISHED if own else Access.HIDDEN
+
+
+def take_on(
+    workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
+) -> tuple[str, ...]:
+    """Take on traces as adjudicator that one has not read oneself, and return which these are.
+
+    From then on the adjudicator sees what others said about them, and a reading of their own is a
+    second look. Traces with an open reading of their own are left alone, unless nothing was said
+    in it yet: then that becomes the second look.
+    """
+
+    own = _passes_by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
+    events = []
+    taken = []
+    for trace_id in trace_ids:
+        passes = own.get(trace_id, ())
+        access = access_with(passes)
+        facts: list[tuple[int, Fact]] = []
+        if access is Access.OPEN:
+            continue
+        if access is Access.UNFINISHED:
+            if any(_has_words(workspace, one) for one in passes):
+                continue
+            facts += [
+                (one.number, PassKindSet(one.kind, PassKind.SECOND_LOOK))
+                for one in passes
+                if one.kind is not PassKind.SECOND_LOOK
+            ]
+        number = next_pass_number(workspace, taxonomy, adjudicator, trace_id)
+        facts.append((number, PassStarted(PassKind.ADJUDICATION)))
+        taken.append(trace_id)
+        events += [_event(adjudicator, trace_id, taxonomy.ref, *fact) for fact in facts]
+    if events:
+        workspace.append(events)
+    return tuple(taken)
+
+
+def note_shown(workspace: Workspace, passes: Iterable[Pass]) -> None:
+    """Record for one's own finished passes that what others said was shown."""
+
+    events = [
+        _event(one.annotator, one.trace_id, one.taxonomy, one.number, Revealed("others"))
+        for one in passes
+        if one.finished and one.revealed_at is None
+    ]
+    if events:
+        workspace.append(events)
+
+
+def next_pass_number(
+    workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
+) -> int:
+    """The first number that none of somebody's passes ever had, those taken back included."""
+    events = workspace.events(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
+    return max((event.pass_number or 0 for event in events), default=0) + 1
+
+
+def _event(annotator: str, trace_id: str, taxonomy: str, number: int, fact: Fact) -> NewEvent:
+
+    return NewEvent(annotator, trace_id, taxonomy, number, fact)
+
+
+def _passes_by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
+    by_trace: dict[str, list[Pass]] = defaultdict(list)
+    for one in passes:
+        by_trace[one.trace_id].append(one)
+    return by_trace
+
+
+def _has_words(workspace: Workspace, one: Pass) -> bool:
+    """Whether anything was said in a pass: a label, a verdict, an answer or a note."""
+    where = {"trace_id": one.trace_id, "annotator": one.annotator, "taxonomy": one.taxonomy}
+    return bool(
+        workspace.labels(**where, pass_number=one.number)
+        or workspace.verdicts(**where, pass_number=one.number)
+        or workspace.reviews(**where, pass_number=one.number)
+        or workspace.span_notes(**where, pass_number=one.number)
+    )

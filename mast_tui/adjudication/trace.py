@@ -1,0 +1,321 @@
+"""One adjudicator's work on the disagreements over one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from mast_tui.adjudication.errors import AdjudicationError
+from mast_tui.adjudication.history import History, history_of
+from mast_tui.adjudication.queue import Access, access_with, next_pass_number, note_shown
+from mast_tui.adjudication.words import TraceWords, words_by_trace
+from mast_tui.gold import (
+    Conflict,
+    Decision,
+    GoldTrace,
+    Order,
+    Said,
+    item_id,
+    no_order,
+    words_at,
+    words_on,
+)
+from mast_tui.gold.choice import NOBODY, Choice
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Label,
+    Pass,
+    PassKind,
+    Target,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.events import NewEvent
+from mast_tui.workspace.facts import Decided, Fact, PassStarted, Revealed
+from mast_tui.workspace.ids import now
+from mast_tui.workspace.store import Workspace
+
+_JUDGE_SHOWN = "judge:"
+
+
+class Adjudication:
+    """What the sides of one trace say, what is left to decide, and the decisions.
+
+    Every decision is one transaction, on disk when the method returns. Methods raise
+    ``AdjudicationError`` or ``WorkspaceError``, in words for people; then nothing has changed.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        taxonomy: Taxonomy,
+        trace_id: str,
+        adjudicator: str,
+        *,
+        order: Order = no_order,
+        annotators: Collection[str] | None = None,
+        majority: bool = False,
+        boundaries: bool = False,
+        judge_on_screen: bool = False,
+    ) -> None:
+        """Open a trace; that others' words are shown is recorded.
+
+        ``annotators``, ``majority`` and ``boundaries`` are those of the study;
+        ``judge_on_screen`` says that it shows the judge before an item is decided. Raises
+        ``AdjudicationError`` where the adjudicator may not see what others said.
+        """
+        self.workspace = workspace
+        self.taxonomy = taxonomy
+        self.trace_id = trace_id
+        self.adjudicator = adjudicator
+        self._order = order
+        self._annotators = annotators
+        self._majority = majority
+        self._boundaries = boundaries
+        self._judge_on_screen = judge_on_screen
+        own = self._own_passes()
+        access = access_with(own)
+        if access is Access.UNFINISHED:
+            raise AdjudicationError(
+                f"{adjudicator} has not finished {trace_id}: finish it first, then adjudicate"
+            )
+        if access is Access.HIDDEN:
+            raise AdjudicationError(
+                f"{adjudicator} has not read {trace_id}: finish it first, or take it on as "
+                "adjudicator; labels made on it later are then a second look"
+            )
+        note_shown(workspace, own)
+        self._saw_judge = any(one.judge_seen for one in own)
+        self._judge_shown = self._judge_shown_for()
+        self.refresh()
+
+    @property
+    def words(self) -> TraceWords:
+        """What was said and decided."""
+        return self._words
+
+    @property
+    def gold(self) -> GoldTrace:
+        """The gold as it stands; its ``conflicts`` are what is left to decide."""
+        return self._gold
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The decisions that stand, oldest first."""
+        return self._words.decisions
+
+    def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
+        """Settle a conflict as it was on screen."""
+        decision = self._decision(conflict.mode, conflict.id, choice, conflict.said, reason=reason)
+        self._record([decision])
+        return decision
+
+    def another_mode(
+        self, conflict: Conflict, mode: str, target: Target | None = None, *, reason: str = ""
+    ) -> tuple[Decision, ...]:
+        """It is another mode: nobody is right about this one, and the place goes to that one.
+
+        Without ``target`` the place is where the conflict is, or the whole trace.
+        """
+        if mode == conflict.mode:
+            raise AdjudicationError("that is the mode in question; take a side, or both")
+        place = target or conflict.where or WHOLE_TRACE
+        decisions = (
+            self._decision(conflict.mode, conflict.id, NOBODY, conflict.said, reason=reason),
+            self._addition(mode, place, reason),
+        )
+        self._record(decisions)
+        return decisions
+
+    def add(self, mode: str, target: Target = WHOLE_TRACE, *, reason: str = "") -> Decision:
+        """Add what nobody marked, or move an agreed place that this one touches."""
+        decision = self._addition(mode, target, reason)
+        self._record([decision])
+        return decision
+
+    def overrule(self, mode: str, choice: Choice, *, reason: str = "") -> Decision:
+        """Decide a mode's verdict and places whatever the sides say, agreed or not."""
+        said = words_on(mode, self._words.sides)
+        decision = self._decision(mode, mode, choice, said, reason=reason)
+        self._record([decision])
+        return decision
+
+    def undecide(self, item: str) -> None:
+        """Take back one's own decision on an item, however long ago it was made."""
+        before = self._own_decision(item)
+        if before is None:
+            raise AdjudicationError(f"{self.adjudicator} has decided nothing about {item}")
+
+        self._append([Decided(item, before, None)])
+
+    def undo(self) -> tuple[str, ...]:
+        """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
+
+        done = self._history().done
+        if not done:
+            return ()
+        last = done[-1]
+        inverse = [Decided(f.item, f.after, f.before) for f in reversed(last.facts)]
+        self._append(inverse, undoes=last.action)
+        return tuple(fact.item for fact in last.facts)
+
+    def redo(self) -> tuple[str, ...]:
+        """Do again what was undone last; the items concerned, () for nothing."""
+        undone = self._history().undone
+        if not undone:
+            return ()
+        last = undone[-1]
+        self._append(list(last.facts), redoes=last.action)
+        return tuple(fact.item for fact in last.facts)
+
+    def has_changed(self, decision: Decision) -> bool:
+        """Whether a side has said something else about it since it was decided."""
+        if decision.is_verdict:
+            now = words_on(decision.mode, self._words.sides)
+        else:
+            about = [t for said in decision.said for t in said.targets] or decision.targets
+            now = tuple(
+                said
+                for target in about
+                for said in words_at(decision.mode, target, self._words.sides, self._order)
+            )
+        marked = decision.is_verdict
+        return _as_set(decision.said, marked) != _as_set(now, marked)
+
+    def judge_labels(self, mode: str) -> tuple[Label, ...]:
+        """What judges say of a mode; () while something is open about it.
+
+        Showing it is recorded: what is decided about this mode later was decided in sight of a
+        judge.
+        """
+        if not self._judge_on_screen and any(c.mode == mode for c in self._gold.conflicts):
+            return ()
+        found = tuple(
+            label
+            for label in self.workspace.labels(
+                trace_id=self.trace_id, taxonomy=self.taxonomy.ref, pass_number=None
+            )
+            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+        )
+        if found and mode not in self._judge_shown:
+            self._append([Revealed(_JUDGE_SHOWN + mode)])
+            self._judge_shown |= {mode}
+        return found
+
+    # Recording
+
+    def _decision(
+        self, mode: str, item: str, choice: Choice, said: tuple[Said, ...], *, reason: str
+    ) -> Decision:
+        self._check_mode(mode)
+
+        return Decision(
+            mode=mode,
+            item=item,
+            value=choice.value,
+            targets=choice.targets,
+            sides=choice.sides,
+            said=said,
+            decided_by=self.adjudicator,
+            decided_at=now(),
+            judge_seen=self._saw_judge or mode in self._judge_shown,
+            reason=reason,
+        )
+
+    def _addition(self, mode: str, target: Target, reason: str) -> Decision:
+        """A place of a mode that is present or in question; else the mode with this place."""
+        self._check_mode(mode)
+        sides = self._words.sides
+        choice = Choice(VerdictValue.PRESENT, (target,))
+        in_question = any(conflict.id == mode for conflict in self._gold.conflicts)
+        if self._gold.verdict(mode).value is VerdictValue.PRESENT or in_question:
+            said = words_at(mode, target, sides, self._order)
+            choice = replace(choice, sides=tuple(s.annotator for s in said))
+            return self._decision(mode, item_id(mode, target), choice, said, reason=reason)
+        return self._decision(mode, mode, choice, words_on(mode, sides), reason=reason)
+
+    def _check_mode(self, mode: str) -> None:
+        if all(known.slug != mode for known in self.taxonomy.modes):
+            raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
+
+    def _record(self, decisions: Sequence[Decision]) -> None:
+
+        self._append([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
+
+    def _own_decision(self, item: str) -> Decision | None:
+        own = self.workspace.decisions(self.trace_id, self.taxonomy.ref, annotator=self.adjudicator)
+        return next((decision for decision in own if decision.item == item), None)
+
+    def _append(
+        self, facts: Sequence[Fact], *, undoes: str | None = None, redoes: str | None = None
+    ) -> None:
+
+        number = self._pass_number()
+        self.workspace.append(
+            [
+                NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, fact)
+                for fact in facts
+            ],
+            undoes=undoes,
+            redoes=redoes,
+        )
+        self.refresh()
+
+    def _pass_number(self) -> int:
+        """The number of the adjudication pass, which begins where there is none yet."""
+        for one in self._own_passes():
+            if one.kind is PassKind.ADJUDICATION:
+                return one.number
+
+        where = (self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
+        number = next_pass_number(*where)
+        start = PassStarted(PassKind.ADJUDICATION)
+        # By itself, so that undoing a decision does not take back that one has adjudicated.
+        self.workspace.append(
+            [NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, start)]
+        )
+        return number
+
+    # Reading
+
+    def refresh(self) -> None:
+        """Read again what was said and decided, as others may work in the same workspace."""
+        words = words_by_trace(
+            self.workspace, self.taxonomy, annotators=self._annotators, trace_id=self.trace_id
+        )
+        self._words = words.get(self.trace_id, TraceWords(self.trace_id))
+        self._gold = self._words.gold(
+            self.taxonomy, self._order, majority=self._majority, boundaries=self._boundaries
+        )
+
+    def _own_passes(self) -> tuple[Pass, ...]:
+        return self.workspace.passes(
+            trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
+        )
+
+    def _history(self) -> History:
+        return history_of(
+            self.workspace.events(
+                trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
+            )
+        )
+
+    def _judge_shown_for(self) -> frozenset[str]:
+        """The modes of which the judge's word was shown in earlier sittings."""
+
+        events = self.workspace.events(
+            trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
+        )
+        return frozenset(
+            event.fact.what.removeprefix(_JUDGE_SHOWN)
+            for event in events
+            if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
+        )
+
+
+def _as_set(said: Sequence[Said], with_verdicts: bool) -> set[tuple[object, ...]]:
+    if with_verdicts:
+        return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
+    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}

@@ -1,0 +1,121 @@
+"""What everybody said about the traces of a workspace, as sides of their gold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
+from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
+from mast_tui.passes import counted_passes
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.store import Workspace
+
+OrderOf = Callable[[str], Order]
+"""The order of the spans of a trace, by its id; ``no_order`` where the trace is not at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWords:
+    """What was said about one trace: the sides, the pass each said it in, and the decisions."""
+
+    trace_id: str
+    sides: tuple[Side, ...] = ()
+    passes: Mapping[str, Pass] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+
+    def gold(
+        self,
+        taxonomy: Taxonomy,
+        order: Order = no_order,
+        *,
+        majority: bool = False,
+        boundaries: bool = False,
+    ) -> GoldTrace:
+        """The gold that follows; see ``gold_of_trace``."""
+        modes = [mode.slug for mode in taxonomy.modes]
+        return gold_of_trace(
+            self.sides, self.decisions, modes, order, majority=majority, boundaries=boundaries
+        )
+
+
+def words_by_trace(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    annotators: Collection[str] | None = None,
+    trace_id: str | None = None,
+) -> dict[str, TraceWords]:
+    """What was said about each trace that somebody finished or adjudicated, by trace id.
+
+    Each side is an annotator's last finished pass. Without ``annotators`` these are all but the
+    judges, by name; judges count only where they are named. The number of queries does not depend
+    on that of the traces.
+    """
+    ref = taxonomy.ref
+    passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
+    kinds = {info.name: info.kind for info in workspace.annotators()}
+    labels: dict[tuple[str, str], list[Label]] = defaultdict(list)
+    for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
+        labels[label.annotator, label.trace_id].append(label)
+    verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = defaultdict(dict)
+    for said in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
+        verdicts[said.annotator, said.trace_id][said.mode] = said.value
+    sides: dict[str, list[Side]] = defaultdict(list)
+    passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
+    for (name, trace), one in sorted(passes.items()):
+        kind = kinds.get(name, annotator_kind(name))
+        if name not in annotators if annotators is not None else kind is AnnotatorKind.JUDGE:
+            continue
+        key = name, trace
+        sides[trace].append(
+            Side(name, verdicts.get(key, {}), tuple(labels.get(key, ())), one.judge_seen, kind)
+        )
+        passes_of[trace][name] = one
+    decisions = workspace.all_decisions(ref, trace_id=trace_id)
+    return {
+        trace: TraceWords(
+            trace, tuple(sides.get(trace, ())), passes_of.get(trace, {}), decisions.get(trace, ())
+        )
+        for trace in sorted(sides.keys() | decisions.keys())
+    }
+
+
+def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:
+    """The orders of the workspace's traces, read from their files when first asked for.
+
+    ``known`` are traces that are read already. A trace whose file has gone, cannot be read or
+    holds something else now is not at hand.
+    """
+    records = {record.trace_id: record for record in workspace.traces()}
+    at_hand = {trace.identity.trace_id: trace for trace in known}
+    orders: dict[str, Order] = {}
+
+    def order_of(trace_id: str) -> Order:
+        def order(key: str) -> int | None:
+            # Most traces are never asked: equal targets need no order.
+            if trace_id not in orders:
+                orders[trace_id] = _order_in_file(trace_id)
+            return orders[trace_id](key)
+
+        return order
+
+    def _order_in_file(trace_id: str) -> Order:
+
+        record = records.get(trace_id)
+        trace = at_hand.get(trace_id)
+        if trace is None and record is not None and record.path is not None:
+            for found in read_file(record.path, named=True).traces:
+                here = workspace.find_trace(TraceRecord.of(found))
+                if here is not None and here.trace_id == trace_id:
+                    trace = found
+        if trace is None:
+            return no_order
+        read_fully(trace)
+        return trace.index_of
+
+    return order_of

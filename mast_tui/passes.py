@@ -1,0 +1,29 @@
+"""Which pass of an annotator over a trace counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from mast_tui.labels import Pass, PassKind
+
+Which = Literal["first", "last"]
+
+_FIRST_LOOKS = (PassKind.BLIND, PassKind.ASSISTED)
+
+
+def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
+    """The finished pass that counts, by annotator and trace id; all of one taxonomy.
+
+    ``first`` is the one before anything of the others was seen, so never a second look, and
+    nothing where the first look was not finished. ``last`` is the latest finished one. An
+    adjudication is nobody's own reading and never counts.
+    """
+    counted: dict[tuple[str, str], Pass] = {}
+    for one in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
+        if one.kind is PassKind.ADJUDICATION or one.finished_at is None:
+            continue
+        if which == "first" and one.kind not in _FIRST_LOOKS:
+            continue
+        counted[one.annotator, one.trace_id] = one
+    return counted
