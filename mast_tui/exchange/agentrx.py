@@ -95,7 +95,8 @@ class _Reader:
         if trace is None:
             self._notes.append(f"{native}: trajectory not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
-        draft = WorkDraft(self.annotator, AnnotatorKind.IMPORTED, trace_id, self.taxonomy.ref)
+        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+        draft = WorkDraft(self.annotator, kind, trace_id, ref, file)
         for place, failure in enumerate(failures):
             try:
                 self._add(draft, trace, failure, root)

@@ -90,7 +90,9 @@ def read_csv_long(
             name = annotator_of(row.cells.get("annotator", ""), annotator)
             chosen = _taxonomy(row, taxonomy, known)
             key = (name, trace_id, chosen.ref)
-            draft = drafts.get(key) or WorkDraft(name, annotator_kind(name), trace_id, chosen.ref)
+            draft = drafts.get(key) or WorkDraft(
+                name, annotator_kind(name), trace_id, chosen.ref, row.file
+            )
             _add(draft, row, chosen)
         except ValueError as error:
             problems.append(row.problem(error))

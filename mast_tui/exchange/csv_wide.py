@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -79,7 +79,7 @@ def read_csv_wide(
             name = annotator_of(row.cells.get("annotator", ""), annotator)
             draft = _work(row, taxonomy, name, trace.trace_id)
             before = drafts.get((name, trace.trace_id))
-            if before is not None and before != draft:
+            if before is not None and replace(before, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
         except ValueError as error:
             problems.append(row.problem(error))
@@ -95,7 +95,8 @@ def read_csv_wide(
 
 
 def _work(row: CsvRow, taxonomy: Taxonomy, name: str, trace_id: str) -> WorkDraft:
-    draft = WorkDraft(name, annotator_kind(name), trace_id, taxonomy.ref, finished_at="")
+    kind = annotator_kind(name)
+    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, row.file, finished_at="")
     for mode in taxonomy.modes:
         cell = row.cells.get(mode.code, "").strip()
         if cell not in CELLS:

@@ -1,4 +1,4 @@
-"""``gold``: one JSON document with the adjudicated labels of every trace and how they came about."""
+"""``gold``: one JSON document with the adjudicated labels of every trace, and whence they come."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ def gold_document(
             "ref": taxonomy.ref,
             "content_hash": taxonomy.content_hash,
             "modes": [
-                {"code": mode.code, "slug": mode.slug, "name": mode.name}
-                for mode in taxonomy.modes
+                {"code": mode.code, "slug": mode.slug, "name": mode.name} for mode in taxonomy.modes
             ],
         },
         "majority": majority,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
@@ -49,7 +49,7 @@ def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | Non
 
 @dataclass(frozen=True, slots=True)
 class IncomingWork:
-    """What one annotator says of one trace under one taxonomy.
+    """What one annotator says of one trace under one taxonomy, and the file that says so first.
 
     ``verdicts`` hold absent and unsure; a mode is present where a label says so. ``finished_at``
     is None where the trace is not finished (ISO 8601 in UTC, or empty where nobody noted when).
@@ -62,6 +62,7 @@ class IncomingWork:
     labels: tuple[Label, ...]
     verdicts: Mapping[str, VerdictValue]
     finished_at: str | None
+    file: Path
     pass_kind: PassKind = PassKind.BLIND
     judge_seen: bool = False
 
@@ -85,6 +86,7 @@ class WorkDraft:
     kind: AnnotatorKind
     trace_id: str
     taxonomy: str
+    file: Path
     labels: dict[str, Label] = field(default_factory=dict)
     verdicts: dict[str, VerdictValue] = field(default_factory=dict)
     finished_at: str | None = None
@@ -120,6 +122,7 @@ class WorkDraft:
             labels=tuple(self.labels.values()),
             verdicts=self.verdicts,
             finished_at=self.finished_at,
+            file=self.file,
             pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
             judge_seen=self.saw_suggestions,
         )
@@ -129,13 +132,3 @@ def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Ta
     """The lasting id of an imported label: an annotator has one per trace, mode and target."""
     place = (target.first, target.last, target.quote, target.char_start, target.char_end)
     return lasting_id("label", annotator, trace_id, taxonomy, mode, *place)
-
-
-def refuse_duplicates(files: Iterable[Path]) -> None:
-    """Refuse a file that is named twice: its rows would be counted once and look like two."""
-    seen: set[Path] = set()
-    for file in files:
-        place = file.resolve()
-        if place in seen:
-            raise ExchangeError(f"{file}: named twice; name each file once")
-        seen.add(place)

@@ -128,7 +128,7 @@ class _Reader:
                 raise ValueError(f"the headings of {scheme} differ from those of another record")
             answers = list(_people_answers(headings, slugs_by_heading(headings)))
             incoming = _incoming(trace, record)
-            self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN)
+            self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
         except ValueError as error:
             self._problems.append(record.problem(error))
             return
@@ -163,7 +163,7 @@ class _Reader:
                     for code, value in _yes_or_no(said)
                 ]
                 incoming = _incoming(trace, record)
-                self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED)
+                self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
             except ValueError as error:
                 self._problems.append(record.problem(error))
         self._taxonomies[mast.ref] = mast
@@ -201,6 +201,7 @@ class _Reader:
         trace: TraceRecord,
         taxonomy: Taxonomy,
         kind: AnnotatorKind,
+        file: Path,
     ) -> None:
         """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
         drafts: dict[tuple[str, str, str], WorkDraft] = {}
@@ -209,7 +210,7 @@ class _Reader:
             if key in self._drafts:
                 raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
             draft = drafts.setdefault(
-                key, WorkDraft(answer.annotator, kind, trace.trace_id, taxonomy.ref)
+                key, WorkDraft(answer.annotator, kind, trace.trace_id, taxonomy.ref, file)
             )
             draft.finished_at = ""
             if answer.present:

@@ -51,7 +51,7 @@ def read_who_and_when(files: Sequence[Path], annotator: str | None = None) -> In
             if mismatch:
                 mismatches.append(f"{file}: {mismatch}")
             trace_id = trace.identity.trace_id
-            draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref)
+            draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref, file)
             draft.add_label(label)
             draft.finished_at = ""
             drafts[trace_id] = draft

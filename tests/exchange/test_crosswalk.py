@@ -42,7 +42,7 @@ def label(mode: str, key: str, note: str) -> Label:
 def one_work(
     labels: tuple[Label, ...] = (), verdicts: dict[str, VerdictValue] | None = None
 ) -> Incoming:
-    draft = WorkDraft("x", AnnotatorKind.IMPORTED, "t", OWN.ref, finished_at="")
+    draft = WorkDraft("x", AnnotatorKind.IMPORTED, "t", OWN.ref, FILE, finished_at="")
     for one in labels:
         draft.add_label(one)
     for mode, value in (verdicts or {}).items():

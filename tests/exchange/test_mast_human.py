@@ -149,4 +149,5 @@ def test_the_real_labels_are_all_there() -> None:
     assert sum(len(w.verdicts) for w in people) == sum(v is False for v in answers)
     assert len({w.trace_id for w in people}) == len(raw)
     # The other file of the pair finds the same.
-    assert read_mast_human([labels.with_name("iaa_rounds_1_2.json")]).work == incoming.work
+    other = read_mast_human([labels.with_name("iaa_rounds_1_2.json")])
+    assert other.work == incoming.work

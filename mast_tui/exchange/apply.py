@@ -1,0 +1,209 @@
+"""From what an importer has read to events in a workspace, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.incoming import Incoming, IncomingWork, label_id, lasting_id
+from mast_tui.labels import AnnotatorKind, Label, Pass, PassKind, VerdictValue
+from mast_tui.workspace import NewEvent, Workspace
+from mast_tui.workspace.facts import (
+    Fact,
+    Judged,
+    LabelAdded,
+    PassFinished,
+    PassStarted,
+    SuggestionsSeen,
+    VerdictSet,
+)
+from mast_tui.workspace.judgements import suggestion_id
+
+_Work = tuple[str, str, str]
+"""Annotator, trace id and taxonomy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an import has done: ``new`` events, and ``known`` ones that were there already.
+
+    ``differing`` counts those of the known that the file now tells with other details (another
+    note, another confidence); what is there stays. ``problems`` holds those of the reader and
+    those that showed against the workspace; unless ``written``, nothing has changed.
+    """
+
+    written: bool
+    new: int
+    known: int
+    differing: int
+    problems: tuple[RowProblem, ...]
+
+
+class _Refused(Exception):
+    """Takes the transaction back."""
+
+
+def apply_incoming(
+    incoming: Incoming, workspace: Workspace, *, source: str, skip_errors: bool = False
+) -> Applied:
+    """Write what was read, in one transaction.
+
+    As long as there is a problem nothing is written, unless ``skip_errors`` leaves out what it
+    stands for. Importing the same again writes nothing. ``source`` names the import in the
+    workspace's history. Raises ``WorkspaceError``.
+    """
+    applier = _Applier(incoming, workspace)
+    try:
+        with workspace.transaction():
+            applied = applier.apply(source)
+            if applied.problems and not skip_errors:
+                raise _Refused
+    except _Refused:
+        return replace(applied, written=False, new=0)
+    return applied
+
+
+class _Applier:
+    """One import into one workspace."""
+
+    def __init__(self, incoming: Incoming, workspace: Workspace) -> None:
+        self._incoming = incoming
+        self._workspace = workspace
+        self._problems = list(incoming.problems)
+        self._known = 0
+        self._differing = 0
+
+    def apply(self, source: str) -> Applied:
+        """Register what is new and append the events; runs within a transaction."""
+        used = {work.taxonomy for work in self._incoming.work}
+        for taxonomy in self._incoming.taxonomies:
+            if taxonomy.ref in used:
+                self._workspace.add_taxonomy(taxonomy)
+        names = {
+            record.trace_id: self._workspace.register_trace(record)
+            for record in self._incoming.traces
+        }
+        for name, kind in {(work.annotator, work.kind) for work in self._incoming.work}:
+            self._workspace.add_annotator(name, kind)
+        passes = _last_passes(self._workspace.passes())
+        known = self._known_facts()
+        events: list[NewEvent] = []
+        for work in self._incoming.work:
+            trace_id = names[work.trace_id]
+            where = (work.annotator, trace_id, work.taxonomy)
+            events += self._events(work, where, passes.get(where), known)
+        new = self._workspace.append(events, action=f"import:{source}:{self._workspace.new_id()}")
+        return Applied(True, len(new), self._known, self._differing, tuple(self._problems))
+
+    def _known_facts(self) -> Mapping[str, Fact]:
+        """What these annotators' events say that are here already, by id."""
+        return {
+            event.id: event.fact
+            for name in {work.annotator for work in self._incoming.work}
+            for event in self._workspace.events(annotator=name)
+        }
+
+    def _events(
+        self, work: IncomingWork, where: _Work, last: Pass | None, known: Mapping[str, Fact]
+    ) -> list[NewEvent]:
+        """The events of one person's work on one trace that are not here yet."""
+        number = 1 if last is None else last.number
+        labels = [_at_home(label, where, number, work.kind) for label in work.labels]
+        planned = dict(_facts(work, where, labels))
+        fresh = {name: fact for name, fact in planned.items() if name not in known}
+        self._known += len(planned) - len(fresh)
+        self._differing += sum(_told_differently(f, known.get(n)) for n, f in planned.items())
+        if last is not None and fresh:
+            problem = self._contradiction(work, where, last, fresh.values())
+            if problem:
+                place = f"{work.annotator} on {work.trace_id}"
+                self._problems.append(RowProblem(work.file, place, problem))
+                return []
+            fresh = {n: f for n, f in fresh.items() if not isinstance(f, PassStarted)}
+        annotator, trace_id, taxonomy = where
+        return [
+            NewEvent(annotator, trace_id, taxonomy, number, fact, id=name)
+            for name, fact in fresh.items()
+        ]
+
+    def _contradiction(
+        self, work: IncomingWork, where: _Work, last: Pass, fresh: Iterable[Fact]
+    ) -> str | None:
+        """Why these facts cannot be added to what the annotator has here."""
+        if last.finished:
+            return (
+                "has finished this trace here, and the file says something else; import it under "
+                "another name with --annotator"
+            )
+        annotator, trace_id, taxonomy = where
+        said = {
+            verdict.mode: verdict.value
+            for verdict in self._workspace.verdicts(
+                trace_id=trace_id, annotator=annotator, taxonomy=taxonomy, pass_number=last.number
+            )
+        }
+        for fact in fresh:
+            mode, value = _says(fact)
+            if mode is not None and said.get(mode, value) is not value:
+                return f"{mode} is {said[mode]} here and {value} in the file"
+        return None
+
+
+def _told_differently(fact: Fact, known: Fact | None) -> bool:
+    if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
+        return replace(fact.label, pass_number=known.label.pass_number) != known.label
+    return False
+
+
+def _says(fact: Fact) -> tuple[str | None, VerdictValue | None]:
+    match fact:
+        case LabelAdded(label):
+            return label.mode, VerdictValue.PRESENT
+        case VerdictSet(mode, _, value):
+            return mode, value
+        case _:
+            return None, None
+
+
+def _last_passes(passes: Iterable[Pass]) -> Mapping[_Work, Pass]:
+    """The last pass of each work, adjudications aside; they come by number."""
+    return {
+        (one.annotator, one.trace_id, one.taxonomy): one
+        for one in passes
+        if one.kind is not PassKind.ADJUDICATION
+    }
+
+
+def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> Label:
+    """The label under the id that its trace has here, and with the id that follows from it."""
+    annotator, trace_id, taxonomy = where
+    name = suggestion_id if kind is AnnotatorKind.JUDGE else label_id
+    return replace(
+        label,
+        id=name(annotator, trace_id, taxonomy, label.mode, label.target),
+        trace_id=trace_id,
+        pass_number=number,
+    )
+
+
+def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
+    """What is to be recorded, each under its lasting id."""
+    yield lasting_id("pass started", *where), PassStarted(work.pass_kind)
+    if work.judge_seen:
+        yield lasting_id("suggestions seen", *where), SuggestionsSeen()
+    for label in labels:
+        yield lasting_id("label added", label.id), LabelAdded(label)
+    if work.kind is AnnotatorKind.JUDGE:
+        yield lasting_id("judged", *where), _judged(work)
+    for mode, value in work.verdicts.items():
+        if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
+            yield lasting_id("verdict", *where, mode, value), VerdictSet(mode, None, value)
+    if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
+        yield lasting_id("finished", *where), PassFinished(at=work.finished_at or None)
+
+
+def _judged(work: IncomingWork) -> Judged:
+    looks_at = dict.fromkeys([*(label.mode for label in work.labels), *work.verdicts])
+    absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
+    return Judged(tuple(looks_at), tuple(absent))

@@ -1,0 +1,141 @@
+"""``jsonl``: a whole workspace as lines of JSON, without loss.
+
+One record per line, in a lasting order, so that two versions can be compared line by line: a
+heading, then taxonomies, traces, annotators, runs of judges and events. The state (labels,
+verdicts, passes, decisions …) follows from the events. Of the place where a trace was last seen
+only the file's name is written: folders are nobody else's business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.jsonl_records import (
+    run_from,
+    run_values,
+    trace_from,
+    trace_values,
+)
+from mast_tui.labels import AnnotatorKind
+from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.workspace import (
+    Event,
+    MergeReport,
+    Run,
+    TraceRecord,
+    Workspace,
+    event_from_dict,
+    event_to_dict,
+)
+from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.merging import register_foreign, renamed
+
+FORMAT: Final = "mast-tui-workspace"
+VERSION: Final = 1
+
+
+def workspace_lines(workspace: Workspace) -> Iterator[str]:
+    """The lines of the export, each with its line break."""
+    yield _line("workspace", {"format": FORMAT, "version": VERSION})
+    for taxonomy in workspace.taxonomies():
+        yield _line("taxonomy", {"taxonomy": to_dict(taxonomy)})
+    for trace in workspace.traces():
+        yield _line("trace", trace_values(trace))
+    for annotator in workspace.annotators():
+        yield _line("annotator", {"name": annotator.name, "kind": annotator.kind.value})
+    for run in workspace.runs():
+        yield _line("run", run_values(run))
+    for event in workspace.events():
+        yield _line("event", event_to_dict(event))
+
+
+def _line(record: str, values: Mapping[str, Any]) -> str:
+    return json.dumps({"record": record, **values}, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@dataclass(slots=True)
+class Content:
+    """What a file holds, in the order of its lines."""
+
+    taxonomies: list[Taxonomy] = field(default_factory=list)
+    traces: list[TraceRecord] = field(default_factory=list)
+    annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+def read_jsonl(path: Path) -> Content:
+    """The content of an export; raises ``ExchangeError`` with file and line for a bad one."""
+    content = Content()
+    lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = load_json(line)
+            if not isinstance(value, dict):
+                raise ValueError("a line is one JSON object")
+            _take(value, content, is_first=number == 1)
+        except (InvalidJSON, TaxonomyError, ValueError) as error:
+            raise ExchangeError(f"{path}: line {number}: {error}") from None
+    if not any(line.strip() for line in lines):
+        raise ExchangeError(f"{path}: empty; an export begins with a 'workspace' line")
+    return content
+
+
+def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
+    fields = Fields(value, "record")
+    kind = fields.text("record")
+    if is_first != (kind == "workspace"):
+        raise ValueError("the first line, and no other, has the record 'workspace'")
+    match kind:
+        case "workspace":
+            if fields.text("format") != FORMAT:
+                raise ValueError(f"the format is {fields.text('format')!r}, not {FORMAT!r}")
+            if fields.whole("version") > VERSION:
+                raise ValueError("written by a newer version of mast-tui; update this one")
+        case "taxonomy":
+            taxonomy = value.get("taxonomy")
+            if not isinstance(taxonomy, dict):
+                raise ValueError("'taxonomy' is no object")
+            content.taxonomies.append(from_dict(taxonomy, "taxonomy"))
+        case "trace":
+            content.traces.append(trace_from(fields))
+        case "annotator":
+            name = (fields.text("name"), fields.word("kind", AnnotatorKind))
+            content.annotators.append(name)
+        case "run":
+            content.runs.append(run_from(fields))
+        case "event":
+            content.events.append(event_from_dict(value))
+        case _:
+            raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
+
+
+def merge_content(content: Content, workspace: Workspace) -> MergeReport:
+    """Bring what a workspace lacks into it, in one transaction.
+
+    The union of both by the ids of the events: merging twice changes nothing. Raises
+    ``WorkspaceError``, among others where a taxonomy's name stands for another one here.
+    """
+    with workspace.transaction():
+        for taxonomy in content.taxonomies:
+            workspace.add_taxonomy(taxonomy)
+        for name, kind in content.annotators:
+            workspace.add_annotator(name, kind)
+        names = {t.trace_id: register_foreign(workspace, t) for t in content.traces}
+        for run in content.runs:
+            workspace.add_run(replace(run, traces=tuple(_renamed_traces(run, names))))
+        return workspace.merge_events(renamed(content.events, names))
+
+
+def _renamed_traces(run: Run, names: Mapping[str, str]) -> Iterable[Any]:
+    for trace in run.traces:
+        yield replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id))

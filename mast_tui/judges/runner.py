@@ -1,0 +1,181 @@
+"""Running a judge over many traces: resumable, one trace after the other, each kept at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mast_tui.judges.protocol import Judge
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+
+class Step(StrEnum):
+    """What became of one trace."""
+
+    JUDGED = "judged"
+    KNOWN = "known"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One trace is through: the ``done``-th so far, with so many suggestions.
+
+    ``problem`` says why it failed.
+    """
+
+    done: int
+    trace_id: str
+    path: Path
+    step: Step
+    suggestions: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What came of a run; ``run_id`` is None where there was nothing to judge.
+
+    ``by_mode`` counts this run's suggestions by slug; ``stopped`` says that somebody broke it off.
+    """
+
+    judge: str
+    taxonomy: str
+    run_id: str | None
+    by_mode: Mapping[str, int]
+    steps: Mapping[Step, int]
+    failed: tuple[Progress, ...]
+    stopped: bool
+
+    @property
+    def suggestions(self) -> int:
+        """How many suggestions this run made."""
+        return sum(self.by_mode.values())
+
+
+def run_judge(
+    judge: Judge,
+    taxonomy: Taxonomy,
+    traces: Iterable[Trace],
+    workspace: Workspace,
+    *,
+    again: bool = False,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> RunSummary:
+    """Let a judge look at traces and keep what it suggests, each trace in one transaction.
+
+    A trace that this version of the judge has seen with as many spans is passed over, so a run
+    that was broken off goes on where it ended; with ``again`` it is judged anew. Only modes of
+    ``taxonomy`` count. ``stop`` is asked before each trace. A trace that cannot be read is noted
+    and the run goes on. Raises ``WorkspaceError`` where the workspace fails, or where the judge
+    knows no mode of the taxonomy.
+    """
+    run = _Run(judge, taxonomy, workspace, again)
+    stopped = False
+    for trace in traces:
+        if stop():
+            stopped = True
+            break
+        on_progress(run.one(trace))
+    return run.end(stopped)
+
+
+class _Run:
+    """A run as far as it has come; it is noted in the workspace with its first new trace."""
+
+    def __init__(self, judge: Judge, taxonomy: Taxonomy, workspace: Workspace, again: bool) -> None:
+        known = {mode.slug for mode in taxonomy.modes}
+        self._looks_at = tuple(slug for slug in judge.looks_at if slug in known)
+        if not self._looks_at:
+            raise WorkspaceError(
+                f"{judge.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
+            )
+        workspace.add_taxonomy(taxonomy)
+        self._judge = judge
+        self._taxonomy = taxonomy.ref
+        self._workspace = workspace
+        self._again = again
+        self._id: str | None = None
+        self._steps: Counter[Step] = Counter()
+        self._by_mode: Counter[str] = Counter()
+        self._failed: list[Progress] = []
+
+    def one(self, trace: Trace) -> Progress:
+        """Judge one trace and keep the result."""
+        trace_id = trace.identity.trace_id
+        suggestions, problem = 0, None
+        step = Step.JUDGED
+        try:
+            read_fully(trace)
+            record = TraceRecord.of(trace)
+            before = self._workspace.find_trace(record)
+            trace_id = self._workspace.register_trace(record)
+            if not self._again and before is not None and self._has_judged(before, record):
+                step = Step.KNOWN
+            else:
+                suggestions = self._judge_now(trace, trace_id)
+        except OSError as error:
+            step, problem = Step.FAILED, error.strerror or str(error)
+            trace_id = self._workspace.register_trace(TraceRecord.of(trace))
+            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, problem))
+        self._steps[step] += 1
+        done = self._steps.total()
+        progress = Progress(done, trace_id, trace.path, step, suggestions, problem)
+        if step is Step.FAILED:
+            self._failed.append(progress)
+        return progress
+
+    def end(self, stopped: bool) -> RunSummary:
+        """Note the end of the run and sum it up."""
+        if self._id is not None and not stopped:
+            self._workspace.finish_run(self._id)
+        return RunSummary(
+            judge=self._judge.name,
+            taxonomy=self._taxonomy,
+            run_id=self._id,
+            by_mode=dict(self._by_mode),
+            steps=dict(self._steps),
+            failed=tuple(self._failed),
+            stopped=stopped,
+        )
+
+    def _run_id(self) -> str:
+        if self._id is None:
+            self._id = self._workspace.start_run(self._judge.name, self._taxonomy)
+        return self._id
+
+    def _has_judged(self, before: TraceRecord, now: TraceRecord) -> bool:
+        kept = self._workspace.judgements(
+            trace_id=before.trace_id, annotator=self._judge.name, taxonomy=self._taxonomy
+        )
+        grown = before.spans is not None and before.spans != now.spans
+        return not grown and any(judgement.looks_at == self._looks_at for judgement in kept)
+
+    def _judge_now(self, trace: Trace, trace_id: str) -> int:
+        findings = [
+            finding
+            for finding in self._judge.judge(trace).findings
+            if finding.mode in self._looks_at
+        ]
+        count = store_judgement(
+            self._workspace,
+            judge=self._judge.name,
+            taxonomy=self._taxonomy,
+            trace_id=trace_id,
+            looks_at=self._looks_at,
+            findings=findings,
+            run_id=self._run_id(),
+        )
+        self._by_mode.update(finding.mode for finding in findings)
+        return count

@@ -1,0 +1,227 @@
+"""jsonl holds everything: what is imported from it is what was exported, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, select
+
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.csv_files import write_text
+from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.gold import Decision
+from mast_tui.labels import (
+    AnnotatorKind,
+    Answer,
+    Evidence,
+    Label,
+    Origin,
+    PassKind,
+    Severity,
+    Target,
+    VerdictValue,
+)
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.model import Outcome, TraceIdentity
+from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, schema
+from mast_tui.workspace.facts import (
+    Decided,
+    Fact,
+    Judged,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    PassStarted,
+    Revealed,
+    ReviewGiven,
+    ReviewSet,
+    SightSet,
+    SpanNoteSet,
+    SpansRead,
+    SuggestionsSeen,
+    VerdictSet,
+)
+
+MAST = load_mast()
+
+
+def label(trace: str, name: str, **fields: Any) -> Label:
+    values: dict[str, Any] = {"mode": "step_repetition", "target": Target("k1", "k2")} | fields
+    return Label(f"{name}-1", name, trace, MAST.ref, **values)
+
+
+def full_workspace(path: Path) -> Workspace:
+    """One of everything that a workspace can hold."""
+    workspace = Workspace.open(path)
+    workspace.add_taxonomy(MAST)
+    identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
+    first = workspace.register_trace(
+        TraceRecord(
+            "t",
+            identity,
+            Path("/somewhere/private/run.jsonl"),
+            None,
+            7,
+            "do ⟂ \u202e it",
+            "crew",
+            "m",
+            "bench",
+            Outcome.FAILED,
+            0.25,
+        )
+    )
+    twin = TraceIdentity("t", "cd" * 32, 10, "codex", 1, True)
+    second = workspace.register_trace(TraceRecord("t", twin))
+    workspace.register_trace(TraceRecord("only labels", system="crew"))
+    assert (first, second) == ("t", "t~2")
+    workspace.add_annotator("alice", AnnotatorKind.HUMAN)
+    workspace.add_annotator("set", AnnotatorKind.IMPORTED)
+    run = workspace.start_run("judge:rules@1", MAST.ref, note="a run")
+    workspace.note_run_trace(run, RunTrace("t", 2))
+    workspace.note_run_trace(run, RunTrace("t~2", 0, "no such file"))
+    workspace.finish_run(run)
+    own = label("t", "alice", note="=1+1\n\u2028", confidence=0.5, severity=Severity.FATAL)
+    quote = label(
+        "t~2",
+        "judge:rules@1",
+        target=Target("k", "k", "wörds", 0, 5),
+        evidence=Evidence("k", "wörds", 0, 5),
+        origin=Origin.ACCEPTED,
+    )
+    decision = Decision(
+        "step_repetition",
+        "step_repetition",
+        VerdictValue.ABSENT,
+        (),
+        ("alice",),
+        (),
+        "alice",
+        "now",
+    )
+    given = ReviewGiven(Answer.REJECT, None, "no")
+    facts: list[tuple[str, str, Fact]] = [
+        ("alice", "t", PassStarted(PassKind.ASSISTED)),
+        ("alice", "t", SuggestionsSeen()),
+        ("alice", "t", SpansRead(("k1", "k2"))),
+        ("alice", "t", LabelAdded(own)),
+        ("alice", "t", LabelChanged(own, label("t", "alice", note="better"))),
+        ("alice", "t", VerdictSet("conversation_reset", None, VerdictValue.UNSURE)),
+        ("alice", "t", SpanNoteSet("k1", "", "odd")),
+        ("alice", "t", ReviewSet(quote.id, None, given)),
+        ("alice", "t", PassFinished(read=2, spans=7)),
+        ("alice", "t", Revealed("labels")),
+        ("alice", "t", Decided("step_repetition", None, decision)),
+        ("alice", "t~2", PassStarted(PassKind.BLIND)),
+        ("alice", "t~2", LabelAdded(label("t~2", "alice"))),
+        ("alice", "t~2", LabelRemoved(label("t~2", "alice"))),
+        ("judge:rules@1", "t~2", LabelAdded(quote)),
+        ("judge:rules@1", "t~2", Judged(("step_repetition", "x"), ("x",), run)),
+    ]
+    for name, trace, fact in facts:
+        workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
+    workspace.append([NewEvent("alice", None, None, None, SightSet(None, True))])
+    return workspace
+
+
+def exported(workspace: Workspace) -> str:
+    return "".join(workspace_lines(workspace))
+
+
+def imported(text: str, path: Path, folder: Path) -> Workspace:
+    file = folder / "export.jsonl"
+    write_text(file, text)
+    workspace = Workspace.open(path)
+    merge_content(read_jsonl(file), workspace)
+    return workspace
+
+
+def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything in the file but the folder in which a trace was last seen."""
+    found = {}
+    with create_engine(f"sqlite:///{path}").connect() as connection:
+        for table in schema.metadata.sorted_tables:
+            columns = [c for c in table.columns if (table.name, c.name) != ("traces", "path")]
+            found[table.name] = sorted(
+                (tuple(row) for row in connection.execute(select(*columns))), key=repr
+            )
+    return found
+
+
+def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path) -> None:
+    before = full_workspace(tmp_path / "a.db")
+    text = exported(before)
+    after = imported(text, tmp_path / "b.db", tmp_path)
+    assert exported(after) == text
+    before.close()
+    after.close()
+    there, here = tables(tmp_path / "a.db"), tables(tmp_path / "b.db")
+    assert here == there
+    empty = {name for name, rows in there.items() if not rows}
+    assert empty <= {"settings"}, "the workspace of this test holds one of everything"
+
+
+def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
+    text = exported(full_workspace(tmp_path / "a.db"))
+    workspace = imported(text, tmp_path / "b.db", tmp_path)
+    report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
+    assert (report.added, report.altered, report.conflicts) == (0, (), ())
+    assert exported(workspace) == text
+
+
+def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> None:
+    text = exported(full_workspace(tmp_path / "a.db"))
+    kinds = [json.loads(line)["record"] for line in text.split("\n") if line]
+    order = ["workspace", "taxonomy", "trace", "annotator", "run", "event"]
+    assert list(dict.fromkeys(kinds)) == order
+    assert kinds == sorted(kinds, key=order.index)
+    assert "private" not in text
+    assert "run.jsonl" in text
+
+
+def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
+    texts = {}
+    for name in ("alice", "bob"):
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"trace_id,annotator,1.3\nt,{name},1\n")
+        workspace = Workspace.open(tmp_path / f"{name}.db")
+        apply_incoming(read_csv_wide([table], taxonomy=MAST), workspace, source="csv-wide")
+        texts[name] = exported(workspace)
+    one = imported(texts["alice"], tmp_path / "one.db", tmp_path)
+    write_text(tmp_path / "other.jsonl", texts["bob"])
+    merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
+    other = imported(texts["bob"], tmp_path / "two.db", tmp_path)
+    write_text(tmp_path / "first.jsonl", texts["alice"])
+    merge_content(read_jsonl(tmp_path / "first.jsonl"), other)
+    assert exported(one) == exported(other)
+    assert [p.annotator for p in one.passes()] == ["alice", "bob"]
+
+
+HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ('{"record":"event"}\n', "line 1: the first line"),
+        (HEAD + HEAD, "line 2: the first line"),
+        (HEAD.replace(":1}", ":2}"), "line 1: written by a newer version"),
+        (HEAD.replace("mast-tui-workspace", "other"), "line 1: the format"),
+        (HEAD + "{\n", "line 2"),
+        (HEAD + "[1]\n", "line 2: a line is one JSON object"),
+        (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
+        (HEAD + '{"record":"event","id":"x"}\n', "line 2: 'annotator'"),
+        (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(text)
+    with pytest.raises(ExchangeError, match=words):
+        read_jsonl(file)
