@@ -106,6 +106,16 @@ class Adjudication:
         """The decisions that stand, oldest first."""
         return self._words.decisions
 
+    def refresh(self) -> None:
+        """Read again what was said and decided, as others may work in the same workspace."""
+        words = words_by_trace(
+            self.workspace, self.taxonomy, annotators=self._annotators, trace_id=self.trace_id
+        )
+        self._words = words.get(self.trace_id, TraceWords(self.trace_id))
+        self._gold = self._words.gold(
+            self.taxonomy, self._order, majority=self._majority, boundaries=self._boundaries
+        )
+
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
         """Settle a conflict as it was on screen."""
         decision = self._decision(conflict.mode, conflict.id, choice, conflict.said, reason=reason)
@@ -280,16 +290,6 @@ class Adjudication:
 
     # Reading
 
-    def refresh(self) -> None:
-        """Read again what was said and decided, as others may work in the same workspace."""
-        words = words_by_trace(
-            self.workspace, self.taxonomy, annotators=self._annotators, trace_id=self.trace_id
-        )
-        self._words = words.get(self.trace_id, TraceWords(self.trace_id))
-        self._gold = self._words.gold(
-            self.taxonomy, self._order, majority=self._majority, boundaries=self._boundaries
-        )
-
     def _own_passes(self) -> tuple[Pass, ...]:
         return self.workspace.passes(
             trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
@@ -304,7 +304,6 @@ class Adjudication:
 
     def _judge_shown_for(self) -> frozenset[str]:
         """The modes of which the judge's word was shown in earlier sittings."""
-
         events = self.workspace.events(
             trace_id=self.trace_id, annotator=self.adjudicator, taxonomy=self.taxonomy.ref
         )

@@ -1,0 +1,101 @@
+"""A workspace in memory with people who finish traces, written through its events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
+from mast_tui.taxonomy.model import Category, Mode, Taxonomy
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace
+from mast_tui.workspace.facts import (
+    Fact,
+    LabelAdded,
+    PassFinished,
+    PassStarted,
+    SuggestionsSeen,
+    VerdictSet,
+)
+from tests.gold.build import ABSENT, MODE, OTHER
+
+THIRD = "task_derailment"
+
+TAXONOMY = Taxonomy(
+    id="small",
+    version="1",
+    name="A small taxonomy",
+    categories=(Category("1", "All"),),
+    modes=(
+        Mode(MODE, "1.3", "Step repetition", "1"),
+        Mode(OTHER, "3.1", "Premature termination", "1"),
+        Mode(THIRD, "2.3", "Task derailment", "1"),
+    ),
+    content_hash="0" * 64,
+)
+
+
+class Office:
+    """Who said what about which trace."""
+
+    def __init__(self, *traces: str) -> None:
+        self.workspace = Workspace.open(":memory:")
+        self.workspace.add_taxonomy(TAXONOMY)
+        for trace in traces or ("t1",):
+            self.workspace.register_trace(TraceRecord(trace))
+        self._numbers = count(1)
+
+    def start(
+        self, name: str, trace: str = "t1", *, number: int = 1, kind: PassKind = PassKind.BLIND
+    ) -> None:
+        """Open a pass; who is not known yet is a person."""
+        if all(info.name != name for info in self.workspace.annotators()):
+            self.workspace.add_annotator(name, AnnotatorKind.HUMAN)
+        self._append(name, trace, number, PassStarted(kind))
+
+    def say(
+        self,
+        name: str,
+        *targets: Target,
+        trace: str = "t1",
+        number: int = 1,
+        mode: str = MODE,
+        verdicts: Mapping[str, VerdictValue] | None = None,
+        saw: bool = False,
+    ) -> None:
+        """Mark places in an open pass, and give verdicts."""
+        for target in targets:
+            label = Label(
+                f"label-{next(self._numbers)}", name, trace, TAXONOMY.ref, mode, target,
+                saw_suggestions=saw, pass_number=number,
+            )  # fmt: skip
+            self._append(name, trace, number, LabelAdded(label))
+        for said, value in (verdicts or {}).items():
+            self._append(name, trace, number, VerdictSet(said, None, value))
+        if saw:
+            self._append(name, trace, number, SuggestionsSeen())
+
+    def finish(
+        self,
+        name: str,
+        *targets: Target,
+        trace: str = "t1",
+        number: int = 1,
+        kind: PassKind = PassKind.BLIND,
+        value: VerdictValue | None = None,
+        others: Mapping[str, VerdictValue] | None = None,
+        saw: bool = False,
+    ) -> None:
+        """A whole pass: places marked or a verdict on the first mode; the others absent."""
+        verdicts = {OTHER: ABSENT, THIRD: ABSENT, **(others or {})}
+        if value is not None:
+            verdicts[MODE] = value
+        self.start(name, trace, number=number, kind=kind)
+        self.say(name, *targets, trace=trace, number=number, verdicts=verdicts, saw=saw)
+        self.end(name, trace, number=number)
+
+    def end(self, name: str, trace: str = "t1", *, number: int = 1) -> None:
+        """Finish an open pass."""
+        self._append(name, trace, number, PassFinished())
+
+    def _append(self, name: str, trace: str, number: int, fact: Fact) -> None:
+        self.workspace.append([NewEvent(name, trace, TAXONOMY.ref, number, fact)])

@@ -1,0 +1,205 @@
+"""Which traces wait for an adjudicator, and how much of that they may know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.adjudication import (
+    Access,
+    Adjudication,
+    QueueEntry,
+    orders_from_files,
+    queue,
+    take_on,
+    words_by_trace,
+)
+from mast_tui.gold.choice import NOBODY
+from mast_tui.labels import AnnotatorKind, PassKind, Target
+from mast_tui.traces.library import read_file
+from mast_tui.workspace import TraceRecord
+from tests.adjudication.office import TAXONOMY, Office
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
+
+
+@pytest.fixture
+def office() -> Office:
+    """t1 has a conflict of verdicts, t2 one of places, t3 none; ann and bob finished all."""
+    office = Office("t1", "t2", "t3", "t4")
+    office.finish("ann", at(3), trace="t1")
+    office.finish("bob", value=ABSENT, trace="t1")
+    office.finish("ann", at(3), trace="t2")
+    office.finish("bob", at(9), trace="t2")
+    for name in ("ann", "bob"):
+        office.finish(name, at(3), trace="t3")
+    office.finish("ann", at(3), trace="t4")
+    return office
+
+
+def of(office: Office, who: str) -> dict[str, QueueEntry]:
+    entries = queue(office.workspace, TAXONOMY, who, order_of=lambda _: order)
+    return {entry.trace_id: entry for entry in entries}
+
+
+def test_it_counts_what_is_left_where_two_have_finished(office: Office) -> None:
+    entries = of(office, "ann")
+    assert {t: (e.verdicts, e.places, e.left) for t, e in entries.items()} == {
+        "t1": (1, 0, 1),
+        "t2": (0, 2, 2),
+        "t3": (0, 0, 0),
+    }
+    assert entries["t1"].sides == ("ann", "bob")
+
+
+def test_decisions_and_later_changes_are_counted(office: Office) -> None:
+    work = Adjudication(office.workspace, TAXONOMY, "t1", "bob", order=order)
+    work.decide(work.gold.conflicts[0], NOBODY)
+    entry = of(office, "ann")["t1"]
+    assert (entry.left, entry.decided, entry.changed) == (0, 1, 0)
+    office.finish("ann", value=ABSENT, trace="t1", number=2, kind=PassKind.SECOND_LOOK)
+    entry = of(office, "ann")["t1"]
+    assert (entry.left, entry.decided, entry.changed) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("started", "access"), [(False, Access.HIDDEN), (True, Access.UNFINISHED)])
+def test_no_counts_on_what_one_has_not_finished(
+    office: Office, started: bool, access: Access
+) -> None:
+    if started:
+        office.start("cat", "t1")
+    entry = of(office, "cat")["t1"]
+    assert (entry.access, entry.left, entry.decided) == (access, 0, 0)
+
+
+def test_counts_that_were_shown_are_recorded_for_whom_they_were_shown_to(office: Office) -> None:
+    of(office, "ann")
+    revealed = {
+        (p.annotator, p.trace_id) for p in office.workspace.passes() if p.revealed_at is not None
+    }
+    assert revealed == {("ann", "t1"), ("ann", "t2"), ("ann", "t3")}
+    events = len(list(office.workspace.events()))
+    of(office, "ann")
+    assert len(list(office.workspace.events())) == events
+
+
+class TestTakingOn:
+    def test_it_opens_the_trace_for_good(self, office: Office) -> None:
+        assert take_on(office.workspace, TAXONOMY, "judy", ["t1", "t3"]) == ("t1", "t3")
+        entries = of(office, "judy")
+        assert [entries[t].access for t in ("t1", "t2", "t3")] == [
+            Access.OPEN,
+            Access.HIDDEN,
+            Access.OPEN,
+        ]
+        assert take_on(office.workspace, TAXONOMY, "judy", ["t1"]) == ()
+
+    def test_ones_own_finished_traces_need_no_taking_on(self, office: Office) -> None:
+        assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == ()
+
+    def test_a_reading_that_has_begun_to_label_is_left_alone(self, office: Office) -> None:
+        office.start("cat", "t1")
+        office.say("cat", trace="t1", verdicts={MODE: ABSENT})
+        assert take_on(office.workspace, TAXONOMY, "cat", ["t1"]) == ()
+        assert of(office, "cat")["t1"].access is Access.UNFINISHED
+
+    def test_a_reading_without_a_word_becomes_the_second_look(self, office: Office) -> None:
+        office.start("cat", "t1")
+        assert take_on(office.workspace, TAXONOMY, "cat", ["t1"]) == ("t1",)
+        kinds = {p.number: p.kind for p in office.workspace.passes(annotator="cat")}
+        assert kinds == {1: PassKind.SECOND_LOOK, 2: PassKind.ADJUDICATION}
+
+
+class TestWords:
+    def test_a_side_is_the_last_finished_pass(self, office: Office) -> None:
+        office.finish("ann", at(7), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
+        office.start("ann", "t1", number=3, kind=PassKind.SECOND_LOOK)
+        office.say("ann", at(8), trace="t1", number=3)
+        ann = words_by_trace(office.workspace, TAXONOMY)["t1"].sides[0]
+        assert [label.target for label in ann.labels] == [at(7)]
+
+    def test_who_has_not_finished_is_no_side(self, office: Office) -> None:
+        office.start("cat", "t4")
+        office.say("cat", at(1), trace="t4")
+        (ann,) = words_by_trace(office.workspace, TAXONOMY)["t4"].sides
+        assert ann.annotator == "ann"
+
+    def test_absent_and_present_are_both_words(self, office: Office) -> None:
+        ann = words_by_trace(office.workspace, TAXONOMY)["t1"].sides[0]
+        assert (ann.value(MODE), ann.value(OTHER)) == (PRESENT, ABSENT)
+
+    def test_annotators_and_a_trace_can_be_named(self, office: Office) -> None:
+        words = words_by_trace(office.workspace, TAXONOMY, annotators=["bob"], trace_id="t1")
+        assert set(words) == {"t1"}
+        assert [side.annotator for side in words["t1"].sides] == ["bob"]
+
+    def test_imported_ones_count_as_people(self) -> None:
+        office = Office()
+        office.workspace.add_annotator("paper", AnnotatorKind.IMPORTED)
+        office.finish("paper", at(3))
+        office.finish("ann", at(3))
+        sides = words_by_trace(office.workspace, TAXONOMY)["t1"].sides
+        assert {side.annotator: side.kind for side in sides} == {
+            "ann": AnnotatorKind.HUMAN,
+            "paper": AnnotatorKind.IMPORTED,
+        }
+
+    def test_gold_follows_from_the_words(self, office: Office) -> None:
+        words = words_by_trace(office.workspace, TAXONOMY)
+        assert words["t3"].gold(TAXONOMY, order).verdict(MODE).value is PRESENT
+        assert len(words["t2"].gold(TAXONOMY, order).conflicts) == 2
+
+
+class TestOrders:
+    @pytest.fixture
+    def messages(self, tmp_path: Path) -> Path:
+        path = tmp_path / "run.json"
+        turns = [
+            {"role": "user" if i % 2 == 0 else "assistant", "content": f"turn {i}"}
+            for i in range(8)
+        ]
+        path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
+        return path
+
+    def test_the_order_is_that_of_the_file_where_it_was_last_seen(self, messages: Path) -> None:
+        (trace,) = read_file(messages, named=True).traces
+        office = Office()
+        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        order_of = orders_from_files(office.workspace)
+        keys = [trace.span(i).key for i in range(len(trace))]
+        assert [order_of(trace_id)(key) for key in keys] == list(range(len(keys)))
+        assert order_of(trace_id)("no such span") is None
+
+    def test_a_trace_that_is_gone_or_unknown_has_no_order(self, messages: Path) -> None:
+        (trace,) = read_file(messages, named=True).traces
+        office = Office()
+        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        key = trace.span(0).key
+        messages.unlink()
+        assert orders_from_files(office.workspace)(trace_id)(key) is None
+        assert orders_from_files(office.workspace)("t9")(key) is None
+        assert orders_from_files(office.workspace, [trace])(trace_id)(key) == 0
+
+    def test_another_trace_in_the_same_place_lends_it_no_order(self, messages: Path) -> None:
+        (trace,) = read_file(messages, named=True).traces
+        office = Office()
+        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        messages.write_text(
+            json.dumps({"messages": [{"role": "user", "content": "something else"}] * 3}),
+            encoding="utf-8",
+        )
+        assert orders_from_files(office.workspace)(trace_id)(trace.span(0).key) is None
+
+    def test_it_joins_overlapping_places(self, messages: Path) -> None:
+        (trace,) = read_file(messages, named=True).traces
+        keys = [trace.span(i).key for i in range(len(trace))]
+        office = Office()
+        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        office.finish("ann", Target(keys[1], keys[3]), trace=trace_id)
+        office.finish("bob", Target(keys[2], keys[5]), trace=trace_id)
+        (without,) = queue(office.workspace, TAXONOMY, "ann")
+        (within,) = queue(
+            office.workspace, TAXONOMY, "ann", order_of=orders_from_files(office.workspace)
+        )
+        assert (without.places, within.places) == (2, 0)
