@@ -1,0 +1,34 @@
+"""What an annotator can do: label, answer suggestions, take back, finish."""
+
+from mast_tui.session.errors import LabelsStand, SessionError
+from mast_tui.session.locate import Place, locate
+from mast_tui.session.model import Change, Suggestion
+from mast_tui.session.session import Session
+from mast_tui.session.sight import (
+    LibraryEntry,
+    library_view,
+    may_see_others,
+    record_reveal,
+    resolve_sight,
+    visible_traces_for_agreement,
+)
+from mast_tui.session.status import AnnotatorStatus, StatusReport, status
+
+__all__ = [
+    "AnnotatorStatus",
+    "Change",
+    "LabelsStand",
+    "LibraryEntry",
+    "Place",
+    "Session",
+    "SessionError",
+    "StatusReport",
+    "Suggestion",
+    "library_view",
+    "locate",
+    "may_see_others",
+    "record_reveal",
+    "resolve_sight",
+    "status",
+    "visible_traces_for_agreement",
+]

@@ -203,9 +203,12 @@ Fact = (
 
 
 def inverse(fact: Fact) -> Fact | None:
-    """The fact that takes this one back, or None for one that cannot be undone."""
+    """The fact that takes this one back, or None for one that cannot be undone.
+
+    A pass that began as a copy of another can be taken back, a first one stays open.
+    """
     match fact:
-        case PassStarted(kind, copy_of):
+        case PassStarted(kind, copy_of) if copy_of is not None:
             return PassWithdrawn(kind, copy_of)
         case PassWithdrawn(kind, copy_of):
             return PassStarted(kind, copy_of)

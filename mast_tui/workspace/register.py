@@ -16,24 +16,29 @@ from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.records import AnnotatorInfo, Run, RunTrace
 
 
-def add_taxonomy(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Keep a taxonomy; raises ``WorkspaceError`` where its name stands for another one here."""
+def knows_taxonomy(connection: Connection, taxonomy: Taxonomy) -> bool:
+    """Whether a taxonomy is kept; raises ``WorkspaceError`` where its name stands for another."""
     table = schema.taxonomies
     known = connection.execute(
         select(table.c.content_hash).where(table.c.ref == taxonomy.ref)
     ).scalar_one_or_none()
-    if known is None:
+    if known is not None and known != taxonomy.content_hash:
+        raise WorkspaceError(
+            f"taxonomy {taxonomy.ref} is in this workspace already with another content; "
+            "labels must not change their meaning: raise the version in the taxonomy file"
+        )
+    return known is not None
+
+
+def add_taxonomy(connection: Connection, taxonomy: Taxonomy) -> None:
+    """Keep a taxonomy; raises ``WorkspaceError`` where its name stands for another."""
+    if not knows_taxonomy(connection, taxonomy):
         connection.execute(
-            insert(table).values(
+            insert(schema.taxonomies).values(
                 ref=taxonomy.ref,
                 content_hash=taxonomy.content_hash,
                 document=json.dumps(to_dict(taxonomy)),
             )
-        )
-    elif known != taxonomy.content_hash:
-        raise WorkspaceError(
-            f"taxonomy {taxonomy.ref} is in this workspace already with another content; "
-            "labels must not change their meaning: raise the version in the taxonomy file"
         )
 
 

@@ -79,8 +79,11 @@ class Workspace:
 
     def add_taxonomy(self, taxonomy: Taxonomy) -> None:
         """Keep a taxonomy; the same id and version with another content is refused."""
-        with self._database.writing() as connection:
-            register.add_taxonomy(connection, taxonomy)
+        with self._database.reading() as connection:
+            known = register.knows_taxonomy(connection, taxonomy)
+        if not known:
+            with self._database.writing() as connection:
+                register.add_taxonomy(connection, taxonomy)
 
     def taxonomies(self) -> tuple[Taxonomy, ...]:
         """The taxonomies that are kept, by name."""

@@ -1,0 +1,355 @@
+"""What a session knows: one annotator's work on one open trace, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    Pass,
+    PassKind,
+    Review,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.session.draft import Draft
+from mast_tui.session.errors import SessionError
+from mast_tui.session.model import Change, Suggestion
+from mast_tui.session.words import Words
+from mast_tui.session.work import Work
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
+from mast_tui.workspace.facts import Fact, PassKindSet
+
+_NOWHERE = 1 << 60
+"""Sorts what points to a span that is not here (yet) to the end."""
+
+
+@dataclass(slots=True)
+class _Views:
+    """What was worked out from one state, until there is another."""
+
+    version: int
+    spans: int
+    labels: tuple[Label, ...] | None = None
+    suggestions: tuple[Suggestion, ...] | None = None
+    pending: tuple[Suggestion, ...] | None = None
+
+
+class SessionCore:
+    """Reads of the state, and the one way in which anything is written."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        trace: Trace,
+        taxonomy: Taxonomy,
+        annotator: str,
+        trace_id: str,
+        *,
+        blind: bool,
+    ) -> None:
+        self.workspace = workspace
+        self.trace = trace
+        self.taxonomy = taxonomy
+        self.annotator = annotator
+        self.trace_id = trace_id
+        self.blind = blind
+        self.version = 0
+        self._modes = {mode.slug for mode in taxonomy.modes}
+        self._words = Words(taxonomy, trace, self._judged_label)
+        self._judged: dict[str, Suggestion] | None = None
+        self._others: tuple[Label, ...] | None = None
+        self._judge_on_screen = False
+        self._work = self._load()
+        self._views = _Views(self.version, len(trace))
+        self._leave_blind_pass()
+
+    # What is seen
+
+    @property
+    def current(self) -> Pass | None:
+        """The pass that is being worked on, or the finished one; None before there is any."""
+        current = self._work.current
+        return None if current is None else self._work.as_pass(current)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the current pass is finished: then an edit opens the next one."""
+        current = self._work.current
+        return current is not None and current.finished_at is not None
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """One's own labels of this pass, those on the whole trace first, then in span order."""
+        views = self._fresh_views()
+        if views.labels is None:
+            current = self._work.current
+            found = [] if current is None else list(current.labels.values())
+            views.labels = tuple(sorted(found, key=self._place_of_label))
+        return views.labels
+
+    def labels_at(self, key: str) -> tuple[Label, ...]:
+        """One's own labels that cover a span; those on the whole trace are on none of them."""
+        index = self.trace.index_of(key)
+        found = []
+        for label in self.labels:
+            first, last = label.target.first, label.target.last
+            if first is None or last is None:
+                continue
+            if key in (first, last):
+                found.append(label)
+            elif index is not None and first != last:
+                start, end = self._index(first), self._index(last)
+                if start < index < end < _NOWHERE:
+                    found.append(label)
+        return tuple(found)
+
+    @property
+    def verdicts(self) -> Mapping[str, VerdictValue]:
+        """The verdict on each mode that has one; a mode with labels is present."""
+        current = self._work.current
+        if current is None:
+            return MappingProxyType({})
+        present = {label.mode: VerdictValue.PRESENT for label in current.labels.values()}
+        return MappingProxyType(current.verdicts | present)
+
+    def verdict(self, mode: str) -> VerdictValue | None:
+        """The verdict on a mode (slug), or None where it is open."""
+        return self.verdicts.get(mode)
+
+    @property
+    def hidden_visible(self) -> bool:
+        """Whether outcome, reward, ground truth and the like may be shown."""
+        return not self.blind or self._work.revealed
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Judges' suggestions in the reading order of their evidence; none while hidden."""
+        if not self.hidden_visible:
+            return ()
+        views = self._fresh_views()
+        if views.suggestions is None:
+            found = self._suggestions_by_id().values()
+            views.suggestions = tuple(sorted(found, key=self._place_of_suggestion))
+        return views.suggestions
+
+    @property
+    def pending(self) -> tuple[Suggestion, ...]:
+        """The suggestions that wait for this annotator's answer."""
+        views = self._fresh_views()
+        if views.pending is None:
+            answered = self._work.reviews
+            views.pending = tuple(s for s in self.suggestions if s.id not in answered)
+        return views.pending
+
+    def review_of(self, suggestion_id: str) -> Review | None:
+        """This annotator's answer to a suggestion; of several passes the last one."""
+        for one in reversed(self._work.passes):
+            given = one.reviews.get(suggestion_id)
+            if given is not None:
+                return Review(
+                    annotator=self.annotator,
+                    suggestion=suggestion_id,
+                    answer=given.answer,
+                    label=given.label,
+                    reason=given.reason,
+                    trace_id=self.trace_id,
+                    taxonomy=self.taxonomy.ref,
+                    pass_number=one.number,
+                )
+        return None
+
+    @property
+    def others_shown(self) -> bool:
+        """Whether other people's labels may be shown: finished, and then asked for (``reveal``),
+        or taken on as an adjudicator."""
+        return self._work.revealed
+
+    @property
+    def others(self) -> tuple[Label, ...]:
+        """Other people's labels; none before ``reveal``."""
+        if not self.others_shown:
+            return ()
+        if self._others is None:
+            found = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            self._others = tuple(
+                sorted(
+                    (
+                        label
+                        for label in found
+                        if label.annotator != self.annotator
+                        and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
+                    ),
+                    key=self._place_of_label,
+                )
+            )
+        return self._others
+
+    @property
+    def span_notes(self) -> Mapping[str, str]:
+        """One's own notes on spans of this pass, by key."""
+        current = self._work.current
+        return MappingProxyType({} if current is None else current.notes)
+
+    @property
+    def read(self) -> Set[str]:
+        """The keys of the spans that this annotator has read, in whatever pass."""
+        return self._work.read
+
+    def unread(self) -> tuple[int, ...]:
+        """The indices of the spans that were not read, of those that are loaded."""
+        read = self._read_indices()
+        return tuple(index for index in range(len(self.trace)) if index not in read)
+
+    # Writing
+
+    def refresh_suggestions(self) -> None:
+        """Look again at what judges and others say: a judge has run, or a file was imported."""
+        self._judged = self._others = None
+        self._changed()
+
+    def reload(self) -> None:
+        """Read everything anew: this annotator has changed the trace elsewhere."""
+        self._work = self._load()
+        self.refresh_suggestions()
+
+    def _load(self) -> Work:
+        events = self.workspace.events(
+            trace_id=self.trace_id, annotator=self.annotator, taxonomy=self.taxonomy.ref
+        )
+        return Work(self.annotator, self.trace_id, self.taxonomy.ref, events)
+
+    def _draft(self) -> Draft:
+        return Draft(
+            self._work,
+            self.workspace.new_id,
+            blind=self.blind,
+            judge_on_screen=self._judge_on_screen and self.hidden_visible,
+        )
+
+    def _commit(self, draft: Draft) -> Change:
+        """Write a draft; its last fact is what is told of it."""
+        change = self._words.change(draft.facts)
+        if draft.opens_second_look:
+            change = replace(change, message=f"{change.message} · a second look begins")
+        self._write(draft.facts, draft.number)
+        return change
+
+    def _write(
+        self,
+        facts: Sequence[Fact],
+        number: int,
+        *,
+        undoes: str | None = None,
+        redoes: str | None = None,
+        replaces: Sequence[str] = (),
+    ) -> None:
+        """Write what a person asked for, unless the trace has changed under their eyes."""
+        try:
+            self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
+        except ChangedElsewhere as error:
+            self.reload()
+            raise SessionError(
+                f"{self.annotator} has changed this trace in another window meanwhile. "
+                "It is shown as it stands now; nothing was done, press the key again"
+            ) from error
+
+    def _append(
+        self,
+        facts: Sequence[Fact],
+        number: int,
+        *,
+        undoes: str | None = None,
+        redoes: str | None = None,
+        replaces: Sequence[str] = (),
+    ) -> None:
+        """One transaction, on disk before memory follows."""
+        events = [
+            NewEvent(
+                self.annotator,
+                self.trace_id,
+                self.taxonomy.ref,
+                number,
+                fact,
+                replaces=tuple(replaces),
+            )
+            for fact in facts
+        ]
+        recorded = self.workspace.append(
+            events, undoes=undoes, redoes=redoes, known_seq=self._work.last_seq
+        )
+        for event in recorded:
+            self._work.take(event)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    def _leave_blind_pass(self) -> None:
+        """A pass that began blind and is opened with everything shown is no blind one any more."""
+        current = self._work.current
+        if (
+            current is not None
+            and not self.blind
+            and not self._work.frozen
+            and current.kind is PassKind.BLIND
+        ):
+            self._write([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
+
+    # Places
+
+    def _fresh_views(self) -> _Views:
+        """What was worked out from the state as it is; spans that come later change the order."""
+        if (self._views.version, self._views.spans) != (self.version, len(self.trace)):
+            self._views = _Views(self.version, len(self.trace))
+        return self._views
+
+    def _index(self, key: str) -> int:
+        index = self.trace.index_of(key)
+        return _NOWHERE if index is None else index
+
+    def _place_of_label(self, label: Label) -> tuple[int, int, int, str, str]:
+        target = label.target
+        if target.first is None or target.last is None:
+            return (-1, 0, 0, label.mode, label.id)
+        return (
+            self._index(target.first),
+            target.char_start or 0,
+            self._index(target.last),
+            label.mode,
+            label.id,
+        )
+
+    def _place_of_suggestion(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+        key, offsets = suggestion.evidence_key, suggestion.quote_offsets
+        index = -1 if key is None else self._index(key)
+        return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
+
+    def _read_indices(self) -> set[int]:
+        found = (self.trace.index_of(key) for key in self._work.read)
+        return {index for index in found if index is not None}
+
+    def _suggestions_by_id(self) -> dict[str, Suggestion]:
+        if self._judged is None:
+            labels = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            self._judged = {
+                label.id: Suggestion.of(label)
+                for label in labels
+                if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+            }
+        return self._judged
+
+    def _judged_label(self, suggestion_id: str) -> Suggestion | None:
+        if not self.hidden_visible:
+            return None
+        return self._suggestions_by_id().get(suggestion_id)
+
+
+def known_trace(workspace: Workspace, trace: Trace) -> str:
+    """Register an open trace and return the id that the workspace has for it."""
+    return workspace.register_trace(TraceRecord.of(trace))

@@ -1,0 +1,17 @@
+"""What an annotator cannot do, in words."""
+
+from __future__ import annotations
+
+from mast_tui.labels import Label
+
+
+class SessionError(Exception):
+    """A command was refused and has changed nothing; the message says why."""
+
+
+class LabelsStand(SessionError):
+    """A mode cannot be called absent or unsure while ``labels`` say that it shows."""
+
+    def __init__(self, message: str, labels: tuple[Label, ...]) -> None:
+        super().__init__(message)
+        self.labels = labels

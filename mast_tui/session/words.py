@@ -1,0 +1,107 @@
+"""What a command has done, in a few words, told from the facts it recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mast_tui.labels import Answer, Label, Target
+from mast_tui.session.model import Change, Suggestion
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.facts import (
+    Fact,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    ReviewSet,
+    SpanNoteSet,
+    VerdictSet,
+)
+
+_ANSWERED = {
+    Answer.ACCEPT: "accepted",
+    Answer.EDIT: "accepted with changes",
+    Answer.REJECT: "rejected",
+}
+
+
+class Words:
+    """Speaks of one trace under one taxonomy."""
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        trace: Trace,
+        suggestion: Callable[[str], Suggestion | None],
+    ) -> None:
+        self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.modes}
+        self._trace = trace
+        self._suggestion = suggestion
+
+    def mode(self, slug: str) -> str:
+        """``1.3 Step repetition``."""
+        return self._modes.get(slug, slug)
+
+    def span(self, key: str) -> str:
+        """``#13``, or the key of a span that is not here."""
+        index = self._trace.index_of(key)
+        return key if index is None else f"#{index + 1}"
+
+    def place(self, target: Target) -> str:
+        """``#13``, ``#13 to #18``, ``words in #13``, ``the whole trace``."""
+        if target.first is None or target.last is None:
+            return "the whole trace"
+        if target.quote is not None:
+            return f"words in {self.span(target.first)}"
+        if target.first == target.last:
+            return self.span(target.first)
+        return f"{self.span(target.first)} to {self.span(target.last)}"
+
+    def change(self, facts: Sequence[Fact]) -> Change:
+        """What these facts come to; the last one is what the person asked for."""
+        match facts[-1]:
+            case LabelAdded(label):
+                return self._of_label(label, f"{self.mode(label.mode)} on")
+            case LabelRemoved(label):
+                return self._of_label(label, f"{self.mode(label.mode)} taken off")
+            case LabelChanged(_, label):
+                return self._of_label(label, f"{self.mode(label.mode)} changed on")
+            case VerdictSet(mode, _, value):
+                return Change(f"{self.mode(mode)}: {'open' if value is None else value}", mode)
+            case ReviewSet(suggestion, before, after):
+                review = after or before
+                answer = "waits again" if after is None else _ANSWERED[after.answer]
+                wanted = None if review is None else review.label
+                own = next((x for x in _labels(facts) if x.id == wanted), None)
+                return self._of_review(suggestion, answer, own)
+            case SpanNoteSet(key, _, text):
+                done = "note on" if text else "note taken off"
+                return Change(f"{done} {self.span(key)}", key=key)
+            case PassFinished(_, read, spans):
+                return Change(f"finished, {read} of {spans} spans read")
+            case other:
+                raise AssertionError(f"no command ends with {other}")
+
+    def _of_label(self, label: Label, done: str) -> Change:
+        target = label.target
+        return Change(f"{done} {self.place(target)}", label.mode, target, target.first)
+
+    def _of_review(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
+        suggestion = self._suggestion(suggestion_id)
+        if suggestion is None:
+            return Change(f"suggestion {answer}")
+        mode = suggestion.mode if label is None else label.mode
+        target = suggestion.target if label is None else label.target
+        return Change(
+            f"{answer}: {self.mode(mode)} on {self.place(target)}",
+            mode,
+            target,
+            suggestion.evidence_key,
+        )
+
+
+def _labels(facts: Sequence[Fact]) -> list[Label]:
+    """The labels that were added or changed."""
+    added = [fact.label for fact in facts if isinstance(fact, LabelAdded)]
+    return added + [fact.after for fact in facts if isinstance(fact, LabelChanged)]
