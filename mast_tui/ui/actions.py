@@ -65,7 +65,7 @@ _EVERYWHERE = (
         ("help", "? f1", "help", "All keys of this screen", "app.keys_help", 90),
         ("palette", "ctrl+p", "palette", "Every action by name", "app.command_palette", 0),
         ("goto", ":", "go to", "Go to a number, a key or an action", "app.goto", 0),
-        ("undo", "u", "undo", "Take back the last change on this trace", "undo", 60),
+        ("undo", "u", "undo", "Take back the last change on this trace", "undo", 0),
         ("redo", "U ctrl+r", "redo", "Do again what was taken back", "redo", 0),
         ("leave", "Q", "quit", "Quit; everything is saved already", "app.quit", 95),
     ),

@@ -22,12 +22,16 @@ from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
     from mast_tui.workspace import Workspace
 
 Result = TypeVar("Result")
+
+PATIENCE: Final = 0.03
+"""Seconds for which the first frame waits for a single file."""
 
 BATCH_SECONDS: Final = 0.1
 """How long files are gathered before the screen hears of them."""
@@ -68,6 +72,13 @@ class Judged(Message):
 
 
 @runtime_checkable
+class ListsTraces(Protocol):
+    """A screen that lists what was found."""
+
+    def refresh_rows(self) -> None: ...
+
+
+@runtime_checkable
 class HearsJudge(Protocol):
     """A screen that wants to know how far a judge has come."""
 
@@ -82,18 +93,28 @@ class Background(KeysInOrder):
     catalog: Catalog
     configuration: Configuration
     desk: Desk | None
+    read_ahead: ReadAhead
+
+    def begin_reading(self) -> None:
+        """Take in a trace that is there already, for the first frame; else read in a worker."""
+        early = self.read_ahead.report(PATIENCE)
+        if early is not None and len(early.traces) == 1:
+            self._files_read(FilesRead([early], True))
+        else:
+            self.read_traces()
 
     @work(thread=True, group="read", exclusive=True)
     def read_traces(self) -> None:
         """Look at the files that were named, and post what was found as it comes."""
         worker = get_current_worker()
-        paths = self.options.paths
-        if len(paths) == 1 and paths[0].is_file():
-            self.post_message(FilesRead([read_file(paths[0], named=True)], True))
+        if self.read_ahead.single:
+            # There is no report only where reading broke: here it breaks where it is seen.
+            report = self.read_ahead.report() or read_file(self.options.paths[0], named=True)
+            self.post_message(FilesRead([report], True))
             return
         batch: list[FileReport] = []
         posted = monotonic()
-        for report in scan(paths):
+        for report in scan(self.options.paths):
             if worker.is_cancelled:
                 return
             batch.append(report)
@@ -203,22 +224,31 @@ class Background(KeysInOrder):
     def run_rules(self, traces: Sequence[Trace], desk: Desk) -> None:
         """Run the rules judge on these traces and store what it finds."""
         from mast_tui.judges.rules import RulesJudge
-        from mast_tui.judges.runner import run_judge
+        from mast_tui.judges.runner import Progress, run_judge
         from mast_tui.workspace import WorkspaceError
 
         worker = get_current_worker()
-        looked = findings = 0
+        found = 0
+
+        def looked(progress: Progress) -> None:
+            nonlocal found
+            found += progress.suggestions
+            self.post_message(Judged(progress.done, found, progress.problem, False))
+
         try:
-            for result in run_judge(desk.workspace, desk.taxonomy, RulesJudge(), traces):
-                if worker.is_cancelled:
-                    return
-                looked += 1
-                findings += result.findings
-                self.post_message(Judged(looked, findings, None, False))
+            summary = run_judge(
+                RulesJudge(),
+                desk.taxonomy,
+                traces,
+                desk.workspace,
+                on_progress=looked,
+                stop=lambda: worker.is_cancelled,
+            )
         except WorkspaceError as error:
-            self.post_message(Judged(looked, findings, str(error), True))
+            self.post_message(Judged(0, found, str(error), True))
             return
-        self.post_message(Judged(looked, findings, None, True))
+        problem = summary.failed[0].problem if summary.failed else None
+        self.post_message(Judged(sum(summary.steps.values()), found, problem, True))
 
     def traces_found(self) -> None:
         """More traces are in the catalog."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from mast_tui.ui.app import MastApp
     from mast_tui.ui.background import Judged
 
+WIDE = 100
+"""Columns from which on the taxonomy stands beside the timeline."""
+
 READ_EVERY = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
 
@@ -44,7 +47,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
     """One trace, one annotator. Panes post where their cursor is; the screen holds the state."""
 
     CSS_PATH = "annotate.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
     AUTO_FOCUS = "#timeline"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
     where = Where.ANNOTATE
@@ -55,11 +58,16 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
         trace: Trace
 
+    _ready = False
+    _built = False
     _shown_version = -1
     _reading: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """The panes."""
+        # Known before there are panes, whose styles would else all be worked out twice.
+        self.set_class(self.app.size.width >= WIDE, "-wide")
+        self.set_class(self.app.size.width < WIDE, "-narrow")
         yield TitleBar()
         with Horizontal(id="panes"):
             with Vertical(id="left"):
@@ -75,14 +83,16 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
     def on_mount(self) -> None:
         """Name the panes and say what is awaited."""
+        self._built = True
         self.timeline.border_title = plain_title("Timeline")
         self.modes.border_title = plain_title(self.taxonomy.name)
         self.modes.show_taxonomy(self.taxonomy)
         self.call_after_refresh(self.show_definition)
         self.query_one(SearchInput).display = False
         self._reading = self.set_interval(READ_EVERY, self.write_read)
+        self._ready = True
         if self.trace is not None:
-            self.show_trace(self.trace)
+            self._fill(self.trace)
         else:
             self.title_bar.show(("Reading …",), ())
 
@@ -97,8 +107,10 @@ class AnnotateScreen(Moving, Finishing, Panels):
         self.needle, self.matches = "", []
         self._text = (-1, "")
         self._shown_version = -1
-        if not self.is_mounted:
-            return
+        if self._ready:
+            self._fill(trace)
+
+    def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace)
         self.modes.show_states({})
         self.show_title()
@@ -123,6 +135,8 @@ class AnnotateScreen(Moving, Finishing, Panels):
     def sit(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
         self.session = session
+        if not self._built:
+            return
         waiting, self._waiting = self._waiting, []
         self.show_state()
         self.show_span()

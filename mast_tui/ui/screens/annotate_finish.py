@@ -110,8 +110,13 @@ class Finishing(AnnotateBase):
 
     def action_judge(self) -> None:
         """Run the rules judge on this trace."""
-        if self.has_spans:
-            self.with_session(lambda _: self.run_judge())
+        if not self.has_spans:
+            return
+        assert self.trace is not None
+        if not self.trace.loaded.complete:
+            self.hints.say("Still reading this trace; run the judge when it is all there")
+            return
+        self.with_session(lambda _: self.run_judge())
 
     def run_judge(self) -> None:
         """Start the judge in the background."""
