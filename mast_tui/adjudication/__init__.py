@@ -1,7 +1,14 @@
 """Where annotators differ, and what an adjudicator decides about it."""
 
 from mast_tui.adjudication.errors import AdjudicationError
-from mast_tui.adjudication.queue import Access, QueueEntry, queue, take_on
+from mast_tui.adjudication.queue import (
+    Access,
+    QueueEntry,
+    access_with,
+    conflicts_by_trace,
+    queue,
+    take_on,
+)
 from mast_tui.adjudication.trace import Adjudication
 from mast_tui.adjudication.words import OrderOf, TraceWords, orders_from_files, words_by_trace
 
@@ -12,6 +19,8 @@ __all__ = [
     "OrderOf",
     "QueueEntry",
     "TraceWords",
+    "access_with",
+    "conflicts_by_trace",
     "orders_from_files",
     "queue",
     "take_on",

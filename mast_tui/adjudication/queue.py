@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mast_tui.adjudication.words import OrderOf, words_by_trace
-from mast_tui.gold import ConflictKind, no_order
+from mast_tui.gold import Conflict, ConflictKind, no_order
 from mast_tui.labels import Pass, PassKind
+from mast_tui.session.sight import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events import NewEvent
-from mast_tui.workspace.facts import Fact, PassKindSet, PassStarted, Revealed
+from mast_tui.workspace.facts import PassStarted
 from mast_tui.workspace.store import Workspace
 
 
@@ -77,7 +78,7 @@ def queue(
         if access is not Access.OPEN:
             entries.append(QueueEntry(trace_id, names, access))
             continue
-        shown += own[trace_id]
+        shown.append(trace_id)
         gold = said.gold(
             taxonomy,
             order_of(trace_id) if order_of else no_order,
@@ -96,7 +97,7 @@ def queue(
                 changed=sum(v.changed for v in gold.verdicts) + sum(x.changed for x in gold.labels),
             )
         )
-    note_shown(workspace, shown)
+    record_reveal(workspace, adjudicator, taxonomy.ref, shown)
     return tuple(entries)
 
 
@@ -114,46 +115,53 @@ def take_on(
     """Take on traces as adjudicator that one has not read oneself, and return which these are.
 
     From then on the adjudicator sees what others said about them, and a reading of their own is a
-    second look. Traces with an open reading of their own are left alone, unless nothing was said
-    in it yet: then that becomes the second look.
+    second look. Traces that they have begun to label are left alone; a reading in which nothing was
+    said yet ends unfinished.
     """
 
     own = _passes_by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
-    events = []
-    taken = []
-    for trace_id in trace_ids:
-        passes = own.get(trace_id, ())
-        access = access_with(passes)
-        facts: list[tuple[int, Fact]] = []
-        if access is Access.OPEN:
-            continue
-        if access is Access.UNFINISHED:
-            if any(_has_words(workspace, one) for one in passes):
-                continue
-            facts += [
-                (one.number, PassKindSet(one.kind, PassKind.SECOND_LOOK))
-                for one in passes
-                if one.kind is not PassKind.SECOND_LOOK
-            ]
-        number = next_pass_number(workspace, taxonomy, adjudicator, trace_id)
-        facts.append((number, PassStarted(PassKind.ADJUDICATION)))
-        taken.append(trace_id)
-        events += [_event(adjudicator, trace_id, taxonomy.ref, *fact) for fact in facts]
+    taken = [
+        trace_id
+        for trace_id in dict.fromkeys(trace_ids)
+        if access_with(passes := own.get(trace_id, ())) is not Access.OPEN
+        and not any(_has_words(workspace, one) for one in passes)
+    ]
+    start = PassStarted(PassKind.ADJUDICATION)
+    events = [
+        NewEvent(adjudicator, trace_id, taxonomy.ref, number, start)
+        for trace_id in taken
+        for number in [next_pass_number(workspace, taxonomy, adjudicator, trace_id)]
+    ]
     if events:
         workspace.append(events)
     return tuple(taken)
 
 
-def note_shown(workspace: Workspace, passes: Iterable[Pass]) -> None:
-    """Record for one's own finished passes that what others said was shown."""
+def conflicts_by_trace(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    annotators: Collection[str] | None = None,
+    order_of: OrderOf | None = None,
+    majority: bool = False,
+    boundaries: bool = False,
+) -> dict[str, tuple[Conflict, ...]]:
+    """What is left to decide on every trace that two or more have finished, by trace id.
 
-    events = [
-        _event(one.annotator, one.trace_id, one.taxonomy, one.number, Revealed("others"))
-        for one in passes
-        if one.finished and one.revealed_at is None
-    ]
-    if events:
-        workspace.append(events)
+    Nothing is recorded, so this is for what shows nobody's words to anybody still reading; screens
+    use ``queue``.
+    """
+    words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    return {
+        trace_id: said.gold(
+            taxonomy,
+            order_of(trace_id) if order_of else no_order,
+            majority=majority,
+            boundaries=boundaries,
+        ).conflicts
+        for trace_id, said in words.items()
+        if len(said.sides) > 1
+    }
 
 
 def next_pass_number(
@@ -162,11 +170,6 @@ def next_pass_number(
     """The first number that none of somebody's passes ever had, those taken back included."""
     events = workspace.events(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     return max((event.pass_number or 0 for event in events), default=0) + 1
-
-
-def _event(annotator: str, trace_id: str, taxonomy: str, number: int, fact: Fact) -> NewEvent:
-
-    return NewEvent(annotator, trace_id, taxonomy, number, fact)
 
 
 def _passes_by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:

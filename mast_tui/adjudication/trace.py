@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import History, history_of
-from mast_tui.adjudication.queue import Access, access_with, next_pass_number, note_shown
+from mast_tui.adjudication.queue import Access, access_with, next_pass_number
 from mast_tui.adjudication.words import TraceWords, words_by_trace
 from mast_tui.gold import (
     Conflict,
@@ -31,6 +31,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
+from mast_tui.session.sight import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events import NewEvent
 from mast_tui.workspace.facts import Decided, Fact, PassStarted, Revealed
@@ -86,7 +87,7 @@ class Adjudication:
                 f"{adjudicator} has not read {trace_id}: finish it first, or take it on as "
                 "adjudicator; labels made on it later are then a second look"
             )
-        note_shown(workspace, own)
+        record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
         self._saw_judge = any(one.judge_seen for one in own)
         self._judge_shown = self._judge_shown_for()
         self.refresh()

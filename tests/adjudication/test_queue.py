@@ -11,6 +11,7 @@ from mast_tui.adjudication import (
     Access,
     Adjudication,
     QueueEntry,
+    conflicts_by_trace,
     orders_from_files,
     queue,
     take_on,
@@ -104,11 +105,21 @@ class TestTakingOn:
         assert take_on(office.workspace, TAXONOMY, "cat", ["t1"]) == ()
         assert of(office, "cat")["t1"].access is Access.UNFINISHED
 
-    def test_a_reading_without_a_word_becomes_the_second_look(self, office: Office) -> None:
+    def test_a_reading_without_a_word_ends_unfinished(self, office: Office) -> None:
         office.start("cat", "t1")
-        assert take_on(office.workspace, TAXONOMY, "cat", ["t1"]) == ("t1",)
-        kinds = {p.number: p.kind for p in office.workspace.passes(annotator="cat")}
-        assert kinds == {1: PassKind.SECOND_LOOK, 2: PassKind.ADJUDICATION}
+        assert take_on(office.workspace, TAXONOMY, "cat", ["t1", "t1"]) == ("t1",)
+        passes = {p.number: p for p in office.workspace.passes(annotator="cat")}
+        assert passes[2].kind is PassKind.ADJUDICATION
+        assert not passes[1].finished
+        assert of(office, "cat")["t1"].access is Access.OPEN
+        assert "cat" not in of(office, "cat")["t1"].sides
+
+
+def test_what_is_left_can_be_counted_without_showing_it(office: Office) -> None:
+    events = len(list(office.workspace.events()))
+    left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
+    assert {trace: len(found) for trace, found in left.items()} == {"t1": 1, "t2": 2, "t3": 0}
+    assert len(list(office.workspace.events())) == events
 
 
 class TestWords:
