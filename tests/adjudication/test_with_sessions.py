@@ -1,0 +1,115 @@
+"""Adjudication beside people's own sessions on the same trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.adjudication import Adjudication, take_on
+from mast_tui.gold import Source
+from mast_tui.gold.choice import take_side
+from mast_tui.labels import PassKind, Target
+from mast_tui.session import Session, SessionError
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
+from tests.adjudication.office import TAXONOMY
+from tests.gold.build import MODE, PRESENT
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    path = tmp_path / "run.json"
+    turns = [
+        {"role": "user" if i % 2 == 0 else "assistant", "content": f"turn {i}"} for i in range(6)
+    ]
+    path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
+    (trace,) = read_file(path, named=True).traces
+    return trace
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace.open(":memory:")
+
+
+def session(workspace: Workspace, trace: Trace, name: str) -> Session:
+    return Session.open(workspace, trace, TAXONOMY, name, blind=True)
+
+
+def at(trace: Trace, index: int) -> Target:
+    return Target(trace.span(index).key, trace.span(index).key)
+
+
+def read_and_finish(workspace: Workspace, trace: Trace, name: str, *marks: int) -> Session:
+    """Label these spans and finish with everything read, so that open modes become absent."""
+    own = session(workspace, trace, name)
+    own.mark_read([trace.span(i).key for i in range(len(trace))])
+    for index in marks:
+        own.toggle_label(MODE, at(trace, index), suggestions_on_screen=False)
+    own.finish(open_modes="absent")
+    return own
+
+
+def adjudication(workspace: Workspace, trace_id: str, name: str, trace: Trace) -> Adjudication:
+    return Adjudication(workspace, TAXONOMY, trace_id, name, order=trace.index_of)
+
+
+def test_from_two_sessions_to_gold_and_on_to_a_second_look(
+    workspace: Workspace, trace: Trace
+) -> None:
+    ann = read_and_finish(workspace, trace, "ann", 1)
+    read_and_finish(workspace, trace, "bob")
+    work = adjudication(workspace, ann.trace_id, "ann", trace)
+    (conflict,) = work.gold.conflicts
+    decision = work.decide(conflict, take_side(conflict, "ann"))
+    assert work.gold.verdict(MODE).source is Source.ADJUDICATED
+
+    # ann's own finish stands now, and what ann changes opens a second look.
+    later = session(workspace, trace, "ann")
+    with pytest.raises(SessionError):
+        later.unfinish()
+    later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
+    later.finish(open_modes="leave")
+    work.refresh()
+    assert work.decisions == (decision,)
+    assert work.has_changed(decision)
+    kinds = [p.kind for p in workspace.passes(annotator="ann")]
+    assert kinds == [PassKind.BLIND, PassKind.ADJUDICATION, PassKind.SECOND_LOOK]
+    assert {label.target for label in work.words.sides[0].labels} == {at(trace, 1), at(trace, 3)}
+
+
+def test_undo_in_a_session_and_undo_in_adjudication_do_not_touch_each_other(
+    workspace: Workspace, trace: Trace
+) -> None:
+    ann = read_and_finish(workspace, trace, "ann", 1)
+    read_and_finish(workspace, trace, "bob")
+    work = adjudication(workspace, ann.trace_id, "ann", trace)
+    decision = work.decide(work.gold.conflicts[0], take_side(work.gold.conflicts[0], "bob"))
+    later = session(workspace, trace, "ann")
+    later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
+    later.undo()
+    work.refresh()
+    assert work.decisions == (decision,)
+    later.toggle_label(MODE, at(trace, 4), suggestions_on_screen=False)
+    labels = session(workspace, trace, "ann").labels
+    work.undo()
+    assert not work.decisions
+    assert session(workspace, trace, "ann").labels == labels
+
+
+def test_who_takes_a_trace_on_has_no_first_look_at_it_any_more(
+    workspace: Workspace, trace: Trace
+) -> None:
+    ann = read_and_finish(workspace, trace, "ann", 1)
+    read_and_finish(workspace, trace, "bob")
+    reading = session(workspace, trace, "judy")
+    reading.mark_read([trace.span(0).key])
+    assert take_on(workspace, TAXONOMY, "judy", [ann.trace_id]) == (ann.trace_id,)
+    read_and_finish(workspace, trace, "judy", 1)
+    finished = [p for p in workspace.passes(annotator="judy") if p.finished]
+    assert [p.kind for p in finished] == [PassKind.SECOND_LOOK]
+    work = adjudication(workspace, ann.trace_id, "judy", trace)
+    assert work.gold.conflicts[0].said[0].value is PRESENT

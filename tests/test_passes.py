@@ -1,0 +1,49 @@
+"""Which pass of an annotator over a trace counts."""
+
+from __future__ import annotations
+
+from mast_tui.labels import Pass, PassKind
+from mast_tui.passes import Which, counted_passes
+
+
+def one(number: int, kind: PassKind, *, finished: bool = True) -> Pass:
+    return Pass("ann", "t1", "mast@3", number, kind, "then", "now" if finished else None)
+
+
+def number(which: Which, *passes: Pass) -> int | None:
+    counted = counted_passes(passes, which).get(("ann", "t1"))
+    return None if counted is None else counted.number
+
+
+def test_first_is_the_look_before_anything_of_others_was_seen() -> None:
+    looks = one(1, PassKind.BLIND), one(2, PassKind.SECOND_LOOK), one(3, PassKind.SECOND_LOOK)
+    assert number("first", *looks) == number("first", *looks[::-1]) == 1
+    assert number("first", one(1, PassKind.ASSISTED)) == 1
+    assert number("first", one(2, PassKind.SECOND_LOOK)) is None
+    assert number("first", one(1, PassKind.BLIND, finished=False), looks[1]) is None
+
+
+def test_last_is_the_latest_that_was_finished() -> None:
+    looks = one(1, PassKind.BLIND), one(2, PassKind.SECOND_LOOK)
+    assert number("last", *looks) == number("last", *looks[::-1]) == 2
+    assert number("last", *looks, one(3, PassKind.SECOND_LOOK, finished=False)) == 2
+    assert number("last", one(1, PassKind.BLIND, finished=False)) is None
+
+
+def test_an_adjudication_never_counts() -> None:
+    assert number("last", one(1, PassKind.BLIND), one(2, PassKind.ADJUDICATION)) == 1
+    assert number("first", one(1, PassKind.ADJUDICATION)) is None
+
+
+def test_annotators_and_traces_are_told_apart() -> None:
+    passes = [
+        Pass(name, trace, "mast@3", 1, PassKind.BLIND, "then", "now")
+        for name in ("ann", "bob")
+        for trace in ("t1", "t2")
+    ]
+    assert set(counted_passes(passes, "last")) == {
+        ("ann", "t1"),
+        ("ann", "t2"),
+        ("bob", "t1"),
+        ("bob", "t2"),
+    }
