@@ -1,0 +1,1 @@
+"""How far annotators agree: coefficients, and the study that reads a workspace."""

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from mast_tui.gold import Side
+from mast_tui.gold import (
+    Conflict,
+    Decision,
+    GoldTrace,
+    Side,
+    Source,
+    gold_of_trace,
+)
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
 
 MODE = "step_repetition"
@@ -64,3 +71,37 @@ def side(
         verdicts[MODE] = value
     marks = tuple(label(annotator, target) for target in targets)
     return Side(annotator, verdicts, (*marks, *labels), judge_seen)
+
+
+def gold(
+    sides: Sequence[Side],
+    *decisions: Decision,
+    majority: bool = False,
+    boundaries: bool = False,
+) -> GoldTrace:
+    return gold_of_trace(sides, decisions, MODES, order, majority=majority, boundaries=boundaries)
+
+
+def decide(
+    conflict: Conflict,
+    value: VerdictValue,
+    *targets: Target,
+    sides: tuple[str, ...] = (),
+    judge_seen: bool = False,
+    by: str = "judy",
+) -> Decision:
+    return Decision(
+        conflict.mode,
+        conflict.id,
+        value,
+        targets,
+        sides,
+        conflict.said,
+        by,
+        "2026-01-01T00:00:00Z",
+        judge_seen,
+    )
+
+
+def places(result: GoldTrace) -> list[tuple[Target, Source, bool]]:
+    return [(x.target, x.source, x.merged) for x in result.labels]
