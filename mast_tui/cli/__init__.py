@@ -5,6 +5,7 @@ Nothing is imported here that the app does not need for its first frame.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -21,6 +22,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         from mast_tui.cli.dispatch import run
 
         sys.exit(run(words))
+    # What is imported on the way to the first frame is no garbage; the app collects again after it.
+    gc.disable()
     from mast_tui.cli.start import start
 
     sys.exit(

@@ -34,7 +34,8 @@ def common_options(command: Decorated) -> Decorated:
                 "--taxonomy",
                 type=click.Path(path_type=Path),
                 metavar="FILE",
-                help="A failure taxonomy of your own (TOML). Default: MAST.",
+                help="A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
+                "export also the name id@version of one in the workspace.",
             ),
             click.option(
                 "--blind",
@@ -67,6 +68,8 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.places import find_workspace
 
+    if place is not None and "://" in place:
+        return Workspace.open(place)  # which says what it thinks of URLs
     path = find_workspace(place)
     if not create and not path.exists():
         raise click.ClickException(
@@ -81,6 +84,32 @@ def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
     from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
     return load_mast() if path is None else load_taxonomy(path)
+
+
+def kept_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
+    """The taxonomy under which a workspace is read.
+
+    ``wanted`` is a file, or the name ``id@version`` of one that the workspace keeps. Without it
+    this is MAST, or where nobody has labelled with MAST the only one that was labelled with.
+    """
+    kept = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+    if wanted is not None and str(wanted) in kept and not wanted.exists():
+        return kept[str(wanted)]
+    chosen = load_chosen_taxonomy(wanted)
+    if wanted is None:
+        used = sorted({one.taxonomy for one in workspace.passes()})
+        if used and chosen.ref not in used:
+            if len(used) > 1:
+                raise click.ClickException(
+                    f"labels are kept under {', '.join(used)}; name one with --taxonomy"
+                )
+            return workspace.taxonomy(used[0])
+        return kept.get(chosen.ref, chosen)
+    if chosen.ref in kept and kept[chosen.ref].content_hash != chosen.content_hash:
+        raise click.ClickException(
+            f"{wanted}: {chosen.ref} is in this workspace with another content; raise the version"
+        )
+    return chosen
 
 
 def print_json(document: object) -> None:

@@ -31,6 +31,7 @@ def run(words: Words) -> int:
     Whatever is wrong in the data or the request is one line on stderr and exit code 1; wrong
     usage is shown with a hint at ``--help`` and exit code 2.
     """
+    command: click.Command
     if words.command is None:
         from mast_tui.cli.app import app_command
 

@@ -45,8 +45,7 @@ def start(
     )
     from mast_tui.ui.app import run_app
 
-    run_app(options)
-    return 0
+    return run_app(options)
 
 
 def _no_such(path: str) -> str:

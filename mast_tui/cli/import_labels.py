@@ -1,0 +1,209 @@
+"""``mast-tui import``: labels from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui.cli.common import (
+    checked_sight,
+    common_options,
+    json_option,
+    load_chosen_taxonomy,
+    open_workspace,
+    print_json,
+    say,
+)
+from mast_tui.exchange.formats import IMPORT_FORMATS
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.exchange.incoming import Incoming
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+_PROBLEMS_SHOWN = 50
+
+
+@click.command()
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE …",
+)
+@click.option("--format", "file_format", type=click.Choice(IMPORT_FORMATS), required=True)
+@click.option(
+    "--crosswalk",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Make labels of MAST of a set's own categories (CSV with from,to or TOML).",
+)
+@click.option("--skip-errors", is_flag=True, help="Import the rest where rows are wrong.")
+@common_options
+@json_option
+def import_command(
+    files: tuple[Path, ...],
+    file_format: str,
+    crosswalk: Path | None,
+    skip_errors: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> int:
+    """Import labels from elsewhere.
+
+    Importing twice changes nothing. Bad rows are named, and as long as there is one nothing is
+    written, unless with --skip-errors.
+    """
+    checked_sight(blind, assisted)
+    for file in files:
+        if not file.exists():
+            raise click.ClickException(f"{file}: no such file")
+    if file_format == "jsonl":
+        if crosswalk is not None or annotator is not None:
+            raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
+        return _import_workspaces(files, workspace, as_json)
+    from mast_tui.exchange.apply import apply_incoming
+    from mast_tui.exchange.crosswalk import crossed, read_crosswalk
+
+    chosen = load_chosen_taxonomy(taxonomy)
+    place = open_workspace(workspace, create=True)
+    incoming = _read(file_format, files, chosen, place, annotator)
+    if crosswalk is not None:
+        incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
+    applied = apply_incoming(incoming, place, source=file_format, skip_errors=skip_errors)
+    place.close()
+    notes = list(incoming.notes)
+    if applied.differing:
+        notes.append(
+            f"{applied.differing} labels are here already with other details and stay as they are"
+        )
+    document = {
+        "format": file_format,
+        "files": [str(file) for file in files],
+        "written": applied.written,
+        **_counts(incoming),
+        "events": {"new": applied.new, "known": applied.known},
+        "problems": [
+            {"file": str(p.file), "place": p.place, "reason": p.reason} for p in applied.problems
+        ],
+        "notes": notes,
+    }
+    _tell(document, as_json)
+    return 0 if applied.written else 1
+
+
+def _read(
+    file_format: str,
+    files: tuple[Path, ...],
+    taxonomy: Taxonomy,
+    workspace: Workspace,
+    annotator: str | None,
+) -> Incoming:
+    """What the files hold, by the importer of their format, which is imported now."""
+    match file_format:
+        case "csv-long":
+            from mast_tui.exchange.csv_long import read_csv_long
+
+            kept = {kept.ref: kept for kept in workspace.taxonomies()}
+            return read_csv_long(files, taxonomy=taxonomy, known=kept.get, annotator=annotator)
+        case "csv-wide":
+            from mast_tui.exchange.csv_wide import read_csv_wide
+
+            return read_csv_wide(files, taxonomy=taxonomy, annotator=annotator)
+        case "mast-human":
+            from mast_tui.exchange.mast_human import read_mast_human
+
+            return read_mast_human(files, annotator)
+        case "who-and-when":
+            from mast_tui.exchange.who_and_when import read_who_and_when
+
+            return read_who_and_when(files, annotator)
+        case "agentrx":
+            from mast_tui.exchange.agentrx import read_agentrx
+
+            return read_agentrx(files, annotator)
+    raise AssertionError(f"no importer for {file_format}")
+
+
+def _counts(incoming: Incoming) -> dict[str, Any]:
+    work = incoming.work
+    return {
+        "taxonomies": sorted({one.taxonomy for one in work}),
+        "annotators": sorted({one.annotator for one in work}),
+        "traces": len({one.trace_id for one in work}),
+        "labels": sum(len(one.labels) for one in work),
+        "verdicts": sum(len(one.verdicts) for one in work),
+        "finished": sum(one.finished_at is not None for one in work),
+    }
+
+
+def _import_workspaces(files: tuple[Path, ...], workspace: str | None, as_json: bool) -> int:
+    from mast_tui.exchange.jsonl import merge_content, read_jsonl
+
+    contents = [read_jsonl(file) for file in files]
+    place = open_workspace(workspace, create=True)
+    new = known = 0
+    notes = []
+    with place.transaction():
+        for content in contents:
+            report = merge_content(content, place)
+            new, known = new + report.added, known + report.known
+            for conflict in report.conflicts:
+                notes.append(
+                    f"{conflict.annotator}: the {conflict.seq}. event differs between two copies; "
+                    "both are kept"
+                )
+            if report.altered:
+                notes.append(f"{len(report.altered)} events are here with other content; ours stay")
+    place.close()
+    events = [event for content in contents for event in content.events]
+    document = {
+        "format": "jsonl",
+        "files": [str(file) for file in files],
+        "written": True,
+        "taxonomies": sorted({t.ref for content in contents for t in content.taxonomies}),
+        "annotators": sorted({name for content in contents for name, _ in content.annotators}),
+        "traces": len({trace.trace_id for content in contents for trace in content.traces}),
+        "labels": len({e.id for e in events if e.kind == "label_added"}),
+        "verdicts": len({e.id for e in events if e.kind == "verdict_set"}),
+        "finished": len({e.id for e in events if e.kind == "pass_finished"}),
+        "events": {"new": new, "known": known},
+        "problems": [],
+        "notes": notes,
+    }
+    _tell(document, as_json)
+    return 0
+
+
+def _tell(document: dict[str, Any], as_json: bool) -> None:
+    problems = document["problems"]
+    for problem in problems[:_PROBLEMS_SHOWN]:
+        say(f"mast-tui import: {problem['file']}: {problem['place']}: {problem['reason']}")
+    if len(problems) > _PROBLEMS_SHOWN:
+        say(f"mast-tui import: and {len(problems) - _PROBLEMS_SHOWN} more")
+    if not document["written"]:
+        say("mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors")
+    if as_json:
+        print_json(document)
+        return
+    for note in document["notes"]:
+        say(note)
+    if not document["written"]:
+        return
+    events = document["events"]
+    click.echo(
+        one_line(
+            f"{document['labels']} labels and {document['verdicts']} verdicts by "
+            f"{', '.join(document['annotators']) or 'nobody'} on {document['traces']} traces "
+            f"({', '.join(document['taxonomies'])}); {events['new']} events are new, "
+            f"{events['known']} were here already"
+        )
+    )

@@ -1,0 +1,155 @@
+"""Whose words an export holds: one annotator's, everybody's, or the gold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.agreement.from_workspace import study_from_workspace
+from mast_tui.agreement.study import agreement_report
+from mast_tui.exchange.csv_long import LongWork
+from mast_tui.exchange.gold_document import GoldEntry, Values, gold_document
+from mast_tui.gold import GoldTrace
+from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
+from mast_tui.passes import Which, counted_passes
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
+
+GOLD: Final = "gold"
+ALL: Final = "all"
+
+
+def selected_work(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    labels: str,
+    *,
+    which: Which,
+    finished_only: bool,
+    majority: bool = False,
+) -> list[LongWork]:
+    """The words of ``gold``, of ``all`` annotators or of the one named, per annotator and trace.
+
+    Of an annotator these are the words of the first or the last pass; unfinished ones are left out
+    where ``finished_only``. Raises ``WorkspaceError`` for a name that nobody here has.
+    """
+    if labels == GOLD:
+        return _gold_work(workspace, taxonomy, majority)
+    names = [info.name for info in workspace.annotators()]
+    if labels != ALL and labels not in names:
+        there = ", ".join([GOLD, ALL, *names])
+        raise WorkspaceError(f"--labels {labels!r} is nobody in this workspace; there are: {there}")
+    wanted = names if labels == ALL else [labels]
+    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in wanted]
+    chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
+    return _work_of(workspace, taxonomy, chosen.values())
+
+
+def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
+    """The first or last pass of each, finished or not; an adjudication is nobody's own reading."""
+    chosen: dict[tuple[str, str], Pass] = {}
+    for one in passes:  # they come by number
+        key = (one.annotator, one.trace_id)
+        if one.kind is PassKind.ADJUDICATION or (which == "first" and key in chosen):
+            continue
+        if which == "last" or one.kind is not PassKind.SECOND_LOOK:
+            chosen[key] = one
+    return chosen
+
+
+def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[LongWork]:
+    labels: dict[tuple[str, str, int], list[Label]] = defaultdict(list)
+    for label in workspace.labels(taxonomy=taxonomy.ref, pass_number=None):
+        labels[label.annotator, label.trace_id, label.pass_number].append(label)
+    verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = defaultdict(dict)
+    for said in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
+        verdicts[said.annotator, said.trace_id, said.pass_number][said.mode] = said.value
+    return [
+        LongWork(
+            annotator=one.annotator,
+            trace_id=one.trace_id,
+            taxonomy=taxonomy,
+            labels=labels[one.annotator, one.trace_id, one.number],
+            verdicts=verdicts[one.annotator, one.trace_id, one.number],
+            finished_at=one.finished_at,
+        )
+        for one in passes
+    ]
+
+
+def gold_entries(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    annotators: Sequence[str] | None = None,
+    majority: bool = False,
+) -> list[GoldEntry]:
+    """The gold of every trace that somebody finished or adjudicated, by trace id."""
+    order_of = orders_from_files(workspace)
+    records = {record.trace_id: record for record in workspace.traces()}
+    return [
+        GoldEntry(
+            trace=records.get(trace_id, TraceRecord(trace_id)),
+            gold=words.gold(taxonomy, order_of(trace_id), majority=majority),
+            sides=words.sides,
+            passes=words.passes,
+            order=order_of(trace_id),
+        )
+        for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
+    ]
+
+
+def gold_export(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    annotators: Sequence[str] | None = None,
+    majority: bool = False,
+    which: Which = "first",
+) -> Values:
+    """The ``gold`` document, with the agreement of the annotators' ``which`` pass in it."""
+    study = study_from_workspace(workspace, taxonomy, annotators=annotators, which=which)
+    return gold_document(
+        gold_entries(workspace, taxonomy, annotators=annotators, majority=majority),
+        taxonomy,
+        dict(agreement_report(study)),
+        majority=majority,
+    )
+
+
+def _gold_work(workspace: Workspace, taxonomy: Taxonomy, majority: bool) -> list[LongWork]:
+    return [
+        _gold_as_work(entry.trace.trace_id, entry.gold, taxonomy)
+        for entry in gold_entries(workspace, taxonomy, majority=majority)
+    ]
+
+
+def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWork:
+    """Gold as if somebody called ``gold`` had said it; finished where nothing is left to decide."""
+    labels = [
+        Label(
+            id=f"{label.mode}@{number}",
+            annotator=GOLD,
+            trace_id=trace_id,
+            taxonomy=taxonomy.ref,
+            mode=label.mode,
+            target=label.target,
+            note="\n".join(note for _, note in label.notes),
+            severity=label.severity,
+            origin=Origin.IMPORTED,
+            saw_suggestions=label.judge_seen,
+            created_at=label.decided_at or "",
+        )
+        for number, label in enumerate(gold.labels)
+    ]
+    settled = {v.mode: v.value for v in gold.verdicts if v.value is not None}
+    return LongWork(
+        annotator=GOLD,
+        trace_id=trace_id,
+        taxonomy=taxonomy,
+        labels=labels,
+        verdicts=settled,
+        finished_at=None if gold.conflicts else "",
+    )
