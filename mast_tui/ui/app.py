@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import SystemCommand
@@ -15,15 +16,19 @@ from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, actions_for, bindings_for, textual_keymap
-from mast_tui.ui.background import Background, HearsJudge, Judged
+from mast_tui.ui.background import Background, HearsJudge, Judged, ListsTraces
 from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.colours import line_colours
+from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
     from mast_tui.ui.screens.annotate import AnnotateScreen
+
+SCREENS: Final = Path(__file__).parent / "screens"
 
 
 class MastApp(Background):
@@ -34,9 +39,12 @@ class MastApp(Background):
     COMMAND_PALETTE_BINDING = "f24"
     """The palette's keys stand in the registry; this one is never pressed."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
+    CSS_PATH = [SCREENS / "annotate.tcss", SCREENS / "library.tcss"]
+    """What the first screen needs, read with the rest: later it would all be parsed again."""
 
     def __init__(self, options: AppOptions, taxonomy: Taxonomy) -> None:
         super().__init__()
+        self.read_ahead = ReadAhead(options)
         self.options = options
         self.taxonomy = taxonomy
         self.configuration: Configuration = read_configuration(configuration_path())
@@ -52,17 +60,22 @@ class MastApp(Background):
         return dict(self.configuration.keys)
 
     def on_mount(self) -> None:
-        """Show the first screen; everything slow begins after its first frame."""
+        """Set keys and colours; the first screen follows, and what is slow after its frame."""
         if self.configuration.theme in self.available_themes:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
-        paths = self.options.paths
-        if len(paths) == 1 and paths[0].is_file():
+        # What is mounted together with the app is drawn twice, and the first time for nobody.
+        self.call_later(self._open_first_screen)
+
+    def _open_first_screen(self) -> None:
+        if self.read_ahead.single:
             self.push_screen(self.make_annotate())
         else:
             self.action_library()
-        self.read_traces()
+        self.begin_reading()
+        self.let_keys_in()
         self.call_after_refresh(self.open_workspace)
+        self.set_timer(COLLECT_AFTER, collect_again)
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's colours, and those that lines are drawn in."""
@@ -121,7 +134,6 @@ class MastApp(Background):
     def traces_found(self) -> None:
         """Show what was found: the one trace of a single file, else the library."""
         from mast_tui.ui.screens.annotate import AnnotateScreen
-        from mast_tui.ui.screens.library import LibraryScreen
 
         screens = self.screen_stack
         waiting = next((s for s in screens if isinstance(s, AnnotateScreen) and not s.trace), None)
@@ -132,7 +144,7 @@ class MastApp(Background):
             else:
                 self.action_library()
         for screen in screens:
-            if isinstance(screen, LibraryScreen):
+            if isinstance(screen, ListsTraces):
                 screen.refresh_rows()
 
     # The queue

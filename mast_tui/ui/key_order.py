@@ -25,8 +25,12 @@ class KeysInOrder(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self._held: deque[events.Key] = deque()
-        self._busy = False
+        self._busy = True
         self._number = 0
+
+    def let_keys_in(self) -> None:
+        """Hand out the keys that were pressed before the first screen was open, and all others."""
+        self.call_later(self._hand_out)
 
     async def on_event(self, event: events.Event) -> None:
         """Hold a key back while another is on its way."""

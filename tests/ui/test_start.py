@@ -1,0 +1,89 @@
+"""The way to the first frame: reading ahead, keys that were pressed early, the collector's rest."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.garbage import collect_again
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.read_ahead import ReadAhead
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.screens.library import LibraryScreen
+from tests.ui.settle import settle
+
+SAMPLE = samples_folder() / "cart-valkey-noeviction.jsonl"
+
+
+def options(*paths: Path) -> AppOptions:
+    return AppOptions(paths, False, None, None, None, False, False)
+
+
+class WithoutWorkspace(MastApp):
+    """The app as far as its first frames: nobody sits at a desk."""
+
+    def open_workspace(self) -> None:  # type: ignore[override]
+        """Leave it closed."""
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """The collector is left as it was."""
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
+    ahead = ReadAhead(options(SAMPLE))
+    assert ahead.single
+    report = ahead.report()
+    assert report is not None
+    assert [len(trace) > 0 for trace in report.traces] == [True]
+    for other in (options(SAMPLE.parent), options(SAMPLE, SAMPLE)):
+        assert not ReadAhead(other).single
+        assert ReadAhead(other).report() is None
+
+
+async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:
+    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert isinstance(app.screen, AnnotateScreen)
+        assert app.screen.timeline.row_count > 0
+    app = WithoutWorkspace(options(SAMPLE.parent), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert isinstance(app.screen, LibraryScreen)
+        assert app.screen.table.row_count == len(app.catalog.traces) > 0
+
+
+async def test_keys_that_are_pressed_before_the_first_screen_is_open_are_not_lost() -> None:
+    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("j", "j", "j", "k")
+        await settle(pilot)
+        assert isinstance(app.screen, AnnotateScreen)
+        assert app.screen.timeline.index == 2
+
+
+@pytest.mark.usefixtures("collector")
+def test_the_collectors_rest_ends_and_what_was_there_is_left_alone() -> None:
+    gc.disable()
+    collect_again()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.usefixtures("collector")
+def test_a_collector_that_never_rested_is_left_alone() -> None:
+    before = gc.get_freeze_count()
+    collect_again()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == before
