@@ -72,6 +72,13 @@ def import_command(
         return _import_workspaces(files, workspace, as_json)
     from mast_tui.exchange.apply import apply_incoming
     from mast_tui.exchange.crosswalk import crossed, read_crosswalk
+    from mast_tui.exchange.names import annotator_of
+
+    if annotator is not None:
+        try:
+            annotator = annotator_of("", annotator)
+        except ValueError as error:
+            raise click.ClickException(str(error)) from None
 
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)

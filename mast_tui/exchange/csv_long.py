@@ -247,20 +247,32 @@ def iso_time(text: str) -> str:
 
 
 def write_csv_long(work: Iterable[LongWork]) -> str:
-    """The rows of ``csv-long``, in the order of traces, annotators, and modes of the taxonomy."""
+    """The rows of ``csv-long``, sorted by trace, annotator, mode and span key."""
     ordered = sorted(work, key=lambda w: (w.trace_id, w.annotator, w.taxonomy.ref))
     return csv_text(COLUMNS, (row for one in ordered for row in _rows(one)))
 
 
 def _rows(work: LongWork) -> Iterator[dict[str, str]]:
     for mode in work.taxonomy.modes:
-        labels = [label for label in work.labels if label.mode == mode.slug]
+        labels = sorted((x for x in work.labels if x.mode == mode.slug), key=_place)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
             yield _row(work, mode=mode.code, value=work.verdicts[mode.slug])
     if work.finished_at is not None:
         yield _row(work, value=FINISHED, created_at=work.finished_at)
+
+
+def _place(label: Label) -> tuple[str, str, int, str, str]:
+    """What labels of one mode are sorted by, so that two exports can be compared."""
+    target = label.target
+    return (
+        target.first or "",
+        target.last or "",
+        target.char_start or 0,
+        target.quote or "",
+        label.id,
+    )
 
 
 def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
