@@ -85,12 +85,13 @@ class Terminal:
         return True
 
     def press(self, *keys: str) -> None:
-        """Send keys, each by its name or as the characters to type."""
+        """Send keys, each by its name or as the characters to type.
+
+        Escape comes last: a key right behind it would be read as one sequence with it.
+        """
+        assert "escape" not in keys[:-1]
         for key in keys:
             self.process.send(KEYS.get(key, key))
-            # Escape and a following key would be read as one escape sequence.
-            if key == "escape":
-                self.read(0.2)
 
     def until(self, wanted: str | Callable[[str], bool], *, seconds: float = TIMEOUT) -> str:
         """Read until the screen holds ``wanted`` (a regular expression or a test); the screen."""
@@ -112,12 +113,3 @@ class Terminal:
             pass
         self.process.wait()
         return int(self.process.exitstatus if self.process.exitstatus is not None else -1)
-
-    def row_of(self, text: str) -> str:
-        """The first row that holds ``text``."""
-        return next(line for line in self.text.splitlines() if text in line)
-
-    @property
-    def cursor_row(self) -> str:
-        """The timeline row under the cursor."""
-        return self.row_of("▌")

@@ -59,8 +59,6 @@ class AnnotateScreen(Moving, Finishing, Panels):
         trace: Trace
 
     _ready = False
-    _built = False
-    _shown_version = -1
     _reading: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -83,7 +81,6 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
     def on_mount(self) -> None:
         """Name the panes and say what is awaited."""
-        self._built = True
         self.timeline.border_title = plain_title("Timeline")
         self.modes.border_title = plain_title(self.taxonomy.name)
         self.modes.show_taxonomy(self.taxonomy)
@@ -93,6 +90,8 @@ class AnnotateScreen(Moving, Finishing, Panels):
         self._ready = True
         if self.trace is not None:
             self._fill(self.trace)
+            if self.session is not None:
+                self.sit(self.session)
         else:
             self.title_bar.show(("Reading …",), ())
 
@@ -106,7 +105,6 @@ class AnnotateScreen(Moving, Finishing, Panels):
         self.selection, self.suggestion_id = PLAIN, None
         self.needle, self.matches = "", []
         self._text = (-1, "")
-        self._shown_version = -1
         if self._ready:
             self._fill(trace)
 
@@ -135,7 +133,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
     def sit(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
         self.session = session
-        if not self._built:
+        if not self._ready:
             return
         waiting, self._waiting = self._waiting, []
         self.show_state()
@@ -152,9 +150,6 @@ class AnnotateScreen(Moving, Finishing, Panels):
         elif self.selection.range_from is not None:
             self.timeline.show_range(self.selection.span_range(self.index))
         self.show_span()
-        waiting = self.entry.begun or self._choice is not None or not self.selection.is_plain
-        if not waiting and self.index not in self.timeline.matches:
-            self.hints.clear()
 
     @on(VirtualLines.Moved, "#modes")
     def _mode_moved(self, event: VirtualLines.Moved) -> None:

@@ -26,19 +26,29 @@ class Moving(Labelling, Searching):
         if self.selection.quote is not None:
             self._quote_line(delta)
         else:
+            self._forget_message()
             self.pane.move_by(delta)
 
     def action_move_page(self, delta: int) -> None:
         """One screen up or down."""
+        self._forget_message()
         self.pane.move_page(delta)
 
     def action_move_to_start(self) -> None:
         """To the first row."""
+        self._forget_message()
         self.pane.move_to(0)
 
     def action_move_to_end(self) -> None:
         """To the last row that is known."""
+        self._forget_message()
         self.pane.move_to(self.pane.row_count - 1)
+
+    def _forget_message(self) -> None:
+        """What was said belongs to where one was; what is waited for stays on screen."""
+        waiting = self.entry.begun or self._choice is not None or not self.selection.is_plain
+        if not waiting and self._editing is None:
+            self.hints.clear()
 
     def action_text(self, delta: int) -> None:
         """Scroll the span's text by a screen; while a quote is being marked, ``b`` goes back."""

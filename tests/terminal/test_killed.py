@@ -1,0 +1,87 @@
+"""Whatever the screen has shown as labelled is there again after ``kill -9``."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mast_tui.labels import Label
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.samples import samples_folder
+from mast_tui.workspace import Workspace
+from tests.terminal.screen import Terminal
+
+TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
+ROW: Final = re.compile(r"[│▌┃]\s*(\d+)\s.*?((?:\s\d\.\d ●)+)\s*│")
+MARK: Final = re.compile(r"(\d\.\d) ●")
+
+Shown = set[tuple[int, str]]
+
+
+def shown(terminal: Terminal) -> Shown:
+    """The labels that stand on the screen: span number and code."""
+    found: Shown = set()
+    for line in terminal.text.splitlines():
+        row = ROW.search(line)
+        if row is not None:
+            found.update((int(row[1]), code) for code in MARK.findall(row[2]))
+    return found
+
+
+def kept(workspace: Path) -> Shown:
+    """The labels that the workspace holds."""
+    trace = read_file(TRACE, named=True).traces[0]
+    read_fully(trace)
+    codes = {mode.slug: mode.code for mode in load_mast().modes}
+    store = Workspace.open(workspace, create=False)
+    try:
+        labels: tuple[Label, ...] = store.labels(annotator="alice")
+    finally:
+        store.close()
+    found: Shown = set()
+    for label in labels:
+        assert label.target.first is not None
+        index = trace.index_of(label.target.first)
+        assert index is not None
+        found.add((index + 1, codes[label.mode]))
+    return found
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: Path) -> None:
+    welcomed = tmp_path / ".local" / "share" / "mast-tui"
+    welcomed.mkdir(parents=True)
+    (welcomed / "welcomed").touch()
+    workspace = tmp_path / "workspace.db"
+    chance = random.Random(part)
+    codes = [mode.code for mode in load_mast().modes]
+    pairs = [(number, code) for number in range(1, 140) for code in codes]
+    chance.shuffle(pairs)
+    seen_at_all = 0
+    for _ in range(10):
+        arguments = (str(TRACE), "--workspace", str(workspace), "--annotator", "alice")
+        with Terminal(*arguments, home=tmp_path, columns=160, rows=50) as terminal:
+            terminal.until(r"alice")
+            before = shown(terminal)
+            end = time.monotonic() + chance.uniform(0.1, 1.2)
+            while time.monotonic() < end:
+                number, code = pairs.pop()
+                terminal.press(":", str(number), "enter", *code.replace(".", ""))
+                until = time.monotonic() + chance.uniform(0.02, 0.3)
+                while time.monotonic() < until:
+                    terminal.read(0.01)
+            terminal.process.kill(signal.SIGKILL)
+            while terminal.read(0.2):
+                pass
+            on_screen = shown(terminal) | before
+        seen_at_all += len(on_screen)
+        missing = on_screen - kept(workspace)
+        assert not missing, f"shown, but lost: {sorted(missing)}"
+    assert seen_at_all > 10

@@ -1,0 +1,132 @@
+"""The whole way in a real terminal: two people label, a third key settles, gold comes out."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.samples import samples_folder
+from tests.terminal.screen import Terminal
+
+TRACE = "ad-restart-loop.jsonl"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """An empty home, in which somebody has seen the welcome."""
+    seen = tmp_path / ".local" / "share" / "mast-tui"
+    seen.mkdir(parents=True)
+    (seen / "welcomed").touch()
+    return tmp_path
+
+
+def command(home: Path, *arguments: str) -> str:
+    """What a command prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mast_tui", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+        env={"HOME": str(home), "PATH": "", "LANG": "C.UTF-8"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def cursor_number(terminal: Terminal) -> int:
+    """The number of the span under the cursor, or 0 where its row is not on screen."""
+    match = re.search(r"^│▌\s*(\d+) ", terminal.text, re.MULTILINE)
+    return int(match[1]) if match is not None else 0
+
+
+def open_trace(terminal: Terminal, name: str = TRACE) -> None:
+    """From the library to the annotate screen of one trace."""
+    terminal.until(r"of \d+ finished")
+    terminal.press("/", name.removesuffix(".jsonl"), "enter")
+    terminal.until(lambda text: "1 of 16 traces" in text)
+    terminal.press("enter")
+    terminal.until(r"Timeline")
+    terminal.until(r"#1 message")
+
+
+def marks_on(terminal: Terminal, number: int) -> str:
+    """What stands at the end of a timeline row; a question mark where it is not on screen."""
+    row = re.search(rf"^│[▌┃ ]\s*{number} [^│]*", terminal.text, re.MULTILINE)
+    return " ".join(re.findall(r"\d\.\d [●◌○]", row[0])) if row is not None else "?"
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
+def test_one_person_labels_takes_back_and_finds_everything_again(
+    home: Path, columns: int, rows: int
+) -> None:
+    workspace = str(home / "workspace.db")
+    samples = str(samples_folder())
+    command(home, "judge", samples, "--judge", "rules", "--workspace", workspace)
+    arguments = (samples, "--workspace", workspace, "--annotator", "alice")
+    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
+        open_trace(terminal)
+        terminal.until(r"wait for an answer")
+
+        # Two keys label the span under the cursor.
+        terminal.press("down", "1", "3")
+        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
+        # A range.
+        terminal.press("down", "v", "down", "down", "2", "6")
+        terminal.until(lambda _: marks_on(terminal, 5) == "2.6 ●")
+        assert marks_on(terminal, 3) == marks_on(terminal, 4) == "2.6 ●"
+
+        # One key an answer; the cursor goes on to the next suggestion, at its evidence.
+        terminal.press("]")
+        terminal.until(r"Suggestion 1 of (\d)")
+        first = cursor_number(terminal)
+        terminal.press("a")
+        terminal.until(r"Accepted|accepted")
+        second = cursor_number(terminal)
+        assert second > first
+        terminal.press("x")
+        terminal.until(r"[Rr]ejected")
+        assert cursor_number(terminal) > second
+
+        # All of it is taken back, and done again.
+        terminal.press("u", "u", "u", "u")
+        terminal.until(lambda _: cursor_number(terminal) == 2 and not marks_on(terminal, 2))
+        assert not marks_on(terminal, 3)
+        terminal.press("u")
+        terminal.until(r"Nothing to take back")
+        terminal.press("U", "U", "U", "U")
+        terminal.press("g")
+        terminal.until(
+            lambda _: marks_on(terminal, 2) == "1.3 ●" and "2.6 ●" in marks_on(terminal, 5)
+        )
+
+        # Search.
+        terminal.press("/", "evidence.md", "enter")
+        terminal.until(r"“evidence\.md”: \d+ of \d+")
+        found = cursor_number(terminal)
+        terminal.press("n")
+        terminal.until(lambda _: cursor_number(terminal) > found)
+
+        # Finish, with spans unread: it is asked once.
+        terminal.press("escape")
+        terminal.until(lambda text: "next match" not in text and "n next" not in text)
+        terminal.press("D")
+        terminal.until(r"of 90 spans read")
+        terminal.press("j")
+        terminal.until(r"[Ff]inished")
+        terminal.press("Q")
+        assert terminal.ended() == 0
+
+    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
+        terminal.until(r"1 of 16 finished")
+        open_trace(terminal)
+        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
+        assert "2.6 ●" in marks_on(terminal, 4)
+        terminal.press("ctrl+q")
+        assert terminal.ended() == 0
