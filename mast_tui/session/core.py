@@ -255,7 +255,7 @@ class SessionCore:
         except ChangedElsewhere as error:
             self.reload()
             raise SessionError(
-                f"{self.annotator} has changed this trace in another window meanwhile. "
+                f"{self.annotator} has changed this trace on another screen meanwhile. "
                 "It is shown as it stands now; nothing was done, press the key again"
             ) from error
 

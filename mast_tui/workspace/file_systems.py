@@ -15,13 +15,13 @@ _NETWORK: Final = re.compile(
 )
 
 
-def is_on_network(path: Path) -> bool:
+def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
     """Whether ``path`` lies on a network file system; what cannot be told counts as local."""
     try:
-        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        table = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return False
-    return _NETWORK.fullmatch(file_system_of(path.resolve(), mounts) or "") is not None
+    return _NETWORK.fullmatch(file_system_of(path.resolve(), table) or "") is not None
 
 
 def file_system_of(path: Path, mounts: str) -> str | None:

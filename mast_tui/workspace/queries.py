@@ -227,7 +227,7 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
         .where(*wanted.with_pass(table))
         .group_by(table.c.trace_id)
     )
-    return dict(connection.execute(statement).tuples().all())
+    return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
@@ -252,7 +252,7 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
         )
         .group_by(table.c.trace_id)
     )
-    return dict(connection.execute(statement).tuples().all())
+    return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def events(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 
 from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.sqlite import insert
@@ -157,18 +156,10 @@ def runs(connection: Connection) -> tuple[Run, ...]:
         )
     ):
         done.setdefault(run, []).append(RunTrace(trace_id, findings, problem))
-    found: Iterable[tuple[str, str, str, str, str | None, str]] = (
-        connection.execute(
-            select(
-                schema.runs.c.id,
-                schema.runs.c.judge,
-                schema.runs.c.taxonomy,
-                schema.runs.c.started_at,
-                schema.runs.c.finished_at,
-                schema.runs.c.note,
-            ).order_by(schema.runs.c.started_at, schema.runs.c.id)
-        )
-        .tuples()
-        .all()
+    kept = schema.runs
+    statement = select(
+        kept.c.id, kept.c.judge, kept.c.taxonomy, kept.c.started_at, kept.c.finished_at, kept.c.note
+    ).order_by(kept.c.started_at, kept.c.id)
+    return tuple(
+        Run(*row, traces=tuple(done.get(row[0], ()))) for row in connection.execute(statement)
     )
-    return tuple(Run(*row, tuple(done.get(row[0], ()))) for row in found)

@@ -1,0 +1,97 @@
+"""What the tests of workspaces and sessions are made of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_tui.labels import Label, PassKind, Target
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.model import Outcome, Role, SpanKind, TraceIdentity, TraceMeta
+from mast_tui.workspace import NewEvent, Workspace
+from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted
+
+MAST: Taxonomy = load_mast()
+MODES = tuple(mode.slug for mode in MAST.modes)
+TRACE = "run-1"
+
+
+def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> DocumentTrace:
+    """A trace with these texts under the keys ``k0``, ``k1``…"""
+    steps = StepList()
+    for number, text in enumerate(texts):
+        steps.add(
+            f"k{number}",
+            SpanKind.MESSAGE,
+            Role.AGENT,
+            "agent",
+            text,
+            place=f"/{number}",
+        )
+    content = "\n".join(texts).encode()
+    identity = TraceIdentity(
+        trace_id=trace_id,
+        content_hash=hashlib.sha256(content).hexdigest(),
+        content_bytes=len(content),
+        reader=reader,
+        key_scheme=1,
+        native=True,
+    )
+    meta = TraceMeta(model="m-1", system="crew", outcome=Outcome.FAILED)
+    return DocumentTrace(identity, Path("runs") / f"{trace_id}.json", steps.steps, meta=meta)
+
+
+def label(
+    workspace: Workspace,
+    mode: str = MODES[0],
+    target: Target | None = None,
+    *,
+    annotator: str = "alice",
+    trace_id: str = TRACE,
+    pass_number: int = 1,
+    note: str = "",
+) -> Label:
+    """A label on the span ``k0``."""
+    return Label(
+        id=workspace.new_id(),
+        annotator=annotator,
+        trace_id=trace_id,
+        taxonomy=MAST.ref,
+        mode=mode,
+        target=target or Target("k0", "k0"),
+        note=note,
+        pass_number=pass_number,
+        created_at="2026-05-04T10:20:30.000000Z",
+    )
+
+
+def event(
+    fact: Fact, *, annotator: str = "alice", trace_id: str = TRACE, pass_number: int = 1
+) -> NewEvent:
+    """An event about to be recorded."""
+    return NewEvent(annotator, trace_id, MAST.ref, pass_number, fact)
+
+
+def started(workspace: Workspace, *labels: Label, annotator: str = "alice") -> None:
+    """Begin a first pass with these labels."""
+    facts: Sequence[Fact] = [PassStarted(PassKind.ASSISTED), *map(LabelAdded, labels)]
+    workspace.append([event(fact, annotator=annotator) for fact in facts])
+
+
+def state(workspace: Workspace) -> dict[str, object]:
+    """Everything that the state tables say."""
+    return {
+        "labels": workspace.labels(pass_number=None),
+        "verdicts": workspace.verdicts(pass_number=None),
+        "reviews": workspace.reviews(pass_number=None),
+        "notes": workspace.span_notes(pass_number=None),
+        "passes": workspace.passes(),
+        "judgements": workspace.judgements(),
+        "decisions": dict(workspace.all_decisions(MAST.ref)),
+        "annotators": workspace.annotators(),
+        "last labels": workspace.labels(),
+        "last verdicts": workspace.verdicts(),
+    }

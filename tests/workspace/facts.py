@@ -1,0 +1,142 @@
+"""Random facts, for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from mast_tui.gold.model import Decision, Said
+from mast_tui.labels import (
+    Answer,
+    Evidence,
+    Label,
+    Origin,
+    PassKind,
+    Severity,
+    Target,
+    VerdictValue,
+)
+from mast_tui.workspace.facts import (
+    Decided,
+    Fact,
+    Judged,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    PassKindSet,
+    PassStarted,
+    PassUnfinished,
+    PassWithdrawn,
+    Revealed,
+    ReviewGiven,
+    ReviewSet,
+    SightSet,
+    SpanNoteSet,
+    SpansRead,
+    SuggestionsSeen,
+    VerdictSet,
+)
+from tests.workspace.build import MAST, MODES, TRACE
+
+# Lone surrogates never get here: readers replace them.
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+keys = st.sampled_from(["k0", "k1", "k2", ""]) | texts
+names = st.sampled_from(["a", "b", "c"])
+modes = st.sampled_from(MODES[:3])
+
+
+@st.composite
+def quotes(draw: st.DrawFn) -> Target:
+    """A quote in one span, with or without a place in it."""
+    key, quote = draw(keys), draw(texts)
+    start = draw(st.none() | st.integers(0, 50))
+    end = None if start is None else start + len(quote)
+    return Target(key, key, quote, start, end)
+
+
+targets = st.just(Target()) | st.builds(Target, keys, keys) | quotes()
+times = st.sampled_from(["2026-05-04T10:20:30Z", "2026-05-05T10:20:30Z", ""])
+offsets = st.none() | st.integers(0, 99)
+
+
+def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:
+    """Labels of few ids, so that they meet."""
+    return st.builds(
+        Label,
+        id=names,
+        annotator=st.just(annotator),
+        trace_id=st.just(TRACE),
+        taxonomy=st.just(MAST.ref),
+        mode=modes,
+        target=targets,
+        note=texts,
+        confidence=st.none() | st.floats(0, 1),
+        severity=st.none() | st.sampled_from(Severity),
+        origin=st.sampled_from(Origin),
+        suggestion=st.none() | names,
+        saw_suggestions=st.booleans(),
+        pass_number=st.just(pass_number),
+        created_at=times,
+        evidence=st.none() | st.builds(Evidence, keys, texts, offsets, offsets),
+    )
+
+
+verdicts = st.none() | st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE])
+reviews = st.none() | st.builds(ReviewGiven, st.sampled_from(Answer), st.none() | names, texts)
+said = st.builds(
+    Said,
+    names,
+    st.none() | st.sampled_from(VerdictValue),
+    st.lists(targets, max_size=2).map(tuple),
+)
+decisions = st.none() | st.builds(
+    Decision,
+    mode=modes,
+    item=names,
+    value=st.sampled_from(VerdictValue),
+    targets=st.lists(targets, max_size=2).map(tuple),
+    sides=st.lists(names, max_size=2).map(tuple),
+    said=st.lists(said, max_size=2).map(tuple),
+    decided_by=names,
+    decided_at=times,
+    judge_seen=st.booleans(),
+    reason=texts,
+)
+finishes = st.builds(
+    PassFinished,
+    st.sampled_from(["leave", "absent"]),
+    st.none() | st.integers(0, 9),
+    st.none() | st.integers(0, 9),
+    st.none() | times,
+)
+kinds = st.sampled_from(PassKind)
+copies = st.none() | st.just(1)
+
+
+def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Fact]:
+    """Any fact that can be said of a trace."""
+    mine = labels(annotator, pass_number)
+    return st.one_of(
+        st.builds(PassStarted, kinds, copies),
+        st.builds(PassWithdrawn, kinds, copies),
+        st.builds(PassKindSet, kinds, kinds),
+        finishes,
+        st.builds(PassUnfinished, finishes),
+        st.builds(LabelAdded, mine),
+        st.builds(LabelRemoved, mine),
+        st.builds(LabelChanged, mine, mine),
+        st.builds(VerdictSet, modes, verdicts, verdicts),
+        st.builds(ReviewSet, names, reviews, reviews),
+        st.builds(SpanNoteSet, keys, texts, texts),
+        st.builds(SpansRead, st.lists(keys, max_size=3).map(tuple)),
+        st.just(SuggestionsSeen()),
+        st.builds(Revealed, texts),
+        st.builds(SightSet, st.none() | st.booleans(), st.booleans()),
+        st.builds(Decided, names, decisions, decisions),
+        st.builds(
+            Judged,
+            st.lists(modes, max_size=3).map(tuple),
+            st.lists(modes, max_size=3).map(tuple),
+            st.none() | names,
+        ),
+    )

@@ -1,0 +1,170 @@
+"""A judge's findings become suggestions whose names last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import AnnotatorKind, Answer, Evidence, PassKind, Target, VerdictValue
+from mast_tui.workspace import Workspace, WorkspaceError, store_judgement
+from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
+from tests.workspace.build import MAST, MODES, TRACE, event, state
+
+JUDGE = "judge:rules@1"
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as opened:
+        yield opened
+
+
+def finding(
+    mode: str = MODES[0], first: str = "k0", last: str = "k0", confidence: float = 0.5
+) -> Finding:
+    return Finding(mode, first, last, None, None, None, None, "because", confidence)
+
+
+def store(workspace: Workspace, *findings: Finding, looks_at: Sequence[str] = MODES[:3]) -> int:
+    return store_judgement(
+        workspace,
+        judge=JUDGE,
+        taxonomy=MAST.ref,
+        trace_id=TRACE,
+        looks_at=looks_at,
+        findings=findings,
+    )
+
+
+def answer(workspace: Workspace, suggestion: str) -> None:
+    review = ReviewSet(suggestion, None, ReviewGiven(Answer.REJECT))
+    workspace.append([event(PassStarted(PassKind.ASSISTED)), event(review)])
+
+
+def test_findings_are_labels_and_verdicts_of_the_judge(workspace: Workspace) -> None:
+    assert store(workspace, finding(), finding(MODES[1], "k1", "k3", 0.9)) == 2
+    verdicts = {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
+    assert verdicts == {
+        MODES[0]: VerdictValue.PRESENT,
+        MODES[1]: VerdictValue.PRESENT,
+        MODES[2]: VerdictValue.ABSENT,
+    }
+    found = {one.mode: one for one in workspace.labels(annotator=JUDGE, pass_number="finished")}
+    assert found[MODES[1]].target == Target("k1", "k3")
+    assert (found[MODES[1]].confidence, found[MODES[1]].note) == (0.9, "because")
+    assert [(a.name, a.kind) for a in workspace.annotators()] == [(JUDGE, AnnotatorKind.JUDGE)]
+    (judgement,) = workspace.judgements()
+    assert (judgement.judge, judgement.looks_at) == (JUDGE, MODES[:3])
+
+
+@pytest.mark.parametrize(
+    ("one", "target"),
+    [
+        (
+            Finding(MODES[0], "k0", "k0", "k0", "word", 3, 7, "r", 1.0),
+            Target("k0", "k0", "word", 3, 7),
+        ),
+        (Finding(MODES[0], "k0", "k0", "k0", "word", None, None, "r", 1.0), Target("k0", "k0")),
+        (Finding(MODES[0], "k0", "k0", "k5", "word", 3, 7, "r", 1.0), Target("k0", "k0")),
+        (Finding(MODES[0], "k0", "k2", "k1", "word", 3, 7, "r", 1.0), Target("k0", "k2")),
+    ],
+)
+def test_a_finding_points_at_its_range_or_at_its_words(
+    workspace: Workspace, one: Finding, target: Target
+) -> None:
+    store(workspace, one)
+    (label,) = workspace.labels()
+    assert label.target == target
+    assert one.evidence_key is not None
+    assert one.quote is not None
+    assert label.evidence == Evidence(one.evidence_key, one.quote, one.char_start, one.char_end)
+
+
+def test_the_same_findings_again_change_nothing(workspace: Workspace) -> None:
+    store(workspace, finding(), finding(MODES[1]))
+    before, events = state(workspace), list(workspace.events())
+    store(workspace, finding(MODES[1]), finding())
+    assert state(workspace) == before
+    assert list(workspace.events()) == events
+
+
+def test_finding_nothing_is_recorded_and_recorded_once(workspace: Workspace) -> None:
+    assert store(workspace) == 0
+    assert store(workspace) == 0
+    assert len(workspace.judgements()) == 1
+    assert {v.value for v in workspace.verdicts()} == {VerdictValue.ABSENT}
+    assert len({one.action for one in workspace.events()}) == 1
+
+
+def test_other_findings_replace_what_nobody_has_answered(workspace: Workspace) -> None:
+    store(workspace, finding(MODES[0]), finding(MODES[1]), finding(MODES[2]))
+    by_mode = {one.mode: one.id for one in workspace.labels(annotator=JUDGE)}
+    answer(workspace, by_mode[MODES[0]])
+    answer(workspace, by_mode[MODES[1]])
+    store(workspace, replace(finding(MODES[0]), rationale="for another reason", confidence=0.7))
+    after = {one.mode: one for one in workspace.labels(annotator=JUDGE)}
+    assert set(after) == {MODES[0], MODES[1]}
+    assert after[MODES[0]].id == by_mode[MODES[0]]
+    assert (after[MODES[0]].note, after[MODES[0]].confidence) == ("for another reason", 0.7)
+    assert after[MODES[1]].id == by_mode[MODES[1]]
+    verdicts = {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
+    assert verdicts[MODES[2]] is VerdictValue.ABSENT
+
+
+def test_a_suggestion_has_the_same_name_in_every_workspace(workspace: Workspace) -> None:
+    with closing(Workspace.open(":memory:")) as other:
+        store(workspace, finding(), finding(MODES[1]))
+        store(other, finding(MODES[1]), finding())
+        ours = {(one.mode, one.id) for one in workspace.labels()}
+        assert {(one.mode, one.id) for one in other.labels()} == ours
+
+
+def test_of_findings_at_one_place_the_surest_is_kept(workspace: Workspace) -> None:
+    assert store(workspace, finding(confidence=0.2), finding(confidence=0.8)) == 1
+    assert [one.confidence for one in workspace.labels()] == [0.8]
+
+
+def test_what_it_does_not_look_at_it_does_not_find(workspace: Workspace) -> None:
+    assert store(workspace, finding(MODES[0]), looks_at=MODES[1:2]) == 0
+    assert workspace.labels() == ()
+
+
+def test_a_run_notes_its_traces_even_where_nothing_changes(workspace: Workspace) -> None:
+    store(workspace, finding())
+    run = workspace.start_run(JUDGE, MAST.ref)
+    store_judgement(
+        workspace,
+        judge=JUDGE,
+        taxonomy=MAST.ref,
+        trace_id=TRACE,
+        looks_at=MODES[:3],
+        findings=[finding()],
+        run_id=run,
+    )
+    (kept,) = workspace.runs()
+    assert [(trace.trace_id, trace.findings) for trace in kept.traces] == [(TRACE, 1)]
+
+
+def test_people_are_no_judges(workspace: Workspace) -> None:
+    with pytest.raises(WorkspaceError, match="judge:"):
+        store_judgement(
+            workspace,
+            judge="alice",
+            taxonomy=MAST.ref,
+            trace_id=TRACE,
+            looks_at=MODES,
+            findings=[],
+        )
+
+
+def test_waiting_suggestions_are_counted_for_each_person(workspace: Workspace) -> None:
+    store(workspace, finding(MODES[0]), finding(MODES[1]))
+    answer(workspace, workspace.labels(annotator=JUDGE)[0].id)
+    assert workspace.waiting_counts("alice", MAST.ref) == {TRACE: 1}
+    assert workspace.waiting_counts("bob", MAST.ref) == {TRACE: 2}
+    assert workspace.waiting_counts("bob", "other@1") == {}
+    assert workspace.label_counts(JUDGE, MAST.ref) == {TRACE: 2}

@@ -1,0 +1,86 @@
+"""Two workspaces become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import AnnotatorKind
+from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.workspace import RunTrace, TraceRecord, Workspace, WorkspaceError, merge
+from mast_tui.workspace.facts import LabelAdded, LabelChanged, LabelRemoved
+from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
+
+
+@pytest.fixture
+def here() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def there() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as opened:
+        yield opened
+
+
+def test_everything_comes_over(here: Workspace, there: Workspace) -> None:
+    there.add_taxonomy(MAST)
+    there.add_annotator("bob", AnnotatorKind.IMPORTED)
+    there.register_trace(TraceRecord.of(trace_of("one")))
+    run = there.start_run("judge:rules@1", MAST.ref)
+    there.note_run_trace(run, RunTrace(TRACE, 1))
+    started(there, label(there, annotator="bob"), annotator="bob")
+    started(here, label(here))
+    report = merge(here, there)
+    assert (report.added, report.known) == (2, 0)
+    assert {one.annotator for one in here.labels()} == {"alice", "bob"}
+    assert here.taxonomies() == there.taxonomies()
+    assert here.traces() == there.traces()
+    assert here.runs() == there.runs()
+    assert there.annotators()[0] in here.annotators()
+    before = state(here)
+    assert merge(here, there).added == 0
+    assert state(here) == before
+
+
+def test_another_content_under_the_same_id_keeps_its_labels(
+    here: Workspace, there: Workspace
+) -> None:
+    here.register_trace(TraceRecord.of(trace_of("one")))
+    there.register_trace(TraceRecord.of(trace_of("another")))
+    one, gone = label(there), label(there)
+    started(there, one, gone)
+    after = replace(one, note="changed")
+    there.append([event(LabelChanged(one, after)), event(LabelRemoved(gone))])
+    merge(here, there)
+    assert merge(here, there).altered == ()
+    assert [found.trace_id for found in here.labels()] == [f"{TRACE}~2"]
+    assert [found.note for found in here.labels()] == ["changed"]
+    assert len(here.traces()) == 2
+
+
+def test_where_a_trace_was_seen_here_stays(here: Workspace, there: Workspace) -> None:
+    record = TraceRecord.of(trace_of("one"))
+    here.register_trace(record)
+    there.register_trace(replace(record, path=Path("far") / "away.json", task="known there"))
+    merge(here, there)
+    (kept,) = here.traces()
+    assert (kept.path, kept.task) == (record.path, "known there")
+
+
+def test_nothing_comes_over_where_a_taxonomy_does_not_fit(
+    here: Workspace, there: Workspace
+) -> None:
+    here.add_taxonomy(MAST)
+    there.add_taxonomy(from_dict(to_dict(MAST) | {"name": "Another"}))
+    there.append([event(LabelAdded(label(there)))])
+    before = state(here)
+    with pytest.raises(WorkspaceError, match="raise the version"):
+        merge(here, there)
+    assert state(here) == before
+    assert list(here.events()) == []

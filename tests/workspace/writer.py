@@ -1,0 +1,29 @@
+"""A program that labels: ``python -m tests.workspace.writer FILE NAME local|remote [COUNT]``.
+
+Prints the id of each label once it is on disk; without a count until somebody ends it. ``remote``
+takes the file for one on a network.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from unittest.mock import patch
+
+from mast_tui.workspace import Workspace, database
+from mast_tui.workspace.facts import LabelAdded
+from tests.workspace.build import event, label, started
+
+
+def main(path: str, name: str, where: str, count: str = "") -> None:
+    with patch.object(database, "is_on_network", lambda _: where == "remote"):
+        workspace = Workspace.open(path)
+    started(workspace, annotator=name)
+    for _ in range(int(count)) if count else itertools.count():
+        one = label(workspace, annotator=name)
+        workspace.append([event(LabelAdded(one), annotator=name)])
+        print(one.id, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
