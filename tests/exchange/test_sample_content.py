@@ -1,0 +1,121 @@
+"""The samples' workspace fits the samples, and gives every screen something to show."""
+
+from __future__ import annotations
+
+import pytest
+
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.agreement.from_workspace import study_from_workspace
+from mast_tui.agreement.study import agreement_report
+from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.exchange.sample_content import fill_samples_workspace
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.labels import AnnotatorKind
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.model import Trace
+from mast_tui.traces.samples import samples_folder
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.judgements import target_of
+
+MAST = load_mast()
+REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
+
+
+@pytest.fixture(scope="module")
+def filled() -> Workspace:
+    workspace = Workspace.open(":memory:")
+    fill_samples_workspace(workspace)
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def traces() -> dict[str, Trace]:
+    found = {
+        trace.identity.trace_id: trace
+        for report in scan([samples_folder()])
+        for trace in report.traces
+    }
+    for trace in found.values():
+        read_fully(trace)
+    return found
+
+
+def test_the_traces_are_those_of_the_folder(filled: Workspace, traces: dict[str, Trace]) -> None:
+    records = {record.trace_id: record for record in filled.traces()}
+    assert records.keys() == traces.keys(), REMAKE
+    for trace_id, trace in traces.items():
+        record = records[trace_id]
+        assert record.identity == trace.identity, REMAKE
+        assert record.path == trace.path
+        assert record.outcome is trace.meta.outcome, REMAKE
+
+
+def test_every_label_and_its_words_are_where_they_say(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
+    labels = filled.labels(pass_number=None)
+    assert labels
+    for label in labels:
+        trace, target = traces[label.trace_id], label.target
+        assert MAST.mode(label.mode)
+        if target.is_whole:
+            continue
+        first, last = trace.index_of(target.first or ""), trace.index_of(target.last or "")
+        assert first is not None, REMAKE
+        assert last is not None, REMAKE
+        assert first <= last
+        if target.quote is not None:
+            text = trace.text(first)
+            assert text[target.char_start : target.char_end] == target.quote, REMAKE
+
+
+def test_the_judges_suggestions_are_those_of_the_rules(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
+    judge = RulesJudge()
+    kept = {
+        (label.trace_id, label.mode, label.target)
+        for label in filled.labels(annotator=judge.name, pass_number=None)
+    }
+    found = {
+        (trace_id, finding.mode, target_of(finding))
+        for trace_id, trace in traces.items()
+        for finding in judge.judge(trace).findings
+    }
+    assert kept == found, REMAKE
+
+
+def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
+    people = [info.name for info in filled.annotators() if info.kind is AnnotatorKind.HUMAN]
+    assert len(people) == 2
+    report = agreement_report(study_from_workspace(filled, MAST))
+    assert report["annotators"] == people
+    kappa = report["pooled"]["cohen_kappa"]["value"]
+    assert kappa is not None
+    assert 0.4 < kappa < 0.9
+    words = words_by_trace(filled, MAST)
+    assert any(len(said.sides) == 1 for said in words.values())
+    assert any(said.decisions for said in words.values())
+
+
+def test_a_few_conflicts_are_left_to_decide(filled: Workspace) -> None:
+    order_of = orders_from_files(filled)
+    left = [
+        conflict
+        for trace_id, said in words_by_trace(filled, MAST).items()
+        if len(said.sides) > 1
+        for conflict in said.gold(MAST, order_of(trace_id)).conflicts
+    ]
+    assert 3 <= len(left) <= 4
+
+
+def test_a_workspace_in_which_somebody_works_is_left_alone(filled: Workspace) -> None:
+    before = list(workspace_lines(filled))
+    fill_samples_workspace(filled)
+    assert list(workspace_lines(filled)) == before
+    own = Workspace.open(":memory:")
+    own.add_annotator("alice", AnnotatorKind.HUMAN)
+    fill_samples_workspace(own)
+    assert [info.name for info in own.annotators()] == ["alice"]
+    assert own.traces() == ()
