@@ -20,6 +20,7 @@ from tests.terminal.screen import Terminal
 
 TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
 ROW: Final = re.compile(r"[│▌┃]\s*(\d+)\s.*?((?:\s\d\.\d ●)+)\s*│")
+SAID: Final = re.compile(r" (\d\.\d) [^#]* on #(\d+)(?: |$)")
 MARK: Final = re.compile(r"(\d\.\d) ●")
 
 Shown = set[tuple[int, str]]
@@ -32,6 +33,9 @@ def shown(terminal: Terminal) -> Shown:
         row = ROW.search(line)
         if row is not None:
             found.update((int(row[1]), code) for code in MARK.findall(row[2]))
+        said = SAID.match(line)
+        if said is not None:
+            found.add((int(said[2]), said[1]))
     return found
 
 
@@ -62,19 +66,24 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
     workspace = tmp_path / "workspace.db"
     chance = random.Random(part)
     codes = [mode.code for mode in load_mast().modes]
-    pairs = [(number, code) for number in range(1, 140) for code in codes]
-    chance.shuffle(pairs)
+    used: Shown = set()
     seen_at_all = 0
     for _ in range(10):
         arguments = (str(TRACE), "--workspace", str(workspace), "--annotator", "alice")
         with Terminal(*arguments, home=tmp_path, columns=160, rows=50) as terminal:
             terminal.until(r"alice")
             before = shown(terminal)
-            end = time.monotonic() + chance.uniform(0.1, 1.2)
-            while time.monotonic() < end:
-                number, code = pairs.pop()
-                terminal.press(":", str(number), "enter", *code.replace(".", ""))
-                until = time.monotonic() + chance.uniform(0.02, 0.3)
+            number = chance.randrange(1, 110)
+            terminal.press(":", str(number), "enter")
+            end = time.monotonic() + chance.uniform(0.3, 1.5)
+            while time.monotonic() < end and number < 150:
+                number += 1
+                code = chance.choice(codes)
+                terminal.press("down")
+                if (number, code) not in used:
+                    terminal.press(*code.replace(".", ""))
+                    used.add((number, code))
+                until = time.monotonic() + chance.uniform(0, 0.1)
                 while time.monotonic() < until:
                     terminal.read(0.01)
             terminal.process.kill(signal.SIGKILL)
@@ -84,4 +93,4 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
         seen_at_all += len(on_screen)
         missing = on_screen - kept(workspace)
         assert not missing, f"shown, but lost: {sorted(missing)}"
-    assert seen_at_all > 10
+    assert seen_at_all > 40
