@@ -1,0 +1,144 @@
+"""A run of a judge keeps each trace at once, passes over what it has seen, and goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from mast_tui.judges.protocol import Finding, Judgement
+from mast_tui.judges.runner import Progress, Step, run_judge
+from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace, WorkspaceError
+
+MAST = load_mast()
+
+
+@dataclass
+class Echo:
+    """Finds step repetition in the last span of every trace, and notes which it has seen."""
+
+    name: str = "judge:echo@1"
+    looks_at: tuple[str, ...] = ("step_repetition", "conversation_reset", "of_another_world")
+    seen: list[str] = field(default_factory=list)
+    fails_on: str = ""
+
+    def judge(self, trace: Trace, /) -> Judgement:
+        self.seen.append(trace.path.name)
+        if trace.path.name == self.fails_on:
+            raise OSError(5, "the disk is gone")
+        span = trace.span(len(trace) - 1)
+        modes = ("step_repetition", "of_another_world")
+        return Judgement(
+            tuple(
+                Finding(mode, span.key, span.key, None, None, None, None, "again", 0.5)
+                for mode in modes
+            )
+        )
+
+
+def write_run(folder: Path, name: str, turns: int = 2) -> Path:
+    """A run of so many messages."""
+    path = folder / name
+    roles = ["user", "assistant"] * turns
+    messages = [{"role": role, "content": f"{name} {i}"} for i, role in enumerate(roles)]
+    path.write_text(json.dumps(messages[:turns]))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.json", "b.json", "c.json"):
+        write_run(tmp_path, name)
+    return tmp_path
+
+
+def traces(folder: Path) -> Iterator[Trace]:
+    for report in scan([folder]):
+        yield from report.traces
+
+
+def test_every_trace_is_judged_and_kept(folder: Path) -> None:
+    workspace = Workspace.open(":memory:")
+    told: list[Progress] = []
+    summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
+    assert (summary.suggestions, dict(summary.steps)) == (3, {Step.JUDGED: 3})
+    assert summary.by_mode == {"step_repetition": 3}
+    assert [(p.done, p.path.name, p.suggestions) for p in told] == [
+        (1, "a.json", 1),
+        (2, "b.json", 1),
+        (3, "c.json", 1),
+    ]
+    [run] = workspace.runs()
+    assert run.id == summary.run_id
+    assert run.finished_at is not None
+    assert len(run.traces) == 3
+    said = {v.mode: v.value for v in workspace.verdicts(trace_id=told[0].trace_id)}
+    # About modes that are not of this taxonomy nothing is kept.
+    assert said == {
+        "step_repetition": VerdictValue.PRESENT,
+        "conversation_reset": VerdictValue.ABSENT,
+    }
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
+    workspace = Workspace.open(":memory:")
+    first = Echo()
+    summary = run_judge(first, MAST, traces(folder), workspace, stop=lambda: len(first.seen) == 2)
+    assert summary.stopped
+    assert workspace.runs()[0].finished_at is None
+    second = Echo()
+    summary = run_judge(second, MAST, traces(folder), workspace)
+    assert second.seen == ["c.json"]
+    assert dict(summary.steps) == {Step.KNOWN: 2, Step.JUDGED: 1}
+    third = run_judge(Echo(), MAST, traces(folder), workspace)
+    assert third.run_id is None
+    assert len(workspace.runs()) == 2
+
+
+def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None:
+    workspace = Workspace.open(":memory:")
+    run_judge(Echo(), MAST, traces(folder), workspace)
+    newer = Echo(name="judge:echo@2")
+    run_judge(newer, MAST, traces(folder), workspace)
+    assert newer.seen == ["a.json", "b.json", "c.json"]
+    write_run(folder, "b.json", turns=4)
+    again = Echo()
+    run_judge(again, MAST, traces(folder), workspace)
+    assert again.seen == ["b.json"]
+    everything = Echo()
+    run_judge(everything, MAST, traces(folder), workspace, again=True)
+    assert len(everything.seen) == 3
+
+
+def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: Path) -> None:
+    workspace = Workspace.open(":memory:")
+    summary = run_judge(Echo(fails_on="b.json"), MAST, traces(folder), workspace)
+    assert dict(summary.steps) == {Step.JUDGED: 2, Step.FAILED: 1}
+    assert [(p.path.name, p.problem) for p in summary.failed] == [("b.json", "the disk is gone")]
+    problems = [trace.problem for trace in workspace.runs()[0].traces]
+    assert sorted(problems, key=str) == [None, None, "the disk is gone"]
+    retried = Echo()
+    run_judge(retried, MAST, traces(folder), workspace)
+    assert retried.seen == ["b.json"]
+
+
+def test_a_judge_that_knows_no_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
+    own = from_dict(
+        {
+            "id": "own",
+            "version": "1",
+            "categories": [{"id": "c"}],
+            "modes": [{"slug": "loops", "name": "Loops", "category": "c"}],
+        }
+    )
+    workspace = Workspace.open(":memory:")
+    with pytest.raises(WorkspaceError, match="knows no mode of own@1"):
+        run_judge(Echo(), own, traces(folder), workspace)
+    assert workspace.taxonomies() == ()
