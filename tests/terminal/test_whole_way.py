@@ -129,3 +129,51 @@ def test_one_person_labels_takes_back_and_finds_everything_again(
         assert "2.6 ●" in marks_on(terminal, 4)
         terminal.press("ctrl+q")
         assert terminal.ended() == 0
+
+
+def test_two_people_label_apart_a_third_settles_and_gold_comes_out(home: Path) -> None:
+    workspace = str(home / "workspace.db")
+    samples = str(samples_folder())
+    command(home, "judge", samples, "--judge", "rules", "--workspace", workspace)
+
+    alice = (samples, "--workspace", workspace, "--annotator", "alice")
+    with Terminal(*alice, home=home) as terminal:
+        open_trace(terminal)
+        terminal.until(r"wait for an answer")
+        terminal.press("down", "1", "3")
+        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
+        terminal.press("down", "down", "1", "1")
+        terminal.until(lambda _: marks_on(terminal, 4) == "1.1 ●")
+        terminal.press("D")
+        terminal.until(r"of 90 spans read")
+        terminal.press("j")
+        terminal.until(r"1 of 16 finished")
+        terminal.press("Q")
+        assert terminal.ended() == 0
+
+    bob = (samples, "--workspace", workspace, "--annotator", "bob", "--blind")
+    with Terminal(*bob, home=home) as terminal:
+        terminal.until(r"bob · blind · 0 of 16 finished")
+        assert "failed" not in terminal.text
+        assert "◌" not in terminal.text
+        open_trace(terminal)
+        terminal.until(r"bob · blind")
+        # Neither the first one's labels nor a suggestion, nor the outcome.
+        assert not re.search(r"[●◌○]", terminal.text)
+        assert "failed" not in terminal.text
+        terminal.press("]")
+        terminal.until(r"You work blind")
+        terminal.press("down", "1", "3")
+        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
+        assert "○" not in terminal.text
+        terminal.press("D")
+        terminal.until(r"of 90 spans read")
+        assert "○" not in terminal.text
+        terminal.press("j")
+        terminal.until(r"1 of 16 finished")
+        # Only now, and by a key of its own, what was hidden.
+        terminal.press("r")
+        terminal.until(lambda _: "1.1 ○" in marks_on(terminal, 4))
+        terminal.until(r"failed")
+        terminal.press("Q")
+        assert terminal.ended() == 0
