@@ -218,8 +218,16 @@ _ADJUDICATE = _rows(
     ("both", "b", "both", "Keep what both sides marked", "both", 20),
     ("nobody", "0", "absent", "Nobody is right: the mode is absent", "nobody", 30),
     ("unsure", "_", "unsure", "Leave it as unsure", "unsure", 35),
-    ("boundary", "e", "boundary", "Move the boundary of the span", "boundary", 40),
-    ("other_mode", "l", "other mode", "It is another mode", "other_mode", 45),
+    (
+        "boundary",
+        "e",
+        "boundary",
+        "Move the boundary: move its end, e the other end, Enter decides",
+        "boundary",
+        40,
+    ),
+    ("other_mode", "l", "other mode", "It is another mode, at the same place", "other_mode", 45),
+    ("enter", "enter", "evidence", "Go to the evidence, or decide for the boundary", "enter", 52),
     ("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", 50),
     ("previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)", 0),
     ("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)", 0),
@@ -233,6 +241,7 @@ _ADJUDICATE = _rows(
 _AGREEMENT = _rows(
     Where.AGREEMENT,
     *_MOVE,
+    ("open", "enter", "disagreements", "See the disagreements on the mode", "open", 5),
     ("passes", "p", "first or last pass", "Count first or last passes", "passes", 10),
     (
         "look",

@@ -14,7 +14,8 @@ from mast_tui.gold import (
     Order,
     Said,
     Side,
-    Source,
+    words_at,
+    words_on,
 )
 from mast_tui.labels import Label, Target, VerdictValue
 from mast_tui.safe_text import one_line
@@ -59,8 +60,23 @@ class TraceItems:
         ]
 
     def conflict(self, item: str) -> Conflict | None:
-        """The conflict with this id, while it is open."""
-        return next((c for c in self.gold.conflicts if c.id == item), None)
+        """The item as a conflict to decide: open, or decided and agreed ones asked anew."""
+        thing = self._find(item)
+        if thing is None or isinstance(thing, Conflict):
+            return thing
+        labels = tuple(self._labels(thing.mode))
+        if isinstance(thing, Decision) and not thing.is_verdict:
+            return Conflict(
+                item, ConflictKind.PLACE, thing.mode, self._said_now(thing), labels,
+                self._first_place(thing),
+            )  # fmt: skip
+        said = words_on(thing.mode, self.sides)
+        where = next((target for one in said for target in one.targets), None)
+        return Conflict(item, ConflictKind.VERDICT, thing.mode, said, labels, where)
+
+    def is_decided(self, item: str) -> bool:
+        """Whether a decision on this item stands."""
+        return isinstance(self._find(item), Decision)
 
     def left(self, mode: str | None = None) -> int:
         """How many conflicts are open, of one mode where it is named."""
@@ -68,36 +84,33 @@ class TraceItems:
 
     def view(self, item: str) -> ItemView | None:
         """What the panes show of an item; None where there is no such item."""
-        thing = next((t for t in self._things() if _id_of(t) == item), None)
-        if thing is None:
+        thing, conflict = self._find(item), self.conflict(item)
+        if thing is None or conflict is None:
             return None
         code, name = mode_words(self.taxonomy, thing.mode)
         title = f"{code} {name}"
-        if isinstance(thing, Conflict):
-            places = thing.kind is ConflictKind.PLACE
-            views = side_views(thing.said, thing.labels, self.order, places_only=places)
-            if places and thing.where is not None:
-                title += f" · is it at {place_words(thing.where, self.order, quoted=False)}?"
-            elif not places:
-                title += " · does it show?"
-            return ItemView(title, tuple(views), thing.where)
-        labels = self._labels(thing.mode)
+        places = conflict.kind is ConflictKind.PLACE
+        if not isinstance(thing, Conflict):
+            title += " · decided" if isinstance(thing, Decision) else " · agreed"
+        elif not places:
+            title += " · does it show?"
+        elif conflict.where is not None:
+            title += f" · is it at {place_words(conflict.where, self.order, quoted=False)}?"
+        views = side_views(
+            conflict.said,
+            conflict.labels,
+            self.order,
+            places_only=places,
+            taken=thing.sides if isinstance(thing, Decision) else (),
+        )
+        where, note = conflict.where, ""
         if isinstance(thing, Decision):
-            views = side_views(
-                thing.said,
-                labels,
-                self.order,
-                places_only=not thing.is_verdict,
-                taken=thing.sides,
-            )
-            return ItemView(
-                title, tuple(views), self._first_place(thing), self._decision_words(thing)
-            )
-        said = self._said(thing.mode)
-        views = side_views(said, labels, self.order, places_only=False)
-        where = next((target for one in said for target in one.targets), None)
-        how = "only one verdict" if thing.source is Source.SINGLE else "agreed"
-        return ItemView(title, tuple(views), where, how)
+            where = self._first_place(thing)
+            note = self._decision_words(thing)
+        return ItemView(title, tuple(views), where, note)
+
+    def _find(self, item: str) -> Thing | None:
+        return next((thing for thing in self._things() if _id_of(thing) == item), None)
 
     def _things(self) -> list[Thing]:
         decided = {decision.item for decision in self.decisions}
@@ -148,20 +161,23 @@ class TraceItems:
     def _labels(self, mode: str) -> list[Label]:
         return [label for side in self.sides for label in side.labels if label.mode == mode]
 
-    def _said(self, mode: str) -> list[Said]:
-        return [
-            Said(
-                side.annotator,
-                side.value(mode),
-                tuple(label.target for label in side.labels if label.mode == mode),
-            )
-            for side in self.sides
-            if side.value(mode) is not None
-        ]
+    def _said_now(self, decision: Decision) -> tuple[Said, ...]:
+        """What the sides of a decision on a place mark there now."""
+        now = {
+            said.annotator: said
+            for target in self._about(decision)
+            for said in words_at(decision.mode, target, self.sides, self.order)
+        }
+        return tuple(
+            now.get(said.annotator, Said(said.annotator, said.value)) for said in decision.said
+        )
+
+    @staticmethod
+    def _about(decision: Decision) -> list[Target]:
+        return [*decision.targets, *(t for said in decision.said for t in said.targets)]
 
     def _first_place(self, decision: Decision) -> Target | None:
-        every = [*decision.targets, *(t for said in decision.said for t in said.targets)]
-        return every[0] if every else None
+        return next(iter(self._about(decision)), None)
 
     def _decision_words(self, decision: Decision) -> str:
         words = f"{outcome(decision)} · {one_line(decision.decided_by)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.gold import Conflict, ConflictKind, Decision, GoldVerdict, Said, Source
-from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.labels import JUDGE_PREFIX, Label, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.place_words import IndexOf, place_words
@@ -75,10 +75,11 @@ def agreed_row(verdict: GoldVerdict, trace_id: str, taxonomy: Taxonomy) -> Queue
 
 
 def difference(conflict: Conflict) -> str:
-    """What the sides differ on: ``present / absent``, or ``place differs``."""
+    """What the sides differ on: ``present / absent``, ``place: only ann``, ``place differs``."""
     if conflict.kind is ConflictKind.PLACE:
         marked = [said for said in conflict.said if said.targets]
-        return "place differs" if len(marked) > 1 else f"place of {one_line(marked[0].annotator)}"
+        only = one_line(marked[0].annotator) if len(marked) == 1 else None
+        return f"place: only {only}" if only is not None else "place differs"
     values = {said.value for said in conflict.said}
     return " / ".join(value.value for value in VerdictValue if value in values)
 
@@ -129,6 +130,25 @@ def side_views(
             )
         )
     return views
+
+
+def judge_views(labels: Sequence[Label], index_of: IndexOf) -> list[SideView]:
+    """What judges marked, per judge; no key takes their word."""
+    judges = dict.fromkeys(label.annotator for label in labels)
+    return [
+        SideView(
+            None,
+            name.removeprefix(JUDGE_PREFIX),
+            "suggests it",
+            tuple(
+                _place(label.target, [label], index_of)
+                for label in labels
+                if label.annotator == name
+            ),
+            "judge",
+        )
+        for name in judges
+    ]
 
 
 def _verdict_words(side: Said, places_only: bool) -> str:

@@ -101,7 +101,7 @@ def test_sides_are_numbered_with_place_quote_and_note() -> None:
 def test_a_place_that_one_side_did_not_mark_is_a_question_about_the_place() -> None:
     found = items([side("ann", at(3)), side("bob", at(3), at(9))])
     rows = found.rows()
-    assert [row.what for row in rows] == ["place of bob"]
+    assert [row.what for row in rows] == ["place: only bob"]
     view = found.view(rows[0].item or "")
     assert view is not None
     assert "#10" in view.title

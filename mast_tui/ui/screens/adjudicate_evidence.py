@@ -81,7 +81,8 @@ class Evidence(Room):
         self.sides.show(item.sides if item is not None else (), empty=empty)
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
-            self.span_view.show_text("", empty=NO_FILE if item is not None else "")
+            words = self.missing_words() if item is not None else ""
+            self.span_view.show_text("", empty=words)
             return
         targets = [
             (place.target, Mark(str(side.number or "judge"), MarkKind.OTHER))
@@ -94,6 +95,10 @@ class Evidence(Room):
         if where is not None:
             self.go_to_target(where)
         self.show_span()
+
+    def missing_words(self) -> str:
+        """Why there is no text beside the sides."""
+        return NO_FILE
 
     def _range_of(self, target: Target | None) -> tuple[int, int] | None:
         if target is None or target.first is None or target.last is None:
@@ -109,7 +114,12 @@ class Evidence(Room):
             index = self.index_of(key) if key is not None else None
             if index is not None:
                 self.timeline.go_to(index)
+                # Where the pane has just come on screen it has no height to scroll in yet.
+                self.call_after_refresh(self._show_cursor)
                 return
+
+    def _show_cursor(self) -> None:
+        self.timeline.show_row(self.timeline.cursor, centre=True)
 
     def show_span(self) -> None:
         """The whole text of the span under the timeline's cursor, with what is quoted in it."""

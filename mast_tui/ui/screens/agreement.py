@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.agreement_figures import Figures, PassChoice, count_figures
+from mast_tui.ui.agreement_rows import RowKind, explained, joined
 from mast_tui.ui.screens.room import Room
+from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.agreement_table import AgreementTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.span_view import SpanView
 from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
     from mast_tui.ui.desk import Desk
-
-PassChoice = Literal["first", "last"]
 
 
 class AgreementScreen(Room):
     """Figures over the traces that this annotator may know about."""
 
-    CSS_PATH: ClassVar[list[str]] = ["room.tcss", "agreement.tcss"]
+    CSS_PATH = ["room.tcss", "agreement.tcss"]
     AUTO_FOCUS = "#table"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT, Where.EVERYWHERE)
     where = Where.AGREEMENT
@@ -43,7 +47,7 @@ class AgreementScreen(Room):
 
     def __init__(self) -> None:
         super().__init__()
-        self.passes: PassChoice = "last"
+        self.passes: PassChoice = "first"
         self.figures: Figures | None = None
 
     def compose(self) -> ComposeResult:
@@ -94,7 +98,7 @@ class AgreementScreen(Room):
 
     @work(thread=True, group="agreement", exclusive=True)
     def _count(self, desk: Desk, passes: PassChoice) -> None:
-        figures = count(desk.workspace, desk.taxonomy, desk.annotator, passes)
+        figures = count_figures(desk.workspace, desk.taxonomy, desk.annotator, passes)
         self.post_message(self.Counted(figures, passes))
 
     def on_agreement_screen_counted(self, message: Counted) -> None:
@@ -200,9 +204,22 @@ class AgreementScreen(Room):
         )
 
     def _look(self, desk: Desk) -> None:
-        figures = self.figures
-        if figures is not None and self.mast.guarded(lambda: begin(desk, figures.hidden)):
-            self._start(desk)
+        from mast_tui.adjudication import take_on
+
+        hidden = self.figures.hidden if self.figures is not None else ()
+        taken = self.mast.guarded(
+            lambda: take_on(desk.workspace, desk.taxonomy, desk.annotator, hidden)
+        )
+        if taken is None:
+            return
+        self._start(desk)
+        left = len(hidden) - len(taken)
+        if left:
+            self.notify(
+                f"{left} trace{' is' if left == 1 else 's are'} left out: you have begun to label "
+                f"{'it' if left == 1 else 'them'}; finish first",
+                markup=False,
+            )
 
 
 def hidden_words(hidden: Sequence[str]) -> str:
@@ -218,8 +235,15 @@ def nothing_to_count(figures: Figures) -> str:
     """Why there are no figures, and what to do."""
     if figures.problem is not None:
         return one_line(figures.problem)
-    words = (
-        "Agreement needs two people who have finished the same trace.\n\n"
-        "You have finished "
-    )
-    return words
+    lines = ["Agreement needs two people who have finished the same trace.", ""]
+    if figures.finished:
+        lines += [
+            f"{one_line(name)} has finished {count} trace{'' if count == 1 else 's'}."
+            for name, count in figures.finished.items()
+        ]
+    else:
+        lines.append("Nobody has finished a trace yet: D finishes the one that is open.")
+    lines += ["", "Others label in this workspace with: mast-tui --annotator NAME"]
+    if figures.hidden:
+        lines += ["", hidden_words(figures.hidden)]
+    return "\n".join(lines)

@@ -45,7 +45,7 @@ You work blind: suggestions are shown to you once you have finished a trace."""
 class RunsScreen(Room):
     """Counts of answers are this annotator's own; working blind, nothing found is counted."""
 
-    CSS_PATH: ClassVar[list[str]] = ["room.tcss", "runs.tcss"]
+    CSS_PATH = ["room.tcss", "runs.tcss"]
     AUTO_FOCUS = "#runs"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUNS, Where.EVERYWHERE)
     where = Where.RUNS
@@ -90,34 +90,31 @@ class RunsScreen(Room):
         self.detail.add_class("detail")
         self._show_words("Opening the workspace …")
         self._show_title()
-        self.mast.when_ready(self.read_runs)
+        self.mast.when_ready(self._start)
 
     def on_resize(self) -> None:
         """Titles follow the columns."""
         self.call_after_refresh(self._show_heading)
+
+    def _start(self, desk: Desk) -> None:
+        self.read_runs(desk)
 
     @work(thread=True, group="runs", exclusive=True)
     def read_runs(self, desk: Desk) -> None:
         """Read the runs, and how this annotator has answered."""
         from mast_tui.workspace import WorkspaceError
 
-        workspace, taxonomy = desk.workspace, desk.taxonomy.ref
+        workspace = desk.workspace
         try:
             runs = workspace.runs()
             judges = [i.name for i in workspace.annotators() if i.kind is AnnotatorKind.JUDGE]
-            rows = run_rows(
-                runs,
-                workspace.judgements(),
+            suggestions = (
                 []
                 if desk.blind
-                else [
-                    label
-                    for judge in judges
-                    for label in workspace.labels(annotator=judge, taxonomy=taxonomy)
-                ],
-                workspace.reviews(annotator=desk.annotator, taxonomy=taxonomy, pass_number=None),
-                hidden=desk.blind,
+                else [label for judge in judges for label in workspace.labels(annotator=judge)]
             )
+            reviews = workspace.reviews(annotator=desk.annotator, pass_number=None)
+            rows = run_rows(runs, suggestions, reviews, hidden=desk.blind)
         except WorkspaceError as error:
             self.post_message(self.Listed(problem=str(error)))
             return
@@ -181,7 +178,11 @@ class RunsScreen(Room):
             return
         self._judging = True
         self.hints.say(f"The rules judge looks at {len(traces)} traces …")
-        self.mast.when_ready(lambda desk: self.mast.run_rules(traces, desk))
+
+        def run(desk: Desk) -> None:
+            self.mast.run_rules(traces, desk)
+
+        self.mast.when_ready(run)
 
     def judged(self, message: Judged) -> None:
         """Say how far the judge has come; once it is done, list its run."""

@@ -37,7 +37,7 @@ GLYPHS: Final = {
 }
 """``!`` is a decision after which a side has said something else."""
 
-LEAST_WHAT: Final = 16
+LEAST_WHAT: Final = 17
 LEAST_WHO: Final = 20
 """Cells under which a column is not worth showing."""
 
@@ -46,8 +46,8 @@ LEAST_WHO: Final = 20
 class QueueRow:
     """One row: a trace, or an item of one. ``item`` is None for a trace's own row.
 
-    ``code`` and ``name`` are the mode's; ``what`` says what differs or how it was settled, and
-    ``who`` the same by names, where there is room.
+    ``code`` and ``name`` are the mode's, or ``name`` what the trace goes by; ``what`` says what
+    differs or how it was settled, and ``who`` the same by names, where there is room.
     """
 
     trace_id: str
@@ -137,6 +137,15 @@ class ConflictList(VirtualLines):
             place += step
         return None
 
+    def first_in_trace(self, place: int) -> int:
+        """The first open item of the trace in row ``place``; else its first item, else itself."""
+        end = place + 1
+        while end < len(self.rows) and self.rows[end].item is not None:
+            if self.rows[end].state in (RowState.OPEN, RowState.CHANGED):
+                return end
+            end += 1
+        return place + 1 if end > place + 1 else place
+
     def render_row(self, row: int, width: int) -> Strip:
         """A trace's row, or one item with what differs."""
         item = self.rows[row]
@@ -179,7 +188,9 @@ class ConflictList(VirtualLines):
             [
                 bar,
                 Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
-                Segment(fitted(one_line(item.trace_id), room), base + self._part("trace")),
+                Segment(
+                    fitted(one_line(item.name or item.trace_id), room), base + self._part("trace")
+                ),
                 Segment(f" {item.what}", base + self._part("quiet")),
             ]
         ).adjust_cell_length(width, base)
@@ -188,7 +199,7 @@ class ConflictList(VirtualLines):
         """Cells of the mode's name, of what differs, and of who says what (0 for none)."""
         room = width - 5 - self._code - 2
         name, what, who = self._longest
-        what = min(what, max(LEAST_WHAT, room - name), room // 2)
+        what = min(what, max(LEAST_WHAT, room - name))
         name = min(name, room - what)
         rest = room - name - what - 2
         if who and rest >= LEAST_WHO:

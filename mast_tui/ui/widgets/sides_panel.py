@@ -71,11 +71,12 @@ class SidesPanel(VirtualLines):
         self.sides: Sequence[SideView] = ()
         self.empty = ""
         self._lines: list[_Line] = []
+        self._empty_rows: list[str] = []
 
     @property
     def row_count(self) -> int:
-        """Rows of all sides, or one that says why there are none."""
-        return len(self._lines) or (1 if self.empty else 0)
+        """Rows of all sides, or of the words that say why there are none."""
+        return len(self._lines) or len(self._empty_rows)
 
     @property
     def side(self) -> SideView | None:
@@ -99,14 +100,15 @@ class SidesPanel(VirtualLines):
         """Wrap the texts to the width."""
         width = self.scrollable_content_region.width
         self._lines = [line for side in self.sides for line in _lines_of(side, width)]
+        self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
 
     def render_row(self, row: int, width: int) -> Strip:
         """One row of a side."""
         base = self.rich_style
         if not self._lines:
-            text = set_cell_size(f" {self.empty}", width)
-            return Strip([Segment(text, base + self._part("quiet"))])
+            words = Segment(f" {self._empty_rows[row]}", base + self._part("quiet"))
+            return Strip([words]).adjust_cell_length(width, base)
         line = self._lines[row]
         at_cursor = row == self.cursor and self.has_focus
         if at_cursor:
@@ -172,10 +174,17 @@ def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], 
 def _wrapped(side: SideView, place: Place, text: str, kind: str, width: int) -> list[_Line]:
     if not text:
         return []
-    room = max(8, width - 1 - INDENT)
-    layout = TextLayout(text, room)
+    rows = wrapped(text, max(8, width - 1 - INDENT))
+    return [_Line(side, place, ((" " * INDENT + row, kind),)) for row in rows]
+
+
+def wrapped(text: str, cells: int) -> list[str]:
+    """The text in rows of at most ``cells``, fit for display; a long one ends in an ellipsis."""
+    if not text:
+        return []
+    layout = TextLayout(text, cells)
     layout.extend(MOST_LINES_OF_TEXT + 1)
-    shown = [layout.row(i).shown for i in range(min(layout.rows, MOST_LINES_OF_TEXT))]
+    rows = [layout.row(i).shown for i in range(min(layout.rows, MOST_LINES_OF_TEXT))]
     if layout.rows > MOST_LINES_OF_TEXT:
-        shown[-1] = set_cell_size(shown[-1], min(room - 1, cell_len(shown[-1]))) + "…"
-    return [_Line(side, place, ((" " * INDENT + line, kind),)) for line in shown]
+        rows[-1] = set_cell_size(rows[-1], min(cells - 1, cell_len(rows[-1]))) + "…"
+    return rows

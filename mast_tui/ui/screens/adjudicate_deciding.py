@@ -1,0 +1,305 @@
+"""Deciding conflicts by key, moving boundaries, and taking decisions back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from textual import on
+
+from mast_tui.gold import Conflict, ConflictKind
+from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
+from mast_tui.labels import Target, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.ui.adjudicate_items import TraceItems
+from mast_tui.ui.adjudicate_rows import ItemView, judge_views, mode_words
+from mast_tui.ui.place_words import place_words
+from mast_tui.ui.screens.adjudicate_queue import Queue
+from mast_tui.ui.widgets.sides_panel import SidesPanel
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.adjudication import Adjudication
+
+Result = TypeVar("Result")
+
+BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
+
+
+class Deciding(Queue):
+    """Every decision is on disk before the screen shows it and goes on to the next conflict."""
+
+    def __init__(self, mode: str | None = None) -> None:
+        super().__init__(mode)
+        self._adjudications: dict[str, Adjudication] = {}
+        self._decided_in: list[str] = []
+        self._undone_in: list[str] = []
+
+    # The core
+
+    def adjudication(self, trace_id: str) -> Adjudication | None:
+        """The adjudicator's work on a trace; None, with the reason on screen, where it is barred
+        or the trace is still being read."""
+        from mast_tui.adjudication import Adjudication
+
+        known = self._adjudications.get(trace_id)
+        desk = self.mast.desk
+        at_hand = self.cases.at_hand if self.cases is not None else None
+        if known is not None or desk is None or at_hand is None:
+            return known
+        if not at_hand.is_known(trace_id):
+            self.hints.say("The trace is still being read; press the key again in a moment")
+            return None
+        opened = self.attempt(
+            lambda: Adjudication(
+                desk.workspace,
+                desk.taxonomy,
+                trace_id,
+                desk.annotator,
+                order=at_hand.known_order(trace_id),
+            )
+        )
+        if opened is not None:
+            self._adjudications[trace_id] = opened
+        return opened
+
+    def attempt(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what cannot be done is said in words."""
+        from mast_tui.adjudication import AdjudicationError
+        from mast_tui.session import SessionError
+        from mast_tui.workspace import WorkspaceError
+
+        try:
+            return step()
+        except (AdjudicationError, SessionError, WorkspaceError) as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return None
+
+    def view_of(self, items: TraceItems, item: str) -> ItemView | None:
+        """The sides of an item, and the judge's word once it is decided."""
+        view = items.view(item)
+        conflict = items.conflict(item)
+        if view is None or conflict is None or not items.is_decided(item) or self.is_reading:
+            return view
+        work = self.adjudication(items.trace_id)
+        labels = self.attempt(lambda: work.judge_labels(conflict.mode)) if work else None
+        if not labels:
+            return view
+        return replace(view, sides=(*view.sides, *judge_views(labels, items.order)))
+
+    def _took(self, work: Adjudication) -> None:
+        """Show what a trace has become."""
+        before = self.items.get(work.trace_id)
+        if before is not None:
+            self.items[work.trace_id] = replace(
+                before, sides=work.words.sides, gold=work.gold, decisions=work.decisions
+            )
+        self.show_rows()
+
+    # Deciding
+
+    def _here(self) -> tuple[Adjudication, Conflict] | None:
+        row = self.row
+        items = self.items.get(row.trace_id) if row is not None else None
+        if row is None or items is None:
+            if row is not None:
+                self.action_enter()
+            return None
+        if row.item is None:
+            self.hints.say("Choose a conflict of this trace: ↓, or ] for the next one")
+            return None
+        conflict = items.conflict(row.item)
+        work = self.adjudication(row.trace_id)
+        return None if work is None or conflict is None else (work, conflict)
+
+    def decide(self, choose: Callable[[Conflict], Choice | str]) -> None:
+        """Decide the conflict under the cursor and go on; a string says why it cannot be."""
+        here = self._here()
+        if here is None:
+            return
+        work, conflict = here
+        choice = choose(conflict)
+        if isinstance(choice, str):
+            self.hints.say(choice, error=True)
+            return
+        if self.attempt(lambda: work.decide(conflict, choice)) is not None:
+            self._decided(work, self._words(conflict, choice))
+
+    def _decided(self, work: Adjudication, words: str) -> None:
+        self._decided_in.append(work.trace_id)
+        self._undone_in.clear()
+        self.range_from = None
+        self._took(work)
+        self.main_list.focus()
+        more = self.go_to_open()
+        if not more:
+            self.show_row()
+        left = self.left()
+        self.tell(f"{words} · {left} to go" if more else f"{words} · nothing left to decide")
+
+    def _words(self, conflict: Conflict, choice: Choice) -> str:
+        code, name = mode_words(self.mast.taxonomy, conflict.mode)
+        if conflict.kind is ConflictKind.PLACE:
+            taken = choice.value is VerdictValue.PRESENT
+            what = "place taken" if taken else "place dropped"
+        else:
+            what = choice.value.value
+        places = [place_words(target, self.index_of, quoted=False) for target in choice.targets]
+        where = f" at {', '.join(places[:3])}{' …' if len(places) > 3 else ''}" if places else ""
+        by = f", as {', '.join(one_line(side) for side in choice.sides)}" if choice.sides else ""
+        return f"{code} {name}: {what}{where}{by}"
+
+    def action_side(self, number: int) -> None:
+        """Take the side with this number."""
+
+        def choose(conflict: Conflict) -> Choice | str:
+            if number > len(conflict.said):
+                return f"There is no side {number}: there are {len(conflict.said)}"
+            return take_side(conflict, conflict.said[number - 1].annotator)
+
+        self.decide(choose)
+
+    @on(SidesPanel.Chosen, "#sides")
+    def _side_chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        side = self.sides.side
+        if side is not None and side.number is not None:
+            self.action_side(side.number)
+
+    def action_both(self) -> None:
+        """Keep everything that was marked."""
+        self.decide(
+            lambda conflict: (
+                take_all(conflict, self.index_of)
+                or "No side says present, so there is nothing to keep: a side, 0 or _"
+            )
+        )
+
+    def action_nobody(self) -> None:
+        """The mode is absent, or the place is none."""
+        self.decide(lambda _: NOBODY)
+
+    def action_unsure(self) -> None:
+        """It stays unsure."""
+        self.decide(
+            lambda conflict: (
+                "A place is taken or not: a side, b both, 0 none, e moves it"
+                if conflict.kind is ConflictKind.PLACE
+                else UNSURE
+            )
+        )
+
+    def action_other_mode(self) -> None:
+        """It is another mode, at the same place."""
+        here = self._here()
+        if here is None:
+            return
+        from mast_tui.ui.screens.mode_finder import ModeFinder
+
+        work, conflict = here
+
+        def found(slug: str | None) -> None:
+            if slug is None:
+                return
+            if self.attempt(lambda: work.another_mode(conflict, slug)) is not None:
+                code, name = mode_words(self.mast.taxonomy, slug)
+                self._decided(work, f"It is {code} {name}")
+
+        self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
+
+    # Boundaries
+
+    def action_boundary(self) -> None:
+        """Begin to move the boundary; again goes to its other end."""
+        if self.range_from is not None:
+            other, self.range_from = self.range_from, self.timeline.index
+            self.timeline.go_to(other)
+            self._show_boundary()
+            return
+        if self._here() is None:
+            return
+        if not self.has_spans:
+            self.hints.say("A boundary needs the trace's file, which is not here", error=True)
+            return
+        marked = self.timeline.range
+        first, last = marked if marked is not None else (self.timeline.index,) * 2
+        self.range_from = first
+        self.timeline.go_to(last)
+        self.timeline.focus()
+        self._show_boundary()
+
+    def _show_boundary(self) -> None:
+        self.timeline.show_range(self.marked_range())
+        self.show_span()
+        self.hints.prompt(BOUNDARY_PROMPT)
+
+    def action_agreed(self) -> None:
+        """Look through agreed items; while a boundary is moved, begin it at the cursor."""
+        if self.range_from is None:
+            super().action_agreed()
+            return
+        self.range_from = self.timeline.index
+        self._show_boundary()
+
+    def action_enter(self) -> None:
+        """Decide for the boundary; else go to the evidence, or take a trace on."""
+        marked, trace, row = self.marked_range(), self.trace, self.row
+        if marked is not None and trace is not None:
+            target = Target(trace.span(marked[0]).key, trace.span(marked[1]).key)
+            self.decide(lambda conflict: elsewhere(conflict, target, self.index_of))
+        elif row is not None and row.trace_id not in self.items:
+            self.take_on(row.trace_id)
+        elif self.has_spans:
+            self.timeline.focus()
+
+    def take_on(self, trace_id: str) -> None:
+        """Ask whether to see what others said about a trace that one has not labelled."""
+        raise NotImplementedError
+
+    def action_back(self) -> None:
+        """Leave the boundary, then the pane, then the screen."""
+        if self.range_from is not None:
+            self.range_from = None
+            self.hints.clear()
+            self.main_list.focus()
+            self.show_row()
+        elif self.focused is not None and self.focused is not self.main_list:
+            self.main_list.focus()
+        else:
+            super().action_back()
+
+    # Taking back
+
+    def action_undo(self) -> None:
+        """Take back the last decision of this sitting, else the last one on this trace."""
+        self._step(self._decided_in, self._undone_in, back=True)
+
+    def action_redo(self) -> None:
+        """Decide again what was taken back."""
+        self._step(self._undone_in, self._decided_in, back=False)
+
+    def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
+        row = self.row
+        here = [row.trace_id] if row is not None and row.trace_id in self.items else []
+        for trace_id in [from_[-1]] if from_ else here:
+            work = self.adjudication(trace_id)
+            items = self.attempt(work.undo if back else work.redo) if work is not None else None
+            if work is None or items is None:
+                return
+            if from_:
+                from_.pop()
+            if items:
+                to.append(trace_id)
+                self._stepped(work, items, back=back)
+                return
+        self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
+
+    def _stepped(self, work: Adjudication, changed: tuple[str, ...], *, back: bool) -> None:
+        self.range_from = None
+        self._took(work)
+        place = self.main_list.place_of(work.trace_id, changed[0])
+        if place is not None:
+            self.main_list.move_to(place)
+        self.show_row()
+        self.tell("Taken back: decide it anew, or U does it again" if back else "Done again")
