@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl
 from mast_tui.traces.samples import samples_folder
-from mast_tui.workspace import Workspace
+from mast_tui.workspace import Workspace, WorkspaceError
 
 CONTENT: Final = "workspace.jsonl"
 """The export beside the sample traces; ``scripts/make_sample_workspace.py`` makes it."""
@@ -16,13 +17,16 @@ CONTENT: Final = "workspace.jsonl"
 def fill_samples_workspace(workspace: Workspace) -> None:
     """Bring the content into a workspace in which nobody has done anything yet.
 
-    Any other is left as it is, so this may be called at every start. Raises ``WorkspaceError``,
-    ``ExchangeError``, and ``FileNotFoundError`` where the samples are missing.
+    Any other is left as it is, so this may be called at every start; so is one whose samples came
+    without content. Raises ``WorkspaceError``, also for content that cannot be read.
     """
-    if workspace.annotators() or workspace.traces():
-        return
     folder = samples_folder()
-    content = read_jsonl(folder / CONTENT)
+    if workspace.annotators() or workspace.traces() or not (folder / CONTENT).is_file():
+        return
+    try:
+        content = read_jsonl(folder / CONTENT)
+    except (ExchangeError, OSError) as error:
+        raise WorkspaceError(f"the samples' labels cannot be read: {error}") from error
     content.traces = [
         replace(trace, path=folder / trace.path.name) if trace.path is not None else trace
         for trace in content.traces

@@ -1,0 +1,145 @@
+"""Whatever stands in a file, an importer says so in words and never falls over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.exchange.agentrx import read_agentrx
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.csv_long import COLUMNS, read_csv_long
+from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import Incoming
+from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.exchange.mast_human import read_mast_human
+from mast_tui.exchange.who_and_when import read_who_and_when
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Workspace, WorkspaceError
+
+MAST = load_mast()
+QUICK = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+FIELDS = (
+    *("history", "role", "content", "mistake_step", "mistake_agent", "mistake_reason"),
+    *("trajectory_id", "failures", "step_number", "failure_category", "failure_id", "root_cause"),
+    *("hf_annotations", "trace_id", "iaa_round", "mas_name", "hf_label_scheme", "instance_id"),
+    *("trace_text", "human_labels", "human_label_summary", "index", "round", "failed_agent"),
+)
+LEAF = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.floats(allow_nan=False)
+    | st.sampled_from(["", "0", "hf_0", "1.1 A mode", "3.3 Weak Verification", "System Failure"])
+    | st.text(max_size=4)
+)
+KEYS = st.sampled_from([*FIELDS, "annotator_1", "1.1 A mode", "3.2", "judge:x", ""])
+DOCUMENT = st.recursive(
+    LEAF,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
+    max_leaves=25,
+)
+
+READERS: dict[str, Callable[[Sequence[Path]], Incoming]] = {
+    "who-and-when": read_who_and_when,
+    "agentrx": read_agentrx,
+    "mast-human": read_mast_human,
+}
+
+
+Result = TypeVar("Result")
+
+
+def in_words(call: Callable[[], Result]) -> Result | None:
+    """What the call returns, or None where it refuses in words; anything else is a defect."""
+    try:
+        return call()
+    except (ExchangeError, WorkspaceError):
+        return None
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+@QUICK
+@given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
+def test_any_json_is_read_or_refused_in_words(name: str, document: Any, tmp_path: Path) -> None:
+    file = tmp_path / "labels.json"
+    file.write_text(json.dumps(document))
+    incoming = in_words(lambda: READERS[name]([file]))
+    if incoming is not None:
+        assert all(problem.reason for problem in incoming.problems)
+        workspace = Workspace.open(":memory:")
+        in_words(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
+
+
+CELL = st.sampled_from(
+    ["", "t", "alice", "judge:x", "1.3", "present", "absent", "finished", "1", "0", "?", "0.5"]
+) | st.text(max_size=3)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@QUICK
+@given(
+    heading=st.lists(st.sampled_from([*COLUMNS, "1.1", "outcome", "?"]), max_size=18),
+    rows=st.lists(st.lists(CELL, max_size=18), max_size=4),
+    tail=st.binary(max_size=4),
+)
+def test_any_table_is_read_or_refused_in_words(
+    wide: bool, heading: list[str], rows: list[list[str]], tail: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "labels.csv"
+    lines = [",".join(cells) for cells in [heading, *rows]]
+    file.write_bytes("\n".join(lines).encode("utf-8", "replace") + tail)
+    incoming = in_words(
+        lambda: (
+            read_csv_wide([file], taxonomy=MAST)
+            if wide
+            else read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+        )
+    )
+    if incoming is None:
+        return
+    workspace = Workspace.open(":memory:")
+    first = apply_incoming(incoming, workspace, source="test", skip_errors=True)
+    again = apply_incoming(incoming, workspace, source="test", skip_errors=True)
+    assert again.new == 0
+    assert again.known >= first.new
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An export with something of everything that a table can bring."""
+    table = tmp_path_factory.mktemp("export") / "source.csv"
+    table.write_text("trace_id,annotator,outcome,1.1,1.2\nt,alice,failed,1,0\nu,judge:x@1,,0,?\n")
+    workspace = Workspace.open(":memory:")
+    apply_incoming(read_csv_wide([table], taxonomy=MAST), workspace, source="test")
+    workspace.finish_run(workspace.start_run("judge:x@1", MAST.ref))
+    return "".join(workspace_lines(workspace))
+
+
+@QUICK
+@given(data=st.data())
+def test_any_change_to_an_export_is_read_or_refused_in_words(
+    data: st.DataObject, export: str, tmp_path: Path
+) -> None:
+    lines = [json.loads(line) for line in export.splitlines()]
+    place: Any = lines[data.draw(st.integers(0, len(lines) - 1))]
+    while True:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else [0]))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(LEAF | DOCUMENT)
+    file = tmp_path / "export.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    workspace = Workspace.open(":memory:")
+    if in_words(lambda: merge_content(read_jsonl(file), workspace)) is None:
+        assert not any([*workspace.traces(), *workspace.annotators(), *workspace.runs()])
