@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -63,11 +64,17 @@ class Sort(StrEnum):
         return every[(every.index(self) + 1) % len(every)]
 
 
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sorting key by which ``2.json`` comes before ``10.json``."""
+    parts = re.split(r"(\d+)", name.casefold())
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts if p)
+
+
 _STATES: Final = list(State)
 
 
 def _key(row: LibraryRow, sort: Sort) -> tuple[object, ...]:
-    name = row.name.casefold()
+    name = natural(row.name)
     if sort is Sort.QUEUE:
         return (_STATES.index(row.state), name)
     if sort is Sort.MODEL:

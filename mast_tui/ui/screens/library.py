@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -30,10 +32,19 @@ if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
 
 
-def row_of(trace: Trace, entry: LibraryEntry | None, *, hidden_visible: bool) -> LibraryRow:
+def name_of(trace: Trace, roots: Sequence[Path]) -> str:
+    """The trace's file as seen from the folder that was opened, with its record's number."""
+    path = trace.path
+    inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
+    name = min((str(found) for found in inside if found.name), key=len, default=path.name)
+    return name if trace.record is None else f"{name}#{trace.record}"
+
+
+def row_of(
+    trace: Trace, name: str, entry: LibraryEntry | None, *, hidden_visible: bool
+) -> LibraryRow:
     """A trace as its annotator may see it."""
     meta = trace.meta
-    name = trace.path.name if trace.record is None else f"{trace.path.name}#{trace.record}"
     visible = entry.hidden_visible if entry is not None else hidden_visible
     outcome = "" if meta.outcome is Outcome.UNKNOWN or not visible else str(meta.outcome)
     return LibraryRow(
@@ -114,6 +125,7 @@ class LibraryScreen(Screen[None]):
         self._rows = [
             row_of(
                 trace,
+                name_of(trace, app.options.paths),
                 view.get(trace_id) if view else None,
                 hidden_visible=desk is not None and not desk.blind,
             )

@@ -82,8 +82,8 @@ class LibraryList(VirtualLines):
         return self.rows[self.cursor] if self.rows else None
 
     def show(self, rows: Sequence[LibraryRow]) -> None:
-        """List other rows; the cursor stays on its trace where it is still listed."""
-        current = self.row.trace_id if self.row else None
+        """List other rows; the cursor stays on its trace, or at the head of the queue."""
+        current = self.row.trace_id if self.row and self.cursor else None
         self.rows = rows
         self.cursor = next((i for i, row in enumerate(rows) if row.trace_id == current), 0)
         self.rows_changed()
