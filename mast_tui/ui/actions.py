@@ -267,7 +267,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
 _SHOWN: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
     "escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab", "backspace": "⌫",
-    "f1": "F1",
+    "f1": "F1", "left": "←", "right": "→",
 }  # fmt: skip
 
 

@@ -1,0 +1,87 @@
+"""Writes the table of keys in README.md from the registry of actions.
+
+    .venv/bin/python scripts/readme_keys.py            rewrites the table
+    .venv/bin/python scripts/readme_keys.py --check    exit code 1 where it is not up to date
+
+The table stands between two comments, and nothing else of the page is touched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mast_tui.ui.actions import Action, Where, actions_for, shown
+
+README: Final = Path(__file__).resolve().parent.parent / "README.md"
+BEGIN: Final = "<!-- keys -->"
+END: Final = "<!-- /keys -->"
+
+SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
+
+
+def _same(action: Action) -> tuple[str, ...]:
+    """By what two actions of different screens are one for a reader."""
+    return (*action.keys, action.help)
+
+
+def _rows(where: Where) -> Iterator[tuple[str, str]]:
+    """Keys and what they do; what every screen has stands under 'everywhere' only."""
+    count = Counter(_same(action) for screen in SCREENS for action in actions_for(screen))
+    shared = {same for same, screens in count.items() if screens == len(SCREENS)}
+    if where is Where.EVERYWHERE:
+        for action in actions_for(SCREENS[0]):
+            if _same(action) in shared:
+                yield _keys(action), action.help
+    digits = False
+    for action in actions_for(where):
+        if _same(action) in shared:
+            continue
+        if action.name.startswith(("digit_", "side_")):
+            if not digits:
+                digits = True
+                twice = action.name.startswith("digit_")
+                yield ("`0`…`9` twice" if twice else "`1`…`9`"), action.help
+            continue
+        yield _keys(action), action.help
+
+
+def _keys(action: Action) -> str:
+    return " ".join(f"`{shown(key)}`" for key in action.keys)
+
+
+def key_table() -> str:
+    """The table in Markdown."""
+    lines = ["| where | keys | does |", "|---|---|---|"]
+    for where in Where:
+        name: str = where
+        for keys, words in _rows(where):
+            lines.append(f"| {name} | {keys} | {words} |")
+            name = ""
+    return "\n".join(lines)
+
+
+def with_table(page: str) -> str:
+    """The page with the table as it should be; raises ``ValueError`` where it has no place."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no place for the keys: {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{key_table()}\n\n{END}{after}"
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite or check the table; the exit code."""
+    page = README.read_text("utf-8")
+    wanted = with_table(page)
+    if arguments == ["--check"]:
+        return int(page != wanted)
+    README.write_text(wanted, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
