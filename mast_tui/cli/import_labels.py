@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _PROBLEMS_SHOWN = 50
+_QUICK_WORKS = 500
 
 
 @click.command()
@@ -83,6 +84,8 @@ def import_command(
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
     incoming = _read(file_format, files, chosen, place, annotator)
+    if len(incoming.work) > _QUICK_WORKS and not as_json:
+        say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
     applied = apply_incoming(incoming, place, source=file_format, skip_errors=skip_errors)

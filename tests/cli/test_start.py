@@ -1,0 +1,89 @@
+"""With what the app is started, by the quick way and by the full parser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.cli import main
+from mast_tui.cli.dispatch import run
+from mast_tui.cli.words import split_words
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui import app
+from mast_tui.ui.options import AppOptions
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]:
+    """The options with which the app would have been started, in an own folder."""
+    found: list[AppOptions] = []
+
+    def run_app(options: AppOptions) -> int:
+        found.append(options)
+        return 0
+
+    monkeypatch.setattr(app, "run_app", run_app)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text("{}")
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "own.toml").write_text("")
+    return found
+
+
+def start(*args: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(args)
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> None:
+    assert start() == 0
+    assert started == [AppOptions((samples_folder(),), True, None, None, None, False, False)]
+    assert (samples_folder() / "planted.jsonl").is_file()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("a.jsonl", "./judge", "--workspace", "w.db", "--annotator=bo", "--blind"),
+        ("--workspace=w.db", "--blind", "a.jsonl", "--annotator", "bo", "./judge"),
+    ],
+)
+def test_both_ways_of_parsing_say_the_same(
+    started: list[AppOptions], args: tuple[str, ...]
+) -> None:
+    paths = (Path("a.jsonl"), Path("judge"))
+    assert start(*args) == 0
+    assert run(split_words(args)) == 0
+    assert started == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
+
+
+def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> None:
+    assert start("--taxonomy", "own.toml", "--assisted") == 0
+    assert started[0].taxonomy == Path("own.toml")
+    assert started[0].assisted
+    assert not started[0].blind
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("nowhere.jsonl",), 1),
+        (("a.jsonl", "nowhere.jsonl"), 1),
+        (("--taxonomy", "nowhere.toml"), 1),
+        (("--blind", "--assisted"), 2),
+        (("--annotator",), 2),
+        (("--cake",), 2),
+    ],
+)
+def test_nothing_is_opened_where_something_is_wrong(
+    started: list[AppOptions],
+    args: tuple[str, ...],
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert start(*args) == code
+    assert started == []
+    assert capsys.readouterr().err
