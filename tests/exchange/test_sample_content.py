@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
@@ -9,6 +11,7 @@ from mast_tui.agreement.from_workspace import study_from_workspace
 from mast_tui.agreement.study import agreement_report
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.sample_content import fill_samples_workspace
+from mast_tui.exchange.selection import gold_export
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
@@ -119,3 +122,25 @@ def test_a_workspace_in_which_somebody_works_is_left_alone(filled: Workspace) ->
     fill_samples_workspace(own)
     assert [info.name for info in own.annotators()] == ["alice"]
     assert own.traces() == ()
+
+
+def test_its_gold_says_who_decided_what_and_where_it_stands(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
+    gold = gold_export(filled, MAST)
+    verdicts = [v for trace in gold["traces"] for v in trace["verdicts"].values()]
+    assert {"unanimous", "adjudicated", "single", "unresolved"} <= {v["source"] for v in verdicts}
+    for verdict in verdicts:
+        assert (verdict["decided_by"] is not None) is (verdict["source"] == "adjudicated")
+        assert (verdict["decided_at"] is not None) is (verdict["source"] == "adjudicated")
+    for trace in gold["traces"]:
+        known = traces[trace["trace_id"]]
+        for label in trace["labels"]:
+            target = label["target"]
+            if not target["whole_trace"]:
+                assert known.span(target["first_index"]).key == target["first"]
+                assert known.span(target["last_index"]).key == target["last"]
+    assert any(label["merged"] for trace in gold["traces"] for label in trace["labels"])
+    assert any(verdict["judge_seen"] for verdict in verdicts)
+    assert not all(verdict["judge_seen"] for verdict in verdicts)
+    json.dumps(gold, allow_nan=False)
