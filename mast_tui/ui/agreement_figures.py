@@ -37,14 +37,14 @@ def count_figures(
 
     That they are shown is recorded, as they tell what others said.
     """
-    from mast_tui.agreement.from_workspace import study_of
+    from mast_tui.agreement.from_workspace import study_from_workspace
     from mast_tui.agreement.study import agreement_report
     from mast_tui.session import SessionError, record_reveal, visible_traces_for_agreement
     from mast_tui.workspace import WorkspaceError
 
     try:
         visible = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
-        everywhere = study_of(workspace, taxonomy, which=passes)
+        everywhere = study_from_workspace(workspace, taxonomy, which=passes)
         people = _finishers(everywhere.finished)
         shared = {trace for trace, names in people.items() if len(names) > 1}
         finished = {name: len(traces) for name, traces in everywhere.finished.items()}
@@ -52,7 +52,9 @@ def count_figures(
         if not shared & visible:
             return Figures(None, hidden, finished)
         names = sorted({name for trace in shared & visible for name in people[trace]})
-        study = study_of(workspace, taxonomy, annotators=names, which=passes, traces=visible)
+        study = study_from_workspace(
+            workspace, taxonomy, annotators=names, which=passes, traces=visible
+        )
         record_reveal(workspace, annotator, taxonomy.ref, sorted(shared & visible))
         return Figures(agreement_report(study), hidden, finished)
     except (SessionError, WorkspaceError, ValueError) as error:

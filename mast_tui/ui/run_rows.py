@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -82,23 +82,26 @@ def run_rows(
     return rows
 
 
-def run_words(run: Run, row: RunRow) -> str:
-    """One run in sentences, with its traces; names are as they were given."""
+def run_words(run: Run, row: RunRow, names: Mapping[str, str]) -> str:
+    """One run in sentences, with its traces by their ``names``, which are as they were given."""
     end = "" if row.finished else ", not finished: run it again and it goes on where it stopped"
     lines = [f"{run.judge}, {run.taxonomy}{end}."]
+    if row.problems:
+        lines.append(f"It failed on {row.problems} of {row.traces} traces.")
     if run.note:
         lines.append(run.note)
     if row.suggestions is None:
         lines.append("What it found is hidden while you work blind.")
     lines.append("")
     for trace in run.traces[:MOST_LISTED]:
+        name = names.get(trace.trace_id, trace.trace_id)
         if trace.problem is not None:
-            lines.append(f"{trace.trace_id}: failed: {trace.problem}")
+            lines.append(f"{name}: failed: {trace.problem}")
         elif row.suggestions is None:
-            lines.append(trace.trace_id)
+            lines.append(name)
         else:
             found = "nothing found" if not trace.findings else f"{trace.findings} found"
-            lines.append(f"{trace.trace_id}: {found}")
+            lines.append(f"{name}: {found}")
     if len(run.traces) > MOST_LISTED:
         lines.append(f"… and {len(run.traces) - MOST_LISTED} more traces")
     return "\n".join(lines)

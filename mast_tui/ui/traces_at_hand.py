@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mast_tui.gold import Order
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.ui.trace_names import trace_names
 
 if TYPE_CHECKING:
     from mast_tui.workspace import TraceRecord, Workspace
@@ -23,6 +24,7 @@ class TracesAtHand:
     def __init__(self, workspace: Workspace, known: Sequence[Trace]) -> None:
         self._workspace = workspace
         self._records: Mapping[str, TraceRecord] = {r.trace_id: r for r in workspace.traces()}
+        self._names = trace_names(self._records.values())
         self._open: dict[str, list[Trace]] = {}
         for trace in known:
             self._open.setdefault(trace.identity.trace_id, []).append(trace)
@@ -31,10 +33,7 @@ class TracesAtHand:
 
     def name_of(self, trace_id: str) -> str:
         """What a trace goes by: the file it was last seen in, else its id."""
-        record = self._records.get(trace_id)
-        if record is None or record.path is None:
-            return trace_id
-        return record.path.name if record.record is None else f"{record.path.name}#{record.record}"
+        return self._names.get(trace_id, trace_id)
 
     def read(self, trace_id: str) -> Trace | None:
         """The trace, read to its end; None where it is not here. Slow: for workers only.

@@ -85,11 +85,6 @@ class AdjudicateScreen(Deciding):
         self.show_title()
         self.mast.when_ready(self._start)
 
-    def on_screen_resume(self) -> None:
-        """Somebody may have finished a trace while another screen was open."""
-        if self.cases is not None and self.mast.desk is not None:
-            self._start(self.mast.desk)
-
     def _start(self, desk: Desk) -> None:
         if self.cases is None:
             self._show_words("Reading what everybody said …")

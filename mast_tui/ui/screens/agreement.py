@@ -23,6 +23,7 @@ from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.agreement_table import AgreementTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.table_lines import TableLines
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -79,15 +80,6 @@ class AgreementScreen(Room):
         self._show_title()
         self.mast.when_ready(self._start)
 
-    def on_screen_resume(self) -> None:
-        """Verdicts may have changed while another screen was open."""
-        if self.figures is not None and self.mast.desk is not None:
-            self._start(self.mast.desk)
-
-    def on_resize(self) -> None:
-        """Titles follow the columns."""
-        self.call_after_refresh(self._show_heading)
-
     # Counting
 
     def _start(self, desk: Desk) -> None:
@@ -115,7 +107,6 @@ class AgreementScreen(Room):
             self.main_list.show(report)
             self.main_list.focus()
             self._show_detail()
-            self.call_after_refresh(self._show_heading)
             if message.figures.hidden:
                 self.hints.say(hidden_words(message.figures.hidden))
         self._show_title()
@@ -126,8 +117,10 @@ class AgreementScreen(Room):
         self.add_class("-empty")
         self.query_one("#words", Static).update(Content(words))
 
-    def _show_heading(self) -> None:
-        self.query_one("#heading", Static).update(Content(self.main_list.heading()))
+    @on(TableLines.Fitted)
+    def _show_heading(self, event: TableLines.Fitted) -> None:
+        event.stop()
+        self.query_one("#heading", Static).update(Content(event.table.heading()))
 
     def _show_title(self) -> None:
         left = ["Agreement"]
@@ -225,10 +218,9 @@ class AgreementScreen(Room):
 def hidden_words(hidden: Sequence[str]) -> str:
     """That traces are left out, and how they can be counted."""
     count = len(hidden)
-    return (
-        f"{count} trace{' is' if count == 1 else 's are'} left out: others have finished "
-        f"{'it' if count == 1 else 'them'}, you have not · o counts as adjudicator"
-    )
+    if count == 1:
+        return "1 trace left out, finished by others only · o counts it as adjudicator"
+    return f"{count} traces left out, finished by others only · o counts them as adjudicator"
 
 
 def nothing_to_count(figures: Figures) -> str:

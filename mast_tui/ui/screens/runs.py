@@ -20,9 +20,11 @@ from mast_tui.ui.background import Judged
 from mast_tui.ui.run_rows import RunRow, run_rows, run_words
 from mast_tui.ui.screens.room import Room
 from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_names import trace_names
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.run_list import RunList
 from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.table_lines import TableLines
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -56,11 +58,13 @@ class RunsScreen(Room):
 
         runs: dict[str, Run] = field(default_factory=dict)
         rows: list[RunRow] = field(default_factory=list)
+        names: dict[str, str] = field(default_factory=dict)
         problem: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self._runs: dict[str, Run] = {}
+        self._names: dict[str, str] = {}
         self._judging = False
 
     def compose(self) -> ComposeResult:
@@ -92,10 +96,6 @@ class RunsScreen(Room):
         self._show_title()
         self.mast.when_ready(self._start)
 
-    def on_resize(self) -> None:
-        """Titles follow the columns."""
-        self.call_after_refresh(self._show_heading)
-
     def _start(self, desk: Desk) -> None:
         self.read_runs(desk)
 
@@ -114,18 +114,19 @@ class RunsScreen(Room):
                 else [label for judge in judges for label in workspace.labels(annotator=judge)]
             )
             reviews = workspace.reviews(annotator=desk.annotator, pass_number=None)
+            names = trace_names(workspace.traces())
             rows = run_rows(runs, suggestions, reviews, hidden=desk.blind)
         except WorkspaceError as error:
             self.post_message(self.Listed(problem=str(error)))
             return
-        self.post_message(self.Listed({run.id: run for run in runs}, rows))
+        self.post_message(self.Listed({run.id: run for run in runs}, rows, names))
 
     def on_runs_screen_listed(self, message: Listed) -> None:
         """Show what was read."""
         if message.problem is not None:
             self._show_words(one_line(message.problem))
             return
-        self._runs = message.runs
+        self._runs, self._names = message.runs, message.names
         if message.rows:
             self._fill(message.rows)
         else:
@@ -138,14 +139,15 @@ class RunsScreen(Room):
         self.main_list.show(rows)
         self.main_list.focus()
         self._show_detail()
-        self.call_after_refresh(self._show_heading)
 
     def _show_words(self, words: str) -> None:
         self.add_class("-empty")
         self.query_one("#words", Static).update(Content(words))
 
-    def _show_heading(self) -> None:
-        self.query_one("#heading", Static).update(Content(self.main_list.heading()))
+    @on(TableLines.Fitted)
+    def _show_heading(self, event: TableLines.Fitted) -> None:
+        event.stop()
+        self.query_one("#heading", Static).update(Content(event.table.heading()))
 
     def _show_title(self) -> None:
         count = len(self._runs)
@@ -159,7 +161,7 @@ class RunsScreen(Room):
             self.detail.show_text("")
             return
         self.detail.border_title = plain_title(f"{row.judge} · {row.when}")
-        self.detail.show_text(run_words(run, row))
+        self.detail.show_text(run_words(run, row, self._names))
 
     @on(VirtualLines.Moved, "#runs")
     def _moved(self, event: VirtualLines.Moved) -> None:

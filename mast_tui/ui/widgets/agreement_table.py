@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.agreement_rows import NO_FIGURE, AgreementRow, RowKind, columns_of, rows_of
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.table_lines import TableLines
 
 if TYPE_CHECKING:
     from mast_tui.agreement.study import Report
@@ -20,7 +20,7 @@ LEAST_NAME: Final = 12
 GAP: Final = 2
 
 
-class AgreementTable(VirtualLines):
+class AgreementTable(TableLines):
     """One row a mode, and two rows of totals. Titles stand in ``heading``."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -58,12 +58,8 @@ class AgreementTable(VirtualLines):
         self._columns = columns_of(report)
         self.rows_changed()
 
-    def rows_changed(self) -> None:
-        """Fit the columns to the width."""
-        self._fit(self.scrollable_content_region.width)
-        super().rows_changed()
-
-    def _fit(self, width: int) -> None:
+    def fit(self, width: int) -> None:
+        """Figures get what they need, names what is left."""
         self._code_cells = max((cell_len(row.code) for row in self.rows), default=3)
         for key, title in self._columns:
             longest = max((cell_len(row.cells.get(key, "")) for row in self.rows), default=0)

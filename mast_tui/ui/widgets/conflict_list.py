@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
@@ -106,6 +107,11 @@ class ConflictList(VirtualLines):
                 place = self.place_of(current.trace_id, None)
             self.cursor = place if place is not None else min(self.cursor, max(0, len(rows) - 1))
         self.rows_changed()
+        self.show_row(self.cursor)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the cursor on screen."""
+        super().on_resize(event)
         self.show_row(self.cursor)
 
     def place_of(self, trace_id: str, item: str | None) -> int | None:

@@ -11,13 +11,13 @@ from rich.style import Style
 from textual.strip import Strip
 
 from mast_tui.ui.run_rows import RunRow
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.table_lines import TableLines
 
 COLUMNS: Final = (
     ("judge", "judge", False),
     ("when", "when", False),
     ("traces", "traces", True),
-    ("suggestions", "suggestions", True),
+    ("suggestions", "found", True),
     ("accepted", "accepted", True),
     ("rejected", "rejected", True),
     ("waiting", "waiting", True),
@@ -25,19 +25,20 @@ COLUMNS: Final = (
 """Fields of a row, their titles, and whether they are figures."""
 
 GAP: Final = 2
+LEAD: Final = 3
+"""Cells before the first column: cursor and state."""
+
 LEAST_JUDGE: Final = 12
 HIDDEN: Final = "hidden"
 
 
 def cell(row: RunRow, name: str) -> str:
     """What stands in a column."""
-    if name == "traces":
-        return f"{row.traces} ({row.problems} failed)" if row.problems else str(row.traces)
     value = getattr(row, name)
     return HIDDEN if value is None else str(value)
 
 
-class RunList(VirtualLines):
+class RunList(TableLines):
     """Runs, the latest first. Titles stand in ``heading``."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -71,15 +72,14 @@ class RunList(VirtualLines):
         self.cursor = next((i for i, row in enumerate(rows) if row.run_id == current), 0)
         self.rows_changed()
 
-    def rows_changed(self) -> None:
-        """Fit the columns to the width."""
+    def fit(self, width: int) -> None:
+        """Figures get what they need, the judge's name what is left."""
         for name, title, _ in COLUMNS:
             longest = max((cell_len(cell(row, name)) for row in self.rows), default=0)
             self._widths[name] = max(cell_len(title), longest)
-        room = self.scrollable_content_region.width - 4 - GAP * (len(COLUMNS) - 1)
-        rest = room - sum(self._widths.values()) + self._widths["judge"]
-        self._widths["judge"] = max(LEAST_JUDGE, min(self._widths["judge"], rest))
-        super().rows_changed()
+        others = sum(self._widths.values()) - self._widths["judge"]
+        room = width - LEAD - GAP * (len(COLUMNS) - 1) - others
+        self._widths["judge"] = max(LEAST_JUDGE, min(self._widths["judge"], room))
 
     def heading(self) -> str:
         """The titles over the columns."""
@@ -87,7 +87,7 @@ class RunList(VirtualLines):
             f"{title:>{self._widths[name]}}" if right else f"{title:<{self._widths[name]}}"
             for name, title, right in COLUMNS
         ]
-        return "   " + (" " * GAP).join(parts)
+        return " " * LEAD + (" " * GAP).join(parts)
 
     def render_row(self, row: int, width: int) -> Strip:
         """One run."""
@@ -95,8 +95,8 @@ class RunList(VirtualLines):
         base = self.rich_style
         if row == self.cursor:
             base += self._part("cursor")
-        glyph = "●" if item.finished else "◐"
-        kind = "quiet" if item.finished else "unfinished"
+        glyph = "!" if item.problems else "●" if item.finished else "◐"
+        kind = "quiet" if glyph == "●" else "unfinished"
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("judge")),
             Segment(f"{glyph} ", base + self._part(kind)),
