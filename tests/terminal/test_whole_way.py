@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ TRACE = "ad-restart-loop.jsonl"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
+def home(tmp_path: Path) -> Path:
     """An empty home, in which somebody has seen the welcome."""
     seen = tmp_path / ".local" / "share" / "mast-tui"
     seen.mkdir(parents=True)
@@ -177,3 +177,38 @@ def test_two_people_label_apart_a_third_settles_and_gold_comes_out(home: Path) -
         terminal.until(r"failed")
         terminal.press("Q")
         assert terminal.ended() == 0
+
+    carol = (samples, "--workspace", workspace, "--annotator", "carol")
+    with Terminal(*carol, home=home) as terminal:
+        terminal.until(r"carol · assisted · 0 of 16 finished")
+        terminal.press("A")
+        terminal.until(r"Enter takes it on")
+        assert "1.1 Disobey" not in terminal.text
+        terminal.press("enter")
+        terminal.until(r"can no longer label it independently")
+        terminal.press("a")
+        # The one conflict, with both sides; the cursor stands on it.
+        terminal.until(lambda text: "1.1 Disobey task" in text and "alice" in text)
+        terminal.until(r"1 .*alice.*present")
+        terminal.until(r"2 .*bob.*absent")
+        terminal.press("1")
+        terminal.until(r"✓ 1\.1 Disobey task")
+        terminal.press("Q")
+        assert terminal.ended() == 0
+
+    gold_file = home / "gold.json"
+    export = ("export", "--format", "gold", "-o", str(gold_file), "--workspace", workspace)
+    command(home, *export)
+    gold = json.loads(gold_file.read_text("utf-8"))
+    (settled,) = [trace for trace in gold["traces"] if trace["labels"]]
+    verdicts = settled["verdicts"]
+    assert verdicts["1.1"]["value"] == "present"
+    assert verdicts["1.1"]["source"] == "adjudicated"
+    assert verdicts["1.1"]["decided_by"] == "carol"
+    assert verdicts["1.1"]["sides"] == {"alice": "present", "bob": "absent"}
+    assert verdicts["1.3"]["source"] == "unanimous"
+    assert verdicts["2.6"]["value"] == "absent"
+    places = {(label["mode"], label["target"]["first"]) for label in settled["labels"]}
+    assert len(places) == 2
+    assert gold["agreement"]["annotators"] == ["alice", "bob"]
+    assert gold["agreement"]["pooled"]["raw_agreement"]["value"] == pytest.approx(13 / 14)
