@@ -1,0 +1,81 @@
+"""A desk with a trace on it, for the tests of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Target
+from mast_tui.session import Session
+from mast_tui.traces.document import DocumentTrace
+from mast_tui.workspace import Workspace, store_judgement
+from tests.workspace.build import MAST, MODES, TRACE, trace_of
+
+JUDGE = "judge:rules@1"
+TEXTS = ("look at the pods", "kubectl get pods", "pods pods pods", "all is well", "done")
+
+
+def span(number: int) -> Target:
+    """The span with this index."""
+    return Target(f"k{number}", f"k{number}")
+
+
+def spans(first: int, last: int) -> Target:
+    """The spans with these indices and all between."""
+    return Target(f"k{first}", f"k{last}")
+
+
+def finding(mode: str, first: int, last: int | None = None) -> Finding:
+    """A finding on a range of spans, without a quote."""
+    end = first if last is None else last
+    return Finding(mode, f"k{first}", f"k{end}", None, None, None, None, "because", 0.5)
+
+
+@dataclass(slots=True)
+class Desk:
+    """A workspace in memory, and a trace of five spans."""
+
+    workspace: Workspace
+    trace: DocumentTrace
+
+    @classmethod
+    def set_up(cls) -> Desk:
+        """A new one."""
+        return cls(Workspace.open(":memory:"), trace_of(*TEXTS))
+
+    def open(self, annotator: str = "alice", *, blind: bool = False) -> Session:
+        """Somebody sits down."""
+        return Session.open(self.workspace, self.trace, MAST, annotator, blind=blind)
+
+    def judge(self, *findings: Finding, looks_at: Sequence[str] = MODES) -> None:
+        """A judge looks at the trace."""
+        store_judgement(
+            self.workspace,
+            judge=JUDGE,
+            taxonomy=MAST.ref,
+            trace_id=TRACE,
+            looks_at=looks_at,
+            findings=findings,
+        )
+
+
+def put(session: Session, mode: str, target: Target) -> str:
+    """Label, and return the label's id."""
+    session.toggle_label(mode, target, suggestions_on_screen=False)
+    return next(x.id for x in session.labels if (x.mode, x.target) == (mode, target))
+
+
+def content(session: Session) -> dict[str, object]:
+    """What stands in the current pass, whatever the ids of labels are."""
+    return {
+        "labels": [
+            (x.mode, x.target, x.note, x.confidence, x.severity, x.origin, x.suggestion)
+            for x in session.labels
+        ],
+        "verdicts": dict(session.verdicts),
+        "notes": dict(session.span_notes),
+        "pending": [s.id for s in session.pending],
+        "finished": session.finished,
+        "number": session.current and session.current.number,
+    }

@@ -1,0 +1,337 @@
+"""Finishing, what is shown after it, and second looks."""
+
+from __future__ import annotations
+
+import pytest
+
+from mast_tui.labels import Answer, Pass, PassKind, VerdictValue
+from mast_tui.session import Session, SessionError
+from mast_tui.traces.model import Loaded
+from mast_tui.workspace import NewEvent
+from mast_tui.workspace.facts import LabelAdded, PassFinished, PassStarted
+from tests.session.build import TEXTS, Desk, content, finding, put, span
+from tests.workspace.build import MAST, MODES, TRACE, event, label, state
+
+ONE, TWO, THREE = MODES[:3]
+
+
+def current(session: Session) -> Pass:
+    assert session.current is not None
+    return session.current
+
+
+def test_finishing_leaves_open_modes_open(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    session.mark_read(["k0", "k1"])
+    assert session.unread() == (2, 3, 4)
+    change = session.finish(open_modes="leave")
+    assert "2 of 5" in change.message
+    assert session.finished
+    one = current(session)
+    assert (one.read, one.spans) == (2, 5)
+    assert one.finished_at is not None
+    assert dict(session.verdicts) == {ONE: VerdictValue.PRESENT}
+    assert desk.workspace.passes() == (one,)
+
+
+def test_finishing_can_set_open_modes_absent(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    session.set_verdict(TWO, VerdictValue.UNSURE)
+    session.finish(open_modes="absent")
+    expected = dict.fromkeys(MODES, VerdictValue.ABSENT)
+    expected |= {ONE: VerdictValue.PRESENT, TWO: VerdictValue.UNSURE}
+    assert dict(session.verdicts) == expected
+    assert {v.mode: v.value for v in desk.workspace.verdicts(pass_number="finished")} == expected
+
+
+def test_an_untouched_trace_can_be_finished(desk: Desk) -> None:
+    session = desk.open()
+    session.finish(open_modes="absent")
+    assert session.finished
+    assert set(session.verdicts.values()) == {VerdictValue.ABSENT}
+
+
+def test_a_finished_trace_is_not_finished_again(desk: Desk) -> None:
+    session = desk.open()
+    session.finish(open_modes="leave")
+    with pytest.raises(SessionError, match="finished already"):
+        session.finish(open_modes="leave")
+
+
+def test_a_trace_that_is_still_being_read_is_not_finished(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = desk.open()
+    half = Loaded(1, 2, complete=False)
+    monkeypatch.setattr(type(desk.trace), "loaded", property(lambda _: half))
+    with pytest.raises(SessionError, match="still being read"):
+        session.finish(open_modes="leave")
+    assert session.current is None
+
+
+def test_reading_on_after_the_finish_is_not_noted(desk: Desk) -> None:
+    session = desk.open()
+    session.finish(open_modes="leave")
+    session.mark_read(["k0"])
+    assert set(session.read) == set()
+
+
+def test_a_finish_is_taken_back_with_what_it_set_absent(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    before = content(session)
+    session.finish(open_modes="absent")
+    session.unfinish()
+    assert content(session) == before
+    assert current(session).read is None
+    with pytest.raises(SessionError, match="not finished"):
+        session.unfinish()
+
+
+def test_a_finish_done_again_counts_what_was_read_since(desk: Desk) -> None:
+    session = desk.open()
+    session.mark_read(["k0"])
+    session.finish(open_modes="absent")
+    session.undo()
+    session.mark_read(["k1", "k2"])
+    session.redo()
+    assert (current(session).read, current(session).spans) == (3, 5)
+    assert session.verdict(ONE) is VerdictValue.ABSENT
+
+
+def test_once_something_hidden_was_shown_the_finish_stands(desk: Desk) -> None:
+    put(desk.open("bob"), TWO, span(3))
+    session = desk.open()
+    put(session, ONE, span(0))
+    with pytest.raises(SessionError, match="finished"):
+        session.reveal()
+    assert session.others == ()
+    session.finish(open_modes="leave")
+    assert not session.others_shown
+    assert session.others == ()
+    session.reveal()
+    assert session.others_shown
+    assert [(x.annotator, x.mode) for x in session.others] == [("bob", TWO)]
+    assert current(session).revealed_at is not None
+    with pytest.raises(SessionError, match="stands"):
+        session.undo()
+    with pytest.raises(SessionError, match="stands"):
+        session.unfinish()
+    events = len(list(desk.workspace.events()))
+    session.reveal()
+    assert len(list(desk.workspace.events())) == events
+    with pytest.raises(SessionError, match="stands"):
+        desk.open().undo()
+
+
+def test_an_edit_after_the_finish_begins_a_second_look(desk: Desk) -> None:
+    session = desk.open(blind=True)
+    put(session, ONE, span(0))
+    session.edit_label(session.labels[0].id, note="why", confidence=0.5)
+    session.set_verdict(TWO, VerdictValue.ABSENT)
+    session.note_span("k1", "note")
+    session.mark_read(["k0"])
+    session.finish(open_modes="leave")
+    frozen = desk.workspace.labels()
+    change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
+    assert "second look" in change.message
+    assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
+    assert not session.finished
+    copy, added = session.labels
+    assert copy.id != frozen[0].id
+    assert (copy.mode, copy.note, copy.confidence) == (ONE, "why", 0.5)
+    assert copy.created_at == frozen[0].created_at
+    assert added.mode == THREE
+    assert session.verdict(TWO) is VerdictValue.ABSENT
+    assert dict(session.span_notes) == {"k1": "note"}
+    assert set(session.read) == {"k0"}
+    assert desk.workspace.labels(pass_number=1) == frozen
+    assert desk.workspace.labels(pass_number="finished") == frozen
+    assert desk.workspace.labels() == tuple(sorted(session.labels, key=lambda x: x.id))
+    assert content(desk.open()) == content(session)
+
+
+def test_the_first_edit_may_be_of_a_frozen_label(desk: Desk) -> None:
+    session = desk.open()
+    label_id = put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    session.edit_label(label_id, note="later")
+    assert [x.note for x in session.labels] == ["later"]
+    assert [x.note for x in desk.workspace.labels(pass_number=1)] == [""]
+    session.finish(open_modes="leave")
+    session.remove_label(session.labels[0].id)
+    assert session.labels == ()
+    assert current(session).number == 3
+    assert len(desk.workspace.labels(pass_number=2)) == 1
+
+
+def test_what_changes_nothing_begins_no_second_look(desk: Desk) -> None:
+    session = desk.open()
+    label_id = put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    session.edit_label(label_id, note="")
+    session.note_span("k0", "")
+    session.set_verdict(TWO, None)
+    assert session.finished
+    assert current(session).number == 1
+
+
+def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
+    desk.judge(finding(ONE, 0), finding(TWO, 1))
+    session = desk.open()
+    first, second = session.suggestions
+    session.accept(first.id)
+    session.finish(open_modes="leave")
+    session.reject(second.id)
+    reviews = {r.pass_number: r for r in desk.workspace.reviews(pass_number=None)}
+    assert (reviews[1].suggestion, reviews[2].suggestion) == (first.id, second.id)
+    assert session.pending == ()
+    assert [x.suggestion for x in session.labels] == [first.id]
+    session.reject(first.id)
+    assert session.labels == ()
+    review = session.review_of(first.id)
+    assert review is not None
+    assert (review.answer, review.pass_number) == (Answer.REJECT, 2)
+    kept = desk.workspace.reviews(pass_number=1)
+    assert [r.answer for r in kept] == [Answer.ACCEPT]
+
+
+def test_a_stray_key_after_the_finish_is_taken_back_whole(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    before, labels = content(session), session.labels
+    session.toggle_label(TWO, span(1), suggestions_on_screen=False)
+    session.undo()
+    assert content(session) == before
+    assert session.labels == labels
+    assert content(desk.open()) == before
+    assert [p.number for p in desk.workspace.passes()] == [1]
+    rebuilt = state(desk.workspace)
+    desk.workspace.rebuild()
+    assert state(desk.workspace) == rebuilt
+    session.redo()
+    assert current(session).number == 2
+    assert [x.mode for x in session.labels] == [ONE, TWO]
+    session.undo()
+    session.undo()
+    assert not session.finished
+    assert current(session).number == 1
+
+
+def test_another_edit_after_that_begins_the_second_look_anew(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    session.toggle_label(TWO, span(1), suggestions_on_screen=False)
+    session.undo()
+    put(session, THREE, span(2))
+    assert current(session).number == 2
+    assert [x.mode for x in session.labels] == [ONE, THREE]
+    assert session.redo() is None
+
+
+def test_a_second_look_is_finished_in_its_turn(desk: Desk) -> None:
+    session = desk.open()
+    put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    session.reveal()
+    put(session, TWO, span(1))
+    session.finish(open_modes="absent")
+    assert [p.finished for p in desk.workspace.passes()] == [True, True]
+    assert session.others_shown
+    session.undo()
+    assert not session.finished
+    assert current(session).number == 2
+
+
+def adjudicate(desk: Desk, number: int) -> None:
+    start = PassStarted(PassKind.ADJUDICATION)
+    desk.workspace.append([event(start, pass_number=number)])
+
+
+def test_who_has_adjudicated_a_trace_takes_second_looks_at_it(desk: Desk) -> None:
+    put(desk.open("bob"), TWO, span(3))
+    adjudicate(desk, 1)
+    session = desk.open(blind=True)
+    assert session.current is None
+    assert session.hidden_visible
+    assert [x.mode for x in session.others] == [TWO]
+    put(session, ONE, span(0))
+    assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
+
+
+def test_an_open_pass_ends_where_its_annotator_adjudicates(desk: Desk) -> None:
+    session = desk.open(blind=True)
+    put(session, ONE, span(0))
+    adjudicate(desk, 2)
+    session = desk.open(blind=True)
+    assert [x.mode for x in session.labels] == [ONE]
+    assert session.undo() is None
+    session.mark_read(["k0"])
+    assert set(session.read) == set()
+    put(session, TWO, span(1))
+    assert (current(session).number, current(session).kind) == (3, PassKind.SECOND_LOOK)
+    assert [x.mode for x in session.labels] == [ONE, TWO]
+    session.finish(open_modes="leave")
+    assert [(p.number, p.finished) for p in desk.workspace.passes()] == [
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
+
+
+def test_a_finish_before_an_adjudication_stands(desk: Desk) -> None:
+    session = desk.open()
+    session.finish(open_modes="leave")
+    adjudicate(desk, 2)
+    session = desk.open()
+    assert session.undo() is None
+    with pytest.raises(SessionError, match="stands"):
+        session.unfinish()
+
+
+def test_a_blind_pass_opened_with_everything_shown_is_not_blind(desk: Desk) -> None:
+    session = desk.open(blind=True)
+    put(session, ONE, span(0))
+    assert current(desk.open(blind=True)).kind is PassKind.BLIND
+    assert current(desk.open(blind=False)).kind is PassKind.ASSISTED
+    assert current(desk.open(blind=True)).kind is PassKind.ASSISTED
+    assert desk.workspace.passes()[0].kind is PassKind.ASSISTED
+
+
+def test_a_finished_blind_pass_stays_blind(desk: Desk) -> None:
+    session = desk.open(blind=True)
+    put(session, ONE, span(0))
+    session.finish(open_modes="leave")
+    assert current(desk.open(blind=False)).kind is PassKind.BLIND
+
+
+def test_imported_work_is_not_taken_back_by_key(desk: Desk) -> None:
+    desk.open()
+    imported = label(desk.workspace)
+    facts = (PassStarted(PassKind.BLIND), LabelAdded(imported), PassFinished("leave"))
+    desk.workspace.append(
+        [NewEvent("alice", TRACE, MAST.ref, 1, fact) for fact in facts], action="import:file"
+    )
+    session = desk.open()
+    assert session.finished
+    assert session.undo() is None
+    with pytest.raises(SessionError, match="stands"):
+        session.unfinish()
+    put(session, TWO, span(1))
+    assert current(session).number == 2
+    session.undo()
+    assert session.labels == (imported,)
+    assert session.finished
+
+
+def test_unread_counts_what_is_loaded(desk: Desk) -> None:
+    session = desk.open()
+    assert session.unread() == tuple(range(len(TEXTS)))
+    session.mark_read([f"k{i}" for i in range(len(TEXTS))])
+    session.mark_read(["nowhere"])
+    assert session.unread() == ()
+    assert "nowhere" not in session.read

@@ -1,0 +1,219 @@
+"""Answers to a judge's suggestions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Answer, Origin, VerdictValue
+from mast_tui.session import Session, SessionError, Suggestion
+from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
+from tests.workspace.build import MODES, state
+
+ONE, TWO, THREE = MODES[:3]
+
+
+@pytest.fixture
+def session(desk: Desk) -> Session:
+    desk.judge(finding(TWO, 3), finding(ONE, 0, 2))
+    return desk.open()
+
+
+def by_mode(session: Session) -> dict[str, Suggestion]:
+    return {s.mode: s for s in session.suggestions}
+
+
+def answers(session: Session) -> dict[str, Answer | None]:
+    reviews = {s.mode: session.review_of(s.id) for s in session.suggestions}
+    return {mode: None if r is None else r.answer for mode, r in reviews.items()}
+
+
+def origin(session: Session) -> Origin:
+    (label,) = session.labels
+    return label.origin
+
+
+def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
+    quoted = Finding(ONE, "k0", "k4", "k4", "done", 0, 4, "why", 0.75)
+    desk.judge(quoted, finding(TWO, 2), finding(THREE, 1, 3))
+    session = desk.open()
+    assert [s.mode for s in session.suggestions] == [THREE, TWO, ONE]
+    last = session.suggestions[-1]
+    assert (last.judge, last.rationale, last.confidence) == (JUDGE, "why", 0.75)
+    assert last.target == spans(0, 4)
+    assert (last.evidence_key, last.quote_offsets) == ("k4", (0, 4))
+    assert session.suggestions[0].evidence_key == "k1"
+    assert session.suggestions[0].quote_offsets is None
+
+
+def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    change = session.accept(suggestion.id)
+    assert "accepted" in change.message
+    assert change.key == "k0"
+    (label,) = session.labels
+    assert (label.mode, label.target) == (ONE, spans(0, 2))
+    assert (label.origin, label.suggestion) == (Origin.ACCEPTED, suggestion.id)
+    assert label.saw_suggestions
+    assert [s.mode for s in session.pending] == [TWO]
+    (review,) = desk.workspace.reviews()
+    assert review == session.review_of(suggestion.id)
+    assert (review.answer, review.label) == (Answer.ACCEPT, label.id)
+    assert session.current is not None
+    assert session.current.judge_seen
+
+
+def test_accepting_withdraws_absent(session: Session) -> None:
+    session.set_verdict(ONE, VerdictValue.ABSENT)
+    session.accept(by_mode(session)[ONE].id)
+    assert session.verdict(ONE) is VerdictValue.PRESENT
+
+
+def test_a_label_that_is_there_already_will_do(session: Session) -> None:
+    label_id = put(session, ONE, spans(0, 2))
+    suggestion = by_mode(session)[ONE]
+    session.accept(suggestion.id)
+    assert [x.id for x in session.labels] == [label_id]
+    assert session.labels[0].origin is Origin.MANUAL
+    review = session.review_of(suggestion.id)
+    assert review is not None
+    assert review.label == label_id
+    session.reject(suggestion.id)
+    assert [x.id for x in session.labels] == [label_id]
+
+
+def test_rejecting_says_nothing_of_the_mode(session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.reject(suggestion.id, " polling ")
+    review = session.review_of(suggestion.id)
+    assert review is not None
+    assert (review.answer, review.reason, review.label) == (Answer.REJECT, "polling", None)
+    assert session.verdict(ONE) is None
+    assert session.labels == ()
+    assert [s.mode for s in session.pending] == [TWO]
+    assert len(session.suggestions) == 2
+
+
+def test_editing_takes_another_mode_or_place(session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.edit(suggestion.id, THREE, spans(2, 1))
+    (label,) = session.labels
+    assert (label.mode, label.target, label.origin) == (THREE, spans(1, 2), Origin.EDITED)
+    assert answers(session)[ONE] is Answer.EDIT
+
+
+def test_editing_to_the_same_is_accepting(session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.edit(suggestion.id, suggestion.mode, suggestion.target)
+    assert answers(session)[ONE] is Answer.ACCEPT
+    assert session.labels[0].origin is Origin.ACCEPTED
+
+
+def test_another_answer_takes_the_place_of_the_first(session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.accept(suggestion.id)
+    session.edit_label(session.labels[0].id, note="mine")
+    session.edit(suggestion.id, ONE, span(1))
+    assert [(x.target, x.origin, x.note) for x in session.labels] == [
+        (span(1), Origin.EDITED, "mine")
+    ]
+    session.accept(suggestion.id)
+    assert [(x.target, x.origin) for x in session.labels] == [(spans(0, 2), Origin.ACCEPTED)]
+    session.reject(suggestion.id)
+    assert session.labels == ()
+    assert answers(session)[ONE] is Answer.REJECT
+    session.accept(suggestion.id)
+    assert len(session.labels) == 1
+
+
+def test_the_same_answer_again_writes_nothing(desk: Desk, session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.accept(suggestion.id)
+    events = list(desk.workspace.events())
+    session.accept(suggestion.id)
+    assert list(desk.workspace.events()) == events
+
+
+def test_changing_the_place_of_an_accepted_label_makes_it_edited(session: Session) -> None:
+    session.accept(by_mode(session)[ONE].id)
+    session.edit_label(session.labels[0].id, note="why", confidence=1.0)
+    assert answers(session)[ONE] is Answer.ACCEPT
+    session.edit_label(session.labels[0].id, target=span(0))
+    assert answers(session)[ONE] is Answer.EDIT
+    assert origin(session) is Origin.EDITED
+    session.undo()
+    assert answers(session)[ONE] is Answer.ACCEPT
+    assert origin(session) is Origin.ACCEPTED
+
+
+def test_a_suggestion_waits_again_when_its_label_goes(session: Session) -> None:
+    suggestion = by_mode(session)[ONE]
+    session.accept(suggestion.id)
+    before = content(session)
+    session.toggle_label(suggestion.mode, suggestion.target, suggestions_on_screen=True)
+    assert session.labels == ()
+    assert len(session.pending) == 2
+    session.undo()
+    assert content(session) == before
+
+
+def test_labels_tell_whether_suggestions_were_on_screen(desk: Desk, session: Session) -> None:
+    put(session, ONE, span(0))
+    assert session.current is not None
+    assert not session.current.judge_seen
+    assert not session.labels[0].saw_suggestions
+    session.toggle_label(TWO, span(1), suggestions_on_screen=True)
+    assert session.current.judge_seen
+    assert session.labels[1].saw_suggestions
+    assert desk.workspace.passes(annotator="alice")[0].judge_seen
+
+
+def test_suggestions_on_screen_are_noted_once_there_is_a_pass(desk: Desk, session: Session) -> None:
+    session.note_suggestions_on_screen()
+    assert list(desk.workspace.events(annotator="alice")) == []
+    session.mark_read(["k0"])
+    assert session.current is not None
+    assert session.current.judge_seen
+    count = len(list(desk.workspace.events()))
+    session.note_suggestions_on_screen()
+    assert len(list(desk.workspace.events())) == count
+
+
+def test_in_a_pass_that_is_open_they_are_noted_at_once(desk: Desk) -> None:
+    session = desk.open()
+    session.mark_read(["k0"])
+    assert session.current is not None
+    assert not session.current.judge_seen
+    session.note_suggestions_on_screen()
+    assert desk.workspace.passes()[0].judge_seen
+
+
+def test_a_judge_that_ran_meanwhile_is_seen_after_a_refresh(desk: Desk) -> None:
+    session = desk.open()
+    assert session.suggestions == ()
+    desk.judge(finding(ONE, 1))
+    session.refresh_suggestions()
+    (suggestion,) = session.pending
+    desk.judge(replace(finding(ONE, 1), rationale="another reason"))
+    session.accept(suggestion.id)
+    assert session.pending == ()
+
+
+def test_what_nobody_suggested_cannot_be_answered(session: Session) -> None:
+    with pytest.raises(SessionError):
+        session.accept("x")
+    with pytest.raises(SessionError):
+        session.reject("x")
+    with pytest.raises(SessionError):
+        session.edit("x", ONE, span(0))
+
+
+def test_answers_survive_a_rebuild(desk: Desk, session: Session) -> None:
+    session.accept(by_mode(session)[ONE].id)
+    session.reject(by_mode(session)[TWO].id)
+    before = state(desk.workspace)
+    desk.workspace.rebuild()
+    assert state(desk.workspace) == before
+    assert content(desk.open()) == content(session)
