@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mast_tui.labels import Target
+if TYPE_CHECKING:
+    from mast_tui.labels import Target
 
 MAX_RANGE_MARKS: Final = 5000
 """Beyond this many spans a range is marked at its first and last span only."""

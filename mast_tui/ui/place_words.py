@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Target
 
 IndexOf = Callable[[str], int | None]
 

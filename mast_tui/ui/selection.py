@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mast_tui.labels import WHOLE_TRACE, Target
 from mast_tui.traces.model import Trace
 from mast_tui.ui.folding import Run
 from mast_tui.ui.words import QuoteCursor
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def target_of(
     ``fold`` is the run whose fold line the cursor stands on; a label there means the whole run.
     ``text`` is the text of the span under the cursor, for a quote.
     """
+    from mast_tui.labels import WHOLE_TRACE, Target
+
     if selection.whole:
         return WHOLE_TRACE
     marked = selection.span_range(cursor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from mast_tui.labels import Severity
 from mast_tui.ui.screens.annotate_base import AnnotateBase
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 Chooses = Literal["note", "severity", "confidence", "remove"]
 
 CONFIDENCES: Final[tuple[float | None, ...]] = (None, 1.0, 0.75, 0.5, 0.25)
-SEVERITIES: Final[tuple[Severity | None, ...]] = (None, Severity.FATAL, Severity.BENIGN)
 
 Value = TypeVar("Value")
 
@@ -98,7 +96,9 @@ class LabelKeys(AnnotateBase):
         if what == "remove":
             self.changed(lambda s: s.remove_label(label.id))
         elif what == "severity":
-            severity = _following(SEVERITIES, label.severity)
+            from mast_tui.labels import Severity
+
+            severity = _following((None, *Severity), label.severity)
             self.changed(lambda s: s.edit_label(label.id, severity=severity))
         elif what == "confidence":
             confidence = _following(CONFIDENCES, label.confidence)

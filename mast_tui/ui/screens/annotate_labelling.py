@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.digits import DigitEntry, Purpose, type_digit
 from mast_tui.ui.screens.annotate_label_keys import LabelKeys
@@ -13,7 +12,7 @@ from mast_tui.ui.selection import PLAIN, Selection
 from mast_tui.ui.words import QuoteCursor, next_word, word_at
 
 if TYPE_CHECKING:
-    from mast_tui.labels import Target
+    from mast_tui.labels import Target, VerdictValue
     from mast_tui.session import Session
 
 
@@ -39,6 +38,8 @@ class Labelling(Suggesting, LabelKeys):
         if purpose is Purpose.LABEL:
             self.label_with(typed.mode)
         else:
+            from mast_tui.labels import VerdictValue
+
             self.judge_mode(typed.mode, VerdictValue(purpose.value))
 
     def action_verdict(self, value: str) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
 
-from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.labels import VerdictValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,8 @@ class ModeState:
         parts = []
         if self.labels:
             parts.append("●" if self.labels == 1 else f"●{self.labels}")
-        elif self.verdict is VerdictValue.ABSENT:
-            parts.append("absent")
-        elif self.verdict is VerdictValue.UNSURE:
-            parts.append("unsure")
+        elif self.verdict is not None and self.verdict.value != "present":
+            parts.append(self.verdict.value)
         if self.pending:
             parts.append(f"◌{self.pending}")
         return " ".join(parts)
