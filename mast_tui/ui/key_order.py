@@ -28,6 +28,11 @@ class KeysInOrder(App[None]):
         self._busy = True
         self._number = 0
 
+    @property
+    def keys_on_their_way(self) -> bool:
+        """Whether a key has not done its work yet."""
+        return self._busy or bool(self._held)
+
     def let_keys_in(self) -> None:
         """Hand out the keys that were pressed before the first screen was open, and all others."""
         self.call_later(self._hand_out)

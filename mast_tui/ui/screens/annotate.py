@@ -145,6 +145,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
     @on(VirtualLines.Moved, "#timeline")
     def _cursor_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
+        self.drop_choice()
         if self.selection.quote is not None:
             self.set_selection(PLAIN)
         elif self.selection.range_from is not None:

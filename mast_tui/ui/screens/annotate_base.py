@@ -149,11 +149,17 @@ class AnnotateBase(Screen[None]):
         raise NotImplementedError
 
     def labels_here(self) -> tuple[Label, ...]:
-        """One's own labels on the span under the cursor."""
+        """One's own labels on the span under the cursor, in the taxonomy's order."""
         if self.session is None or not self.has_spans:
             return ()
         assert self.trace is not None
-        return self.session.labels_at(self.trace.span(self.index).key)
+        labels = self.session.labels_at(self.trace.span(self.index).key)
+        return tuple(sorted(labels, key=lambda label: self.place_of_mode(label.mode)))
+
+    def place_of_mode(self, slug: str) -> int:
+        """Where a mode stands in the taxonomy; behind all others where it is none of it."""
+        modes = self.taxonomy.modes
+        return next((i for i, mode in enumerate(modes) if mode.slug == slug), len(modes))
 
     def suggestion_here(self) -> Suggestion | None:
         """The suggestion that a key would answer now."""

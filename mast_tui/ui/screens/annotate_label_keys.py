@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 class LabelKeys(AnnotateBase):
     """The label under the cursor; where there are several, one is chosen first."""
 
-    _choice: tuple[Chooses, int] | None = None
+    _choice: tuple[Chooses, str] | None = None
 
     def action_note(self) -> None:
         """Write a note on the label under the cursor, or on the span."""
@@ -64,32 +64,45 @@ class LabelKeys(AnnotateBase):
         if len(labels) == 1:
             self._apply(what, labels[0])
             return
-        if self._choice is not None and self._choice[0] == what:
-            place = self._choice[1] % len(labels)
-            self._choice = (what, place) if what in ("severity", "confidence") else None
-            self._apply(what, labels[place])
+        chosen = self._chosen(what, labels)
+        if chosen is not None:
+            if what not in ("severity", "confidence"):
+                self._choice = None
+            self._apply(what, chosen)
             return
-        self._choice = (what, 0)
-        self._show_choice(labels)
+        self._show_choice(what, labels, 0)
+
+    def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
+        """The label that the last line has offered, where it stands under the cursor still."""
+        if self._choice is None or self._choice[0] != what:
+            return None
+        return next((label for label in labels if label.id == self._choice[1]), None)
+
+    def drop_choice(self) -> None:
+        """Forget the choice where the cursor has left the label that was offered."""
+        if self._choice is not None and self._chosen(self._choice[0], self.labels_here()) is None:
+            self._choice = None
+            self.hints.clear()
 
     def next_choice(self) -> bool:
         """Go to the next of several labels under the cursor; False where none is being chosen."""
         labels = self.labels_here()
         if self._choice is None or len(labels) < 2:
             return False
-        self._choice = (self._choice[0], (self._choice[1] + 1) % len(labels))
-        self._show_choice(labels)
+        what = self._choice[0]
+        chosen = self._chosen(what, labels)
+        place = 0 if chosen is None else (labels.index(chosen) + 1) % len(labels)
+        self._show_choice(what, labels, place)
         return True
 
-    def _show_choice(self, labels: tuple[Label, ...]) -> None:
-        assert self._choice is not None
-        what, place = self._choice
-        label = labels[place % len(labels)]
+    def _show_choice(self, what: Chooses, labels: tuple[Label, ...], place: int) -> None:
+        label = labels[place]
+        self._choice = (what, label.id)
         mode = self.taxonomy.mode(label.mode)
         key = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}[what]
         self.hints.prompt(
             f"{what}: {mode.code} {mode.name} on {self.where_words(label.target)} "
-            f"({place % len(labels) + 1} of {len(labels)}) · {key} takes it · Tab the next"
+            f"({place + 1} of {len(labels)}) · {key} takes it · Tab the next"
         )
 
     def _apply(self, what: Chooses, label: Label) -> None:

@@ -48,8 +48,9 @@ class Panels(Suggesting):
             return
         if session.suggestions:
             session.note_suggestions_on_screen()
+        own_labels = sorted(session.labels, key=lambda label: self.place_of_mode(label.mode))
         targets = [
-            (label.target, Mark(self._code(label.mode), MarkKind.OWN)) for label in session.labels
+            (label.target, Mark(self._code(label.mode), MarkKind.OWN)) for label in own_labels
         ]
         targets += [
             (s.target, Mark(self._code(s.mode), MarkKind.SUGGESTION)) for s in session.pending

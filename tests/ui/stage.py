@@ -1,0 +1,233 @@
+"""The app on a stage: a small trace, a workspace of its own, keys pressed and waited for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Target
+from mast_tui.session import Session
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.workspace import TraceRecord, Workspace, store_judgement
+from tests.ui.settle import settle
+
+MAST = load_mast()
+SLUGS = {mode.code: mode.slug for mode in MAST.modes}
+CODES = {mode.slug: mode.code for mode in MAST.modes}
+JUDGE = "judge:rules@1"
+
+Message = Mapping[str, object]
+Shown = set[tuple[str, int, int]]
+
+
+def call(number: int, name: str, arguments: str) -> Message:
+    """A message that calls a tool."""
+    function = {"name": name, "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": f"call_{number}", "type": "function", "function": function}],
+    }
+
+
+def result(number: int, text: str) -> Message:
+    """A message with what a tool has answered."""
+    return {"role": "tool", "tool_call_id": f"call_{number}", "content": text}
+
+
+PLAN = "I look at the pods first, then at the Événements of today."
+"""The text of span #2; a quote of it ends behind letters that are more than one byte."""
+
+SMALL: tuple[Message, ...] = (
+    {"role": "user", "content": "Find out why the checkout is slow. Do not restart anything."},
+    {"role": "assistant", "content": PLAN},
+    call(1, "get_pods", '{"namespace": "shop"}'),
+    result(1, "checkout-1 Running\ncheckout-2 CrashLoopBackOff"),
+    call(2, "get_pods", '{"namespace": "shop"}'),
+    result(2, "checkout-1 Running\ncheckout-2 CrashLoopBackOff"),
+    call(3, "get_pods", '{"namespace": "shop"}'),
+    result(3, "checkout-1 Running\ncheckout-2 CrashLoopBackOff"),
+    {"role": "assistant", "content": "The second pod crashes. I restart it now."},
+    call(4, "restart", '{"pod": "checkout-2"}'),
+    result(4, "restarted"),
+    {"role": "assistant", "content": "Done: the checkout is fast again."},
+)
+"""Twelve spans: #3 to #8 are the same call three times over, with its answer."""
+
+
+def write_trace(path: Path, messages: Sequence[Message] = SMALL, **fields: object) -> Path:
+    """Write a message list; ``fields`` stand in the record around it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**fields, "messages": list(messages)}, ensure_ascii=False), "utf-8")
+    return path
+
+
+def read_trace(path: Path) -> Trace:
+    """The one trace of a file, read to its end."""
+    trace = read_file(path, named=True).traces[0]
+    read_fully(trace)
+    return trace
+
+
+def finding(
+    trace: Trace,
+    code: str,
+    first: int,
+    last: int,
+    *,
+    quote: str | None = None,
+    why: str = "because",
+) -> Finding:
+    """A suggestion on spans ``first`` to ``last`` (from 1); the quote stands in the last."""
+    key = trace.span(last - 1).key
+    start = None if quote is None else trace.text(last - 1).index(quote)
+    return Finding(
+        SLUGS[code],
+        trace.span(first - 1).key,
+        key,
+        None if quote is None else key,
+        quote,
+        start,
+        None if start is None or quote is None else start + len(quote),
+        why,
+        0.8,
+    )
+
+
+def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
+    """A judge has looked at a trace, before the app was started."""
+    store = Workspace.open(workspace)
+    try:
+        store.add_taxonomy(MAST)
+        store_judgement(
+            store,
+            judge=JUDGE,
+            taxonomy=MAST.ref,
+            trace_id=store.register_trace(TraceRecord.of(trace)),
+            looks_at=tuple(SLUGS.values()),
+            findings=findings,
+        )
+    finally:
+        store.close()
+
+
+@dataclass(slots=True)
+class Stage:
+    """A running app, and what a test asks of it."""
+
+    app: MastApp
+    pilot: Pilot[None]
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait until what they ask for is done.
+
+        They arrive all at once, as from a fast typist, a paste or over a slow line.
+        """
+        for key in keys:
+            self.app.post_message(_event(key))
+        while self.app.keys_on_their_way:
+            await self.pilot.pause(0)
+        await settle(self.pilot)
+
+    @property
+    def annotate(self) -> AnnotateScreen:
+        """The annotate screen that is open, whatever dialog is above it."""
+        return next(s for s in self.app.screen_stack if isinstance(s, AnnotateScreen))
+
+    @property
+    def session(self) -> Session:
+        """The session on the open trace."""
+        session = self.annotate.session
+        assert session is not None
+        return session
+
+    @property
+    def number(self) -> int:
+        """The number of the span under the cursor, from 1."""
+        return self.annotate.index + 1
+
+    @property
+    def message(self) -> str:
+        """What the last line says."""
+        return self.annotate.hints.message
+
+    @property
+    def labels(self) -> Shown:
+        """Code, first and last span (from 1) of one's own labels; the whole trace is 0 to 0."""
+        return {(CODES[x.mode], *self.place(x.target)) for x in self.session.labels}
+
+    def place(self, target: Target) -> tuple[int, int]:
+        """First and last span of a target, from 1."""
+        trace = self.annotate.trace
+        assert trace is not None
+        if target.first is None or target.last is None:
+            return 0, 0
+        first, last = trace.index_of(target.first), trace.index_of(target.last)
+        assert first is not None
+        assert last is not None
+        return first + 1, last + 1
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen, a line a row."""
+        screen = self.app.screen
+        strips = screen._compositor.render_strips(screen.size)
+        return [strip.text for strip in strips]
+
+    @property
+    def text(self) -> str:
+        """What is on the screen."""
+        return "\n".join(self.lines)
+
+    def row(self, number: int) -> str:
+        """The timeline's row of a span, as it is drawn."""
+        timeline = self.annotate.timeline
+        width = timeline.scrollable_content_region.width
+        return timeline.render_row(timeline.folds.row_of(number - 1), width).text
+
+
+_CHARACTERS = {"space": " ", "enter": "\r", "tab": "\t", "escape": "\x1b", "backspace": "\x7f"}
+
+
+def _event(key: str) -> events.Key:
+    """What the terminal's driver makes of a key, given by its name or as a character."""
+    if len(key) > 1:
+        return events.Key(key, _CHARACTERS.get(key))
+    return events.Key(_character_to_key(key), key)
+
+
+@asynccontextmanager
+async def stage(
+    *paths: Path,
+    workspace: Path | None = None,
+    annotator: str | None = "alice",
+    blind: bool = False,
+    assisted: bool = False,
+    samples: bool = False,
+    welcomed: bool = True,
+    size: tuple[int, int] = (120, 40),
+    app_class: type[MastApp] = MastApp,
+) -> AsyncIterator[Stage]:
+    """The app with these files open, quiet after its start."""
+    if welcomed:
+        remember_welcome()
+    place = None if workspace is None else str(workspace)
+    options = AppOptions(paths, samples, place, annotator, None, blind, assisted)
+    app = app_class(options, MAST)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        yield Stage(app, pilot)

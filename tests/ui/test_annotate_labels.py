@@ -1,0 +1,154 @@
+"""Labelling with keys: spans, ranges, quotes, the whole trace, and what two digits do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.screens.library import LibraryScreen
+from tests.ui.stage import CODES, PLAN, stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+async def test_two_digits_label_the_span_and_the_same_again_takes_it_off(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+        assert "1.3 ●" in on.row(2)
+        await on.press("2", "6")
+        assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
+        await on.press("1", "3")
+        assert on.labels == {("2.6", 2, 2)}
+        assert "1.3 ●" not in on.row(2)
+
+
+async def test_the_first_digit_waits_in_the_footer_and_a_wrong_second_labels_nothing(
+    small: Path,
+) -> None:
+    async with stage(small) as on:
+        await on.press("1")
+        assert "1▁" in on.lines[-1]
+        assert "3 Step repetition" in on.lines[-1]
+        assert on.labels == set()
+        await on.press("9")
+        assert "no mode 19" in on.lines[-1]
+        assert on.labels == set()
+        await on.press("9")
+        assert "no mode begins with 9" in on.message
+        # The refused pair is forgotten: two more digits begin anew.
+        await on.press("1", "1")
+        assert on.labels == {("1.1", 1, 1)}
+        await on.press("1", "escape", "3", "1")
+        assert on.labels == {("1.1", 1, 1), ("3.1", 1, 1)}
+
+
+@pytest.mark.parametrize("down", [True, False])
+async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path, down: bool) -> None:
+    async with stage(small) as on:
+        await on.press(*("j" * 3 if down else "j" * 5), "v", *("jj" if down else "kk"))
+        assert on.annotate.timeline.range == (3, 5)
+        assert all("┃" in on.row(n) or "▌" in on.row(n) for n in (4, 5, 6))
+        await on.press("1", "3")
+        assert on.labels == {("1.3", 4, 6)}
+        assert all("1.3 ●" in on.row(n) for n in (4, 5, 6))
+        assert "1.3 ●" not in on.row(7)
+        # The selection ends with the label: the next one is on the span alone.
+        assert on.annotate.timeline.range is None
+        await on.press("2", "1")
+        assert ("2.1", on.number, on.number) in on.labels
+
+
+async def test_a_range_can_be_left(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("v", "j", "j", "escape")
+        assert on.annotate.timeline.range is None
+        await on.press("v", "k", "v", "1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+
+
+async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "w", "w", "w", "v", "w", "w", "w", "b")
+        await on.press("1", "1")
+        (label,) = on.session.labels
+        target = label.target
+        assert target.quote == "at the pods"
+        assert PLAN[target.char_start : target.char_end] == target.quote
+        assert on.annotate.selection.is_plain
+
+
+@pytest.mark.parametrize("forward", [True, False])
+async def test_a_quote_is_marked_with_the_mouse(small: Path, forward: bool) -> None:
+    async with stage(small) as on:
+        await on.press("j")
+        view = on.annotate.span_view
+        # One column is margin; the border is another. The cells are in the middle of the words.
+        ends = [(2 + PLAN.index("first") + 2, 1), (2 + PLAN.index("Événements") + 8, 1)]
+        start, end = ends if forward else ends[::-1]
+        await on.pilot.mouse_down(view, offset=start)
+        await on.pilot.hover(view, offset=end)
+        await on.pilot.mouse_up(view, offset=end)
+        await on.press("2", "3")
+        (label,) = on.session.labels
+        assert label.target.quote == "first, then at the Événements"
+        assert PLAN[label.target.char_start : label.target.char_end] == label.target.quote
+
+
+async def test_the_whole_trace_is_labelled(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("t")
+        assert "whole trace" in on.lines[-1]
+        await on.press("1", "5")
+        assert on.labels == {("1.5", 0, 0)}
+        assert not any("●" in on.row(n) for n in range(1, 13))
+        assert "●" in on.text
+        await on.press("1", "5")
+        assert ("1.5", 1, 1) in on.labels
+        await on.press("t", "1", "5")
+        assert on.labels == {("1.5", 1, 1)}
+
+
+async def test_a_mode_is_found_by_its_name(small: Path) -> None:
+    async with stage(small) as on:
+        screen = on.app.screen
+        await on.press("j", "v", "j", "l", *"repetition", "enter")
+        assert on.labels == {("1.3", 2, 3)}
+        await on.press("l", *"no such mode at all", "enter")
+        assert on.app.screen is not screen
+        await on.press("escape")
+        assert on.labels == {("1.3", 2, 3)}
+
+
+async def test_every_mode_has_two_digits(small: Path) -> None:
+    async with stage(small) as on:
+        for code in CODES.values():
+            await on.press(*code.replace(".", ""))
+        assert on.labels == {(code, 1, 1) for code in CODES.values()}
+
+
+async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:
+    async with stage(samples_folder(), workspace=tmp_path / "w.db") as on:
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.press("enter")
+        seen = set()
+        for _ in on.app.catalog.traces:
+            trace = on.annotate.trace
+            assert trace is not None
+            seen.add(trace.identity.trace_id)
+            await on.press("1", "1", "G", "v", "k", "3", "2", "j", "w", "v", "w", "2", "6")
+            last = len(trace)
+            assert on.labels == {("1.1", 1, 1), ("3.2", last - 1, last), ("2.6", last, last)}
+            (target,) = [x.target for x in on.session.labels if x.target.quote is not None]
+            assert target.quote == trace.text(last - 1)[target.char_start : target.char_end]
+            assert target.quote
+            await on.press(">")
+        assert seen == on.app.catalog.traces.keys()
+        await on.press("<", "<", ">")
+        assert {code for code, _, _ in on.labels} == {"1.1", "3.2", "2.6"}

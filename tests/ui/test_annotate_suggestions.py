@@ -1,0 +1,146 @@
+"""Suggestions: going round them, and answering each with one key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Answer, Origin
+from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def judged(small: Path, tmp_path: Path) -> Path:
+    """A workspace in which a judge suggests three things on it."""
+    place, trace = tmp_path / "w.db", read_trace(small)
+    suggest(
+        place,
+        trace,
+        [
+            finding(trace, "1.3", 3, 8, quote="checkout-2 Crash", why="the same call thrice"),
+            finding(trace, "1.1", 10, 10),
+            finding(trace, "3.2", 12, 12, quote="fast again"),
+        ],
+    )
+    return place
+
+
+def answers(on: Stage) -> list[Answer | None]:
+    """What was said of the three suggestions, in the order of their evidence."""
+    given = [on.session.review_of(s.id) for s in on.session.suggestions]
+    return [None if review is None else review.answer for review in given]
+
+
+@pytest.mark.parametrize(("forth", "back"), [("]", "["), (".", ",")])
+async def test_suggestions_are_gone_round_at_their_evidence(
+    small: Path, judged: Path, forth: str, back: str
+) -> None:
+    async with stage(small, workspace=judged) as on:
+        assert "3 wait for an answer" in on.text
+        seen = []
+        for _ in range(4):
+            await on.press(forth)
+            seen.append(on.number)
+        # The first one's evidence is in the last span of its range.
+        assert seen == [8, 10, 12, 8]
+        assert "Suggestion 1 of 3" in on.text
+        assert "the same call thrice" in on.text
+        seen = []
+        for _ in range(3):
+            await on.press(back)
+            seen.append(on.number)
+        assert seen == [12, 10, 8]
+
+
+async def test_one_key_answers_and_goes_on_to_the_next(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "a")
+        assert on.number == 10
+        assert on.labels == {("1.3", 3, 8)}
+        assert on.session.labels[0].origin is Origin.ACCEPTED
+        await on.press("x")
+        assert on.number == 12
+        assert on.labels == {("1.3", 3, 8)}
+        await on.press("a")
+        assert on.labels == {("1.3", 3, 8), ("3.2", 12, 12)}
+        assert answers(on) == [Answer.ACCEPT, Answer.REJECT, Answer.ACCEPT]
+        # A rejection says nothing about the mode.
+        assert on.session.verdict(next(s for s in CODES if CODES[s] == "1.1")) is None
+        assert "all suggestions answered" in on.message
+        await on.press("]")
+        assert "All suggestions on this trace are answered" in on.message
+
+
+async def test_a_key_away_from_any_suggestion_only_goes_to_one(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        for key in "ax":
+            await on.press("g", key)
+            assert answers(on) == [None, None, None]
+            assert on.number == 8
+
+
+async def test_an_answer_is_one_step_of_undo(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "a", "x", "u", "u")
+        assert answers(on) == [None, None, None]
+        assert on.labels == set()
+        assert on.number == 8
+        await on.press("U")
+        assert on.labels == {("1.3", 3, 8)}
+
+
+async def test_accepting_what_one_has_labelled_makes_no_second_label(
+    small: Path, judged: Path
+) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("G", "3", "2", "a")
+        assert on.labels == {("3.2", 12, 12)}
+        assert on.session.labels[0].origin is Origin.MANUAL
+
+
+async def test_a_suggestion_is_edited_to_another_mode_and_range(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "e")
+        assert on.number == 8
+        assert on.annotate.timeline.range == (2, 7)
+        assert "edit" in on.lines[-1]
+        await on.press("k", "k", "1", "5")
+        assert on.labels == {("1.5", 3, 6)}
+        assert on.session.labels[0].origin is Origin.EDITED
+        assert answers(on)[0] is Answer.EDIT
+        assert on.number == 10
+
+
+async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "]", "e", "t", "1", "1")
+        assert on.labels == {("1.1", 0, 0)}
+        await on.press("e", "w", "v", "w", "3", "3")
+        quote = next(x.target for x in on.session.labels if x.target.quote)
+        assert quote.quote == "Done:"
+        assert answers(on) == [None, Answer.EDIT, Answer.EDIT]
+
+
+async def test_an_edit_that_is_left_answers_nothing(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "e", "escape")
+        assert on.annotate.selection.is_plain
+        await on.press("G", "1", "1")
+        assert answers(on) == [None, None, None]
+        assert on.session.labels[0].origin is Origin.MANUAL
+
+
+async def test_the_rules_judge_runs_from_here(small: Path) -> None:
+    async with stage(small) as on:
+        assert "No suggestions on this trace" in on.text
+        await on.press("J")
+        assert {CODES[s.mode] for s in on.session.pending} >= {"1.3"}
+        await on.press("]")
+        assert "Suggestion 1 of" in on.text

@@ -1,0 +1,161 @@
+"""Verdicts without a label, and what keys do to labels that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Severity, VerdictValue
+from tests.ui.stage import SLUGS, Stage, stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.mark.parametrize(("key", "value"), [("-", VerdictValue.ABSENT), ("_", VerdictValue.UNSURE)])
+async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(
+    small: Path, key: str, value: VerdictValue
+) -> None:
+    async with stage(small) as on:
+        await on.press(key)
+        assert str(value) in on.lines[-1]
+        await on.press("1", "3")
+        assert on.session.verdict(SLUGS["1.3"]) is value
+        assert on.labels == set()
+        panel = next(line for line in on.lines if "1.3 Step repetition" in line)
+        assert str(value) in panel
+        await on.press(key, "1", "3")
+        assert on.session.verdict(SLUGS["1.3"]) is None
+        await on.press(key, "1", "3", "1", "3")
+        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+
+
+async def test_a_verdict_where_labels_stand_asks_first(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "j", "1", "3", "2", "6", "-", "1", "3")
+        assert "2 labels" in on.text
+        assert len(on.labels) == 3
+        await on.press("n")
+        assert len(on.labels) == 3
+        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+        await on.press("_", "1", "3", "escape")
+        assert len(on.labels) == 3
+        await on.press("-", "1", "3", "y")
+        assert on.labels == {("2.6", 2, 2)}
+        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.ABSENT
+        # The question and its answer are one step.
+        await on.press("u")
+        assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2), ("2.6", 2, 2)}
+
+
+async def test_a_note_is_written_on_a_label_and_on_a_span(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "m", *"seen twice", "enter")
+        (label,) = on.session.labels
+        assert label.note == "seen twice"
+        await on.press("m", "backspace", "escape")
+        assert on.session.labels[0].note == "seen twice"
+        await on.press("j", "m", *"odd", "enter")
+        trace = on.annotate.trace
+        assert trace is not None
+        assert dict(on.session.span_notes) == {trace.span(1).key: "odd"}
+        assert "✎" in on.row(2)
+        await on.press("m", "backspace", "backspace", "backspace", "enter")
+        assert not on.session.span_notes
+        assert "✎" not in on.row(2)
+
+
+async def test_keys_typed_into_a_note_are_text_and_no_commands(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("m", *"13 D Q u x? / v", "enter")
+        assert list(on.session.span_notes.values()) == ["13 D Q u x? / v"]
+        assert on.labels == set()
+        assert not on.session.finished
+
+
+async def test_severity_and_confidence_go_round(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("f")
+        assert "No label of yours" in on.message
+        await on.press("1", "3")
+        seen = []
+        for _ in range(3):
+            await on.press("f")
+            seen.append(on.session.labels[0].severity)
+        assert seen == [Severity.FATAL, Severity.BENIGN, None]
+        values = []
+        for _ in range(5):
+            await on.press("c")
+            values.append(on.session.labels[0].confidence)
+        assert values == [1.0, 0.75, 0.5, 0.25, None]
+
+
+async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "2", "6", "3", "1", "backspace")
+        assert len(on.labels) == 3
+        assert "1.3" in on.message
+        await on.press("tab")
+        assert "2.6" in on.message
+        await on.press("backspace")
+        assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1)}
+        # Left alone, a choice takes nothing; and one that was begun does not go on elsewhere.
+        await on.press("backspace", "escape")
+        assert len(on.labels) == 2
+        await on.press("j", "1", "1", "2", "2", "k", "backspace", "j")
+        assert "1.3" not in on.message
+        await on.press("backspace")
+        assert len(on.labels) == 4
+        await on.press("backspace")
+        assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1), ("2.2", 2, 2)}
+
+
+async def test_the_only_label_here_is_removed_at_once(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "v", "j", "j", "2", "6", "k")
+        assert on.number == 2
+        await on.press("backspace")
+        assert on.labels == {("1.3", 1, 1)}
+        await on.press("backspace")
+        assert "No label of yours" in on.message
+
+
+async def _labelled(on: Stage) -> None:
+    await on.press("1", "3", "j", "j", "2", "6", "-", "3", "1", "f")
+
+
+async def test_all_is_taken_back_and_done_again_also_after_reopening(
+    small: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "w.db"
+    async with stage(small, workspace=place) as on:
+        await _labelled(on)
+        await on.press("u", "u")
+        assert on.labels == {("1.3", 1, 1), ("2.6", 3, 3)}
+        assert on.session.verdict(SLUGS["3.1"]) is None
+    async with stage(small, workspace=place) as on:
+        await on.press("u")
+        assert on.labels == {("1.3", 1, 1)}
+        assert on.number == 3
+        await on.press("u")
+        assert on.labels == set()
+        assert on.number == 1
+        await on.press("u")
+        assert "Nothing to take back" in on.message
+        await on.press("U", "ctrl+r", "U", "U")
+        assert on.labels == {("1.3", 1, 1), ("2.6", 3, 3)}
+        assert on.session.verdict(SLUGS["3.1"]) is VerdictValue.ABSENT
+        assert [label.severity for label in on.session.labels] == [None, Severity.FATAL]
+        await on.press("U")
+        assert "Nothing to do again" in on.message
+
+
+async def test_a_new_change_forgets_what_was_taken_back(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "u", "2", "6", "U")
+        assert on.labels == {("2.6", 1, 1)}
+        assert "Nothing to do again" in on.message
