@@ -1,0 +1,106 @@
+"""A workspace in which people have labelled small traces, for the screens that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mast_tui.gold import Decision
+from mast_tui.labels import Pass, PassKind, Target, VerdictValue
+from mast_tui.session import Session
+from mast_tui.traces.model import Trace
+from mast_tui.ui.screens.room import Room
+from mast_tui.workspace import Workspace
+from tests.ui.stage import MAST, SLUGS, SMALL, Stage, read_trace, write_trace
+
+Said = Mapping[str, "tuple[int, int] | str | VerdictValue"]
+"""By code: the spans (from 1) that are labelled, words that are quoted, or a verdict."""
+
+
+@dataclass(slots=True)
+class Office:
+    """A folder with traces and a workspace beside it."""
+
+    folder: Path
+
+    @property
+    def workspace(self) -> Path:
+        """The workspace's file."""
+        return self.folder.parent / "labels.db"
+
+    def file(self, name: str) -> Path:
+        """Write a trace of its own under this name."""
+        first = {"role": "user", "content": f"{name}: find out why the checkout is slow."}
+        return write_trace(self.folder / f"{name}.json", (first, *SMALL[1:]), id=name)
+
+    def trace(self, name: str) -> Trace:
+        """The trace of this name, which is written where it is not there yet."""
+        path = self.folder / f"{name}.json"
+        return read_trace(path if path.exists() else self.file(name))
+
+    def label(
+        self, who: str, name: str, said: Said, *, note: str = "", finish: bool = True
+    ) -> None:
+        """Somebody labels a trace; what is not said of is absent once it is finished."""
+        store = Workspace.open(self.workspace)
+        trace = self.trace(name)
+        session = Session.open(store, trace, MAST, who, blind=False)
+        for code, what in said.items():
+            if isinstance(what, VerdictValue):
+                session.set_verdict(SLUGS[code], what)
+                continue
+            target = _target(trace, what)
+            session.toggle_label(SLUGS[code], target, suggestions_on_screen=False)
+            if note:
+                session.edit_label(session.labels[-1].id, note=note)
+        if not said:
+            session.mark_read([trace.span(0).key])
+        if finish:
+            session.finish(open_modes="absent")
+        store.close()
+
+    def decisions(self, name: str) -> dict[str, Decision]:
+        """What is decided on a trace, by the code of its mode (and place)."""
+        codes = {slug: code for code, slug in SLUGS.items()}
+        store = Workspace.open(self.workspace)
+        try:
+            found = store.decisions(self.trace_id(store, name), MAST.ref)
+        finally:
+            store.close()
+        return {codes[d.mode] if d.is_verdict else f"{codes[d.mode]}@": d for d in found}
+
+    def passes(self, who: str, name: str) -> tuple[Pass, ...]:
+        """Somebody's passes over a trace."""
+        store = Workspace.open(self.workspace)
+        try:
+            return store.passes(annotator=who, trace_id=self.trace_id(store, name))
+        finally:
+            store.close()
+
+    def adjudicates(self, who: str, name: str) -> bool:
+        """Whether somebody has begun to adjudicate a trace."""
+        return any(one.kind is PassKind.ADJUDICATION for one in self.passes(who, name))
+
+    def trace_id(self, store: Workspace, name: str) -> str:
+        """The id of the trace of this name."""
+        return next(
+            r.trace_id for r in store.traces() if r.path is not None and r.path.stem == name
+        )
+
+
+def said(on: Stage) -> str:
+    """What the last line of the open room says."""
+    assert isinstance(on.app.screen, Room)
+    return on.app.screen.hints.message
+
+
+def _target(trace: Trace, what: tuple[int, int] | str) -> Target:
+    if isinstance(what, tuple):
+        return Target(trace.span(what[0] - 1).key, trace.span(what[1] - 1).key)
+    for index in range(len(trace)):
+        start = trace.text(index).find(what)
+        if start >= 0:
+            key = trace.span(index).key
+            return Target(key, key, what, start, start + len(what))
+    raise AssertionError(f"no span says {what!r}")

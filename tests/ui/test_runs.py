@@ -1,0 +1,116 @@
+"""The screen of judge runs: what was run, one's own answers, and nothing while working blind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from mast_tui.session import Session
+from mast_tui.ui.screens.runs import RunsScreen
+from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
+from tests.ui.office import Office, said
+from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """One trace, which a judge has run on with two findings; bob has accepted one."""
+    office = Office(tmp_path / "set")
+    trace = office.trace("one")
+    store = Workspace.open(office.workspace)
+    store.add_taxonomy(MAST)
+    run = store.start_run(JUDGE, MAST.ref)
+    store_judgement(
+        store,
+        judge=JUDGE,
+        taxonomy=MAST.ref,
+        trace_id=store.register_trace(TraceRecord.of(trace)),
+        looks_at=tuple(SLUGS.values()),
+        findings=[finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)],
+        run_id=run,
+    )
+    store.finish_run(run)
+    session = Session.open(store, trace, MAST, "bob", blind=False)
+    session.accept(session.suggestions[0].id)
+    store.close()
+    return office
+
+
+@asynccontextmanager
+async def looking(
+    office: Office,
+    who: str = "alice",
+    *,
+    blind: bool = False,
+    size: tuple[int, int] = (120, 40),
+) -> AsyncIterator[Stage]:
+    """The screen of runs, read."""
+    async with stage(
+        office.folder, workspace=office.workspace, annotator=who, blind=blind, size=size
+    ) as on:
+        await on.press("R")
+        assert isinstance(on.app.screen, RunsScreen)
+        yield on
+
+
+def figures(on: Stage) -> list[str]:
+    """What stands in the first row after the time."""
+    row = next(line for line in on.lines if "rules@" in line)
+    return row.split(":", 1)[1].split()[1:]
+
+
+async def test_only_ones_own_answers_are_counted(office: Office) -> None:
+    async with looking(office, "bob") as on:
+        assert on.lines[1].split() == [
+            "judge", "when", "traces", "found", "accepted", "rejected", "waiting",
+        ]  # fmt: skip
+        assert figures(on) == ["1", "2", "1", "0", "1"]
+        assert "one.json: 2 found" in on.text
+    async with looking(office, "alice") as on:
+        assert figures(on) == ["1", "2", "0", "0", "2"]
+
+
+async def test_working_blind_nothing_found_is_told(office: Office) -> None:
+    async with looking(office, blind=True) as on:
+        assert figures(on) == ["1", "hidden", "hidden", "hidden", "hidden"]
+        assert "hidden while you work blind" in on.text
+        assert "2 found" not in on.text
+
+
+async def test_j_runs_the_rules_on_the_librarys_traces(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    for name in ("one", "two"):
+        office.file(name)
+    async with looking(office) as on:
+        assert "No judge has run" in on.text
+        await on.press("J")
+        assert "has looked at 2 traces" in said(on)
+        row = figures(on)
+        assert row[0] == "2"
+        assert int(row[1]) > 0
+        await on.press("J")
+        assert figures(on)[0] == "2"
+        assert sum("rules@" in line for line in on.lines) >= 2
+
+
+async def test_a_run_that_failed_or_was_broken_off_says_so(office: Office) -> None:
+    store = Workspace.open(office.workspace)
+    run = store.start_run("judge:some-model@abc", MAST.ref)
+    trace_id = store.traces()[0].trace_id
+    store.note_run_trace(run, RunTrace(trace_id, 0, "the answer was no JSON"))
+    store.close()
+    async with looking(office) as on:
+        row = next(line for line in on.lines if "some-model" in line)
+        assert "!" in row.split("some-model")[0]
+        assert "the answer was no JSON" in on.text
+        assert "not finished" in on.text
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_all_columns_fit(office: Office, size: tuple[int, int]) -> None:
+    async with looking(office, size=size) as on:
+        assert on.lines[1].rstrip().endswith("waiting")
+        assert len(figures(on)) == 5
