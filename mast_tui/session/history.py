@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
-from mast_tui.workspace.events import Event
+from mast_tui.workspace.events import IMPORT_PREFIX, Event
 from mast_tui.workspace.facts import Decided, Fact, PassStarted, inverse
-
-IMPORT_PREFIX: Final = "import:"
-"""Actions whose id begins so came from a file: no key press of this person takes them back."""
 
 
 @dataclass(slots=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mast_tui.workspace.fact_values import fact_from, fact_to_dict, kind_of
 from mast_tui.workspace.facts import EventKind, Fact
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.values import Values, compact
+
+IMPORT_PREFIX: Final = "import:"
+"""Actions whose id begins so came from a file: no key press of a person takes them back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, case, delete, select
 from sqlalchemy import update as sql_update
 from sqlalchemy.dialects.sqlite import insert
 
-from mast_tui.labels import Label, PassKind, VerdictValue
+from mast_tui.gold.model import Decision
+from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import Event
 from mast_tui.workspace.facts import (
@@ -30,6 +32,7 @@ from mast_tui.workspace.facts import (
     PassUnfinished,
     PassWithdrawn,
     Revealed,
+    ReviewGiven,
     ReviewSet,
     SightSet,
     SpanNoteSet,
@@ -104,79 +107,67 @@ _CHANGE_PASS: Final[dict[tuple[str, ...], Any]] = {
 }
 
 
-def apply(connection: Connection, event: Event) -> None:
-    """Change the state tables by one event, which comes after all others of its annotator."""
+Effect = tuple[Any, Row]
+"""A statement and its parameters."""
+
+
+def apply(connection: Connection, events: Iterable[Event]) -> None:
+    """Change the state tables by events, which come after all others of their annotators.
+
+    Effects of one kind that follow each other are written at one go.
+    """
+    effects = (effect for event in events for effect in _effects(event))
+    for _, alike in groupby(effects, key=lambda effect: id(effect[0])):
+        group = list(alike)
+        connection.execute(group[0][0], [parameters for _, parameters in group])
+
+
+def _effects(event: Event) -> list[Effect]:
     match event.fact:
         case LabelAdded(label) | LabelChanged(_, label):
-            connection.execute(_UPSERTS[schema.labels], label_to_row(label))
+            return [(_UPSERTS[schema.labels], label_to_row(label))]
         case LabelRemoved(label):
-            _drop_label(connection, label)
+            return [_put(schema.labels, {"annotator": label.annotator, "id": label.id}, None)]
         case VerdictSet(mode, _, value):
-            _put(
-                connection,
-                schema.verdicts,
-                _in_pass(event) | {"mode": mode},
-                None if value is None else {"value": value.value},
-            )
+            said = None if value is None else {"value": value.value}
+            return [_put(schema.verdicts, _in_pass(event) | {"mode": mode}, said)]
         case ReviewSet(suggestion, _, review):
-            _put(
-                connection,
-                schema.reviews,
-                _in_pass(event) | {"suggestion": suggestion},
-                None
-                if review is None
-                else {
-                    "answer": review.answer.value,
-                    "label": review.label,
-                    "reason": review.reason,
-                },
-            )
-        case SpanNoteSet(key, _, text):
-            _put(
-                connection,
-                schema.span_notes,
-                _in_pass(event) | {"span_key": key},
-                {"text": text} if text else None,
-            )
+            key = _in_pass(event) | {"suggestion": suggestion}
+            return [_put(schema.reviews, key, None if review is None else _review_to_row(review))]
+        case SpanNoteSet(span_key, _, text):
+            key = _in_pass(event) | {"span_key": span_key}
+            return [_put(schema.span_notes, key, {"text": text} if text else None)]
         case Decided(item, _, decision):
-            _put(
-                connection,
-                schema.decisions,
-                _of_trace(event) | {"item": item},
-                None
-                if decision is None
-                else {
-                    "decided_at": decision.decided_at,
-                    "document": json.dumps(decision_to_dict(decision)),
-                },
-            )
+            key = _of_trace(event) | {"item": item}
+            row = None if decision is None else _decision_to_row(decision)
+            return [_put(schema.decisions, key, row)]
         case SightSet(_, blind):
-            _put(connection, schema.sights, {"annotator": event.annotator}, {"blind": blind})
+            return [_put(schema.sights, {"annotator": event.annotator}, {"blind": blind})]
         case Judged():
-            _judged(connection, event, event.fact)
+            return _judged(event, event.fact)
         case SpansRead():
-            pass  # Which spans were read stands in the events alone.
+            return []  # Which spans were read stands in the events alone.
         case _:
-            _apply_to_pass(connection, event)
+            return [_effect_on_pass(event)]
 
 
-def _apply_to_pass(connection: Connection, event: Event) -> None:
+def _effect_on_pass(event: Event) -> Effect:
     match event.fact:
         case PassStarted(kind):
-            _start(connection, event, kind)
+            return _start(event, kind)
         case PassWithdrawn():
-            _change(connection, event, withdrawn=True)
+            return _change(event, withdrawn=True)
         case PassKindSet(_, kind):
-            _change(connection, event, kind=kind.value)
+            return _change(event, kind=kind.value)
         case PassFinished(_, read, spans, at):
             finished_at = event.at if at is None else at
-            _change(connection, event, finished_at=finished_at, spans_read=read, spans=spans)
+            return _change(event, finished_at=finished_at, spans_read=read, spans=spans)
         case PassUnfinished():
-            _change(connection, event, finished_at=None, spans_read=None, spans=None)
+            return _change(event, finished_at=None, spans_read=None, spans=None)
         case SuggestionsSeen():
-            _change(connection, event, judge_seen=True)
+            return _change(event, judge_seen=True)
         case Revealed():
-            _change(connection, event, revealed_at=event.at)
+            return _change(event, revealed_at=event.at)
         case _:
             raise AssertionError(f"no state follows from {event.kind}")
 
@@ -193,62 +184,57 @@ def _in_pass(event: Event) -> Row:
     return _of_trace(event) | {"pass_number": event.pass_number}
 
 
-def _put(connection: Connection, table: Table, key: Row, values: Row | None) -> None:
+def _put(table: Table, key: Row, values: Row | None) -> Effect:
     """Write the row with this key, or remove it where there are no values."""
     if values is None:
-        connection.execute(_DELETES[table], {f"is_{name}": key[name] for name in key})
-    else:
-        connection.execute(_UPSERTS[table], key | values)
+        return _DELETES[table], {f"is_{name}": value for name, value in key.items()}
+    return _UPSERTS[table], key | values
 
 
-def _drop_label(connection: Connection, label: Label) -> None:
-    connection.execute(
-        _DELETES[schema.labels], {"is_annotator": label.annotator, "is_id": label.id}
-    )
+def _review_to_row(review: ReviewGiven) -> Row:
+    return {"answer": review.answer.value, "label": review.label, "reason": review.reason}
 
 
-def _start(connection: Connection, event: Event, kind: PassKind) -> None:
-    connection.execute(
-        _START_PASS,
-        _of_trace(event)
-        | {
-            "number": event.pass_number,
-            "kind": kind.value,
-            "started_at": event.at,
-            "judge_seen": False,
-            "withdrawn": False,
-        },
-    )
+def _decision_to_row(decision: Decision) -> Row:
+    document = json.dumps(decision_to_dict(decision))
+    return {"decided_at": decision.decided_at, "document": document}
 
 
-def _change(connection: Connection, event: Event, **values: object) -> None:
+def _start(event: Event, kind: PassKind) -> Effect:
+    return _START_PASS, _of_trace(event) | {
+        "number": event.pass_number,
+        "kind": kind.value,
+        "started_at": event.at,
+        "judge_seen": False,
+        "withdrawn": False,
+    }
+
+
+def _change(event: Event, **values: object) -> Effect:
     key = _of_trace(event) | {"number": event.pass_number}
-    connection.execute(
-        _CHANGE_PASS[tuple(values)],
-        {f"is_{name}": key[name] for name in key}
-        | {f"new_{name}": value for name, value in values.items()},
-    )
+    return _CHANGE_PASS[tuple(values)], {
+        **{f"is_{name}": value for name, value in key.items()},
+        **{f"new_{name}": value for name, value in values.items()},
+    }
 
 
-def _judged(connection: Connection, event: Event, fact: Judged) -> None:
+def _judged(event: Event, fact: Judged) -> list[Effect]:
     """A judge is through with a trace at once: its pass is finished, its verdicts are these."""
-    _start(connection, event, PassKind.BLIND)
-    _change(connection, event, finished_at=event.at, spans_read=None, spans=None)
     where = _in_pass(event)
-    connection.execute(_DROP_VERDICTS, {f"is_{name}": where[name] for name in where})
-    absent = [
-        where | {"mode": mode, "value": VerdictValue.ABSENT.value}
-        for mode in dict.fromkeys(fact.absent)
+    looked = {"looks_at": json.dumps(list(fact.looks_at)), "run": fact.run, "at": event.at}
+    return [
+        _start(event, PassKind.BLIND),
+        _change(event, finished_at=event.at, spans_read=None, spans=None),
+        (_DROP_VERDICTS, {f"is_{name}": value for name, value in where.items()}),
+        *(
+            (_UPSERTS[schema.verdicts], where | {"mode": mode, "value": VerdictValue.ABSENT.value})
+            for mode in dict.fromkeys(fact.absent)
+        ),
+        _put(schema.judgements, _of_trace(event), looked),
     ]
-    if absent:
-        connection.execute(_UPSERTS[schema.verdicts], absent)
-    connection.execute(
-        _UPSERTS[schema.judgements],
-        _of_trace(event)
-        | {"looks_at": json.dumps(list(fact.looks_at)), "run": fact.run, "at": event.at},
-    )
 
 
+_AT_ONCE: Final = 1000
 _READ_ALL: Final = select(schema.events).order_by(
     schema.events.c.annotator, schema.events.c.seq, schema.events.c.id
 )
@@ -271,5 +257,5 @@ def _replay(connection: Connection, annotator: str | None) -> None:
     statement = _READ_ALL
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
-    for row in connection.execute(statement).mappings():
-        apply(connection, event_of(row))
+    for batch in connection.execute(statement).mappings().partitions(_AT_ONCE):
+        apply(connection, map(event_of, batch))

@@ -77,8 +77,7 @@ def append(
         )
     if recorded:
         connection.execute(_INSERT, [event_to_row(event) for event in recorded])
-    for done in recorded:
-        projection.apply(connection, done)
+    projection.apply(connection, recorded)
     return tuple(recorded)
 
 
