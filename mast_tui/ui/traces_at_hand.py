@@ -98,5 +98,8 @@ class TracesAtHand:
     def _is(self, trace: Trace, trace_id: str) -> bool:
         from mast_tui.workspace import TraceRecord
 
+        record = self._records.get(trace_id)
+        if record is not None and record.identity == trace.identity:
+            return True
         known = self._workspace.find_trace(TraceRecord.of(trace))
         return known is not None and known.trace_id == trace_id

@@ -33,6 +33,7 @@ class Queue(Evidence):
         self.agreed = False
         self._shown_trace: str | None = None
         self._told_at: int | None = None
+        self._made: dict[str, tuple[TraceItems, bool, list[QueueRow]]] = {}
 
     @property
     def row(self) -> QueueRow | None:
@@ -58,6 +59,9 @@ class Queue(Evidence):
             start = self.main_list.next_open(-1)
             if start is not None:
                 self.main_list.move_to(start)
+        elif self.row is not None and self.row.item is None and self.row.trace_id in self.items:
+            # A trace that was just taken on: what is to be decided there, not its heading.
+            self.main_list.move_to(self.main_list.first_in_trace(self.main_list.cursor))
         self._shown_trace = None
         self.show_row()
 
@@ -73,6 +77,14 @@ class Queue(Evidence):
         self.show_title()
 
     def _rows_of(self, items: TraceItems) -> list[QueueRow]:
+        """A trace with its items, made once for what is known of it now."""
+        made = self._made.get(items.trace_id)
+        if made is None or made[0] is not items or made[1] != self.agreed:
+            made = (items, self.agreed, self._make_rows(items))
+            self._made[items.trace_id] = made
+        return made[2]
+
+    def _make_rows(self, items: TraceItems) -> list[QueueRow]:
         """A trace with its items; none where it has nothing to look at."""
         below = items.rows(agreed=self.agreed, mode=self.mode)
         if not below:
@@ -111,11 +123,12 @@ class Queue(Evidence):
         if self.cases is not None:
             left = self.left()
             traces = sum(items.left(self.mode) > 0 for items in self.items.values())
-            parts.append(
-                f"{left} left in {traces} trace{'' if traces == 1 else 's'}"
-                if left
-                else "nothing left"
-            )
+            locked = len(self._locked_rows())
+            if left or not locked:
+                words = f"{left} left in {traces} trace{'' if traces == 1 else 's'}"
+                parts.append(words if left else "nothing left")
+            if locked:
+                parts.append(f"{locked} trace{'' if locked == 1 else 's'} not taken on")
         self.title_bar.show(tuple(parts), self.who())
 
     def who(self) -> tuple[str, ...]:
