@@ -151,12 +151,13 @@ class MastApp(Background):
 
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
         """The trace ``step`` places on in the queue, or None where there is no other."""
-        every = [*self.queue, *(i for i in self.catalog.traces if i not in set(self.queue))]
-        if trace is None or len(every) < 2:
+        if trace is None:
             return None
         here = trace.identity.trace_id
-        place = every.index(here) if here in every else -step
-        return self.catalog.traces[every[(place + step) % len(every)]]
+        queue = self.queue if here in self.queue else list(self.catalog.traces)
+        if here not in queue or len(queue) < 2:
+            return None
+        return self.catalog.traces[queue[(queue.index(here) + step) % len(queue)]]
 
     def count_finished(self) -> None:
         """Count anew how many of the traces here the annotator has finished."""

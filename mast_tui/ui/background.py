@@ -79,6 +79,13 @@ class ListsTraces(Protocol):
 
 
 @runtime_checkable
+class NeedsDesk(Protocol):
+    """A screen that waits for the workspace."""
+
+    def desk_refused(self) -> None: ...
+
+
+@runtime_checkable
 class HearsJudge(Protocol):
     """A screen that wants to know how far a judge has come."""
 
@@ -93,6 +100,8 @@ class Background(KeysInOrder):
     catalog: Catalog
     configuration: Configuration
     desk: Desk | None
+    refused: str | None = None
+    """Why there is no workspace, where one could not be opened."""
     read_ahead: ReadAhead
 
     def begin_reading(self) -> None:
@@ -195,6 +204,10 @@ class Background(KeysInOrder):
     def _workspace_refused(self, message: WorkspaceRefused) -> None:
         from mast_tui.ui.screens.ask import Ask
 
+        self.refused = message.reason
+        for screen in self.screen_stack:
+            if isinstance(screen, NeedsDesk):
+                screen.desk_refused()
         self.push_screen(
             Ask(
                 "The workspace could not be opened",
@@ -204,6 +217,10 @@ class Background(KeysInOrder):
             ),
             lambda answer: self.exit(return_code=1) if answer == "q" else None,
         )
+
+    def waiting_words(self) -> str:
+        """What stands in place of the annotator while nobody sits at a desk."""
+        return "opening the workspace …" if self.refused is None else "reading only · no workspace"
 
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what the workspace refuses is said in words."""

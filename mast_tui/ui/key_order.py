@@ -54,10 +54,12 @@ class KeysInOrder(App[None]):
         target = self.focused or self.screen
         await super().on_event(self._held.popleft())
         self.set_timer(PATIENCE, partial(self._passed, self._number))
-        self._follow(self._number, [*target.ancestors_with_self])
+        self._follow(self._number, [*target.ancestors_with_self] * 2)
 
     def _follow(self, number: int, path: list[DOMNode]) -> None:
-        # A message behind the key, in each queue that the key bubbles through, arrives after it.
+        # A message behind the key, in each queue that the key bubbles through, arrives after it;
+        # going round again, it comes after what a widget has posted for the key, such as the
+        # Submitted with which Enter leaves a text field.
         while path:
             node = path.pop(0)
             if node.call_later(self._follow, number, path):

@@ -102,6 +102,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         self.write_read()
         self.workers.cancel_group(self, "index")
         self.trace, self.session = trace, None
+        self._shown = set()
         self.selection, self.suggestion_id = PLAIN, None
         self.needle, self.matches = "", []
         self._text = (-1, "")
@@ -181,11 +182,23 @@ class AnnotateScreen(Moving, Finishing, Panels):
         assert isinstance(self.app, MastApp)
         return self.app
 
+    @property
+    def workspace_refused(self) -> bool:
+        """Whether there is no workspace to wait for."""
+        return self.mast.refused is not None
+
+    def desk_refused(self) -> None:
+        """There will be no session: what keys have asked for cannot be done."""
+        self._waiting = []
+        self.hints.clear()
+        self.show_title()
+        self.show_suggestion_panel()
+
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far the queue is done."""
         session, desk = self.session, self.mast.desk
         if session is None or desk is None:
-            return ("opening the workspace …",)
+            return (self.mast.waiting_words(),)
         sight = "blind" if session.blind else "assisted"
         words = [one_line(session.annotator), sight]
         if session.finished:
@@ -205,7 +218,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         """Open the next or previous trace of the queue."""
         trace = self.mast.neighbour(self.trace, step)
         if trace is None:
-            self.hints.say("This is the only trace" if step else "")
+            self.hints.say("This is the only trace in the queue")
             return
         self.mast.open_trace(trace)
 
@@ -238,16 +251,32 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
     # What was read
 
+    def show_span(self) -> None:
+        """Show the text of the span under the cursor; it counts as read from here on."""
+        super().show_span()
+        if self.has_spans:
+            self._shown |= self._keys_on_screen()
+
+    def _keys_on_screen(self) -> set[str]:
+        """The spans whose text is on screen: in the span view, or whole in their rows.
+
+        One member counts for a fold of equal steps.
+        """
+        trace = self.trace
+        assert trace is not None
+        keys = {trace.span(self.index).key, *self.timeline.fully_shown()}
+        fold = self.timeline.folds.folded_at(self.index)
+        if fold is not None:
+            keys.update(trace.span(i).key for i in range(fold.first, fold.end))
+        return keys
+
     def write_read(self) -> None:
         """Write what has been on screen since the last time, in one transaction."""
         session, trace = self.session, self.trace
         if session is None or trace is None or not len(trace) or self.app.screen is not self:
             return
-        keys = [trace.span(self.index).key, *self.timeline.fully_shown()]
-        fold = self.timeline.folds.folded_at(self.index)
-        if fold is not None:
-            keys += [trace.span(i).key for i in range(fold.first, fold.end)]
-        new = [key for key in keys if key not in session.read]
+        shown, self._shown = self._shown | self._keys_on_screen(), set[str]()
+        new = [key for key in shown if key not in session.read]
         if new and self._attempt(lambda s: s.mark_read(new), session) is None:
             self.timeline.read = set(session.read)
             for key in new:

@@ -40,6 +40,7 @@ class AnnotateBase(Screen[None]):
         self.matches: list[int] = []
         self.needle = ""
         self._waiting: list[Callable[[Session], None]] = []
+        self._shown: set[str] = set()
         self._text: tuple[int, str] = (-1, "")
 
     @property
@@ -104,11 +105,18 @@ class AnnotateBase(Screen[None]):
 
     def with_session(self, work: Callable[[Session], None]) -> None:
         """Do ``work`` with the session, now or as soon as the workspace is open, in order."""
-        if self.session is None:
+        if self.session is None and self.workspace_refused:
+            self.hints.say("No workspace is open, so nothing can be labelled", error=True)
+        elif self.session is None:
             self._waiting.append(work)
             self.hints.say("Opening the workspace; keys wait their turn")
         else:
             self._attempt(work, self.session)
+
+    @property
+    def workspace_refused(self) -> bool:
+        """Whether there is no workspace to wait for."""
+        raise NotImplementedError
 
     def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
         """Run one command of the session and show what it did; errors are said in words.

@@ -137,7 +137,10 @@ class Panels(Suggesting):
         session = self.session
         for panel in self.suggestion_panels:
             if session is None:
-                panel.idle("Suggestions", "Opening the workspace …")
+                refused = "Without a workspace there are none"
+                panel.idle(
+                    "Suggestions", refused if self.workspace_refused else "Opening the workspace …"
+                )
                 continue
             suggestion = self.suggestion_here()
             pending = session.pending

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from time import sleep
+from typing import Final
 
 from textual import on, work
 from textual.message import Message
@@ -13,6 +15,9 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.screens.annotate_base import AnnotateBase
+
+GROWING: Final = 0.05
+"""Seconds between looks at an index that is still growing."""
 
 
 def matcher_for(needle: str) -> tuple[str, bool]:
@@ -121,8 +126,9 @@ class Searching(AnnotateBase):
             if index >= len(trace):
                 if trace.loaded.complete:
                     break
-                # The index is still growing: what is there has been looked at.
-                break
+                # The index is still growing: wait for what it gains.
+                sleep(GROWING)
+                continue
             if (
                 finds(trace.text(index), needle) >= 0
                 or finds(trace.span(index).name or "", needle) >= 0
@@ -145,6 +151,8 @@ class Searching(AnnotateBase):
         self.matches += message.indices
         self.timeline.matches = set(self.matches)
         self.timeline.rows_changed()
+        # Whoever has gone on meanwhile, or is about to label, is not torn away.
+        self._jumped |= self.index != self._search_from or self.entry.begun
         if not self._jumped:
             place = bisect_left(self.matches, self._search_from)
             if place < len(self.matches):

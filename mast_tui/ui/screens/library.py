@@ -168,11 +168,15 @@ class LibraryScreen(Screen[None]):
             left.append(f"{n} problem{'' if n == 1 else 's'} in files")
         self.query_one(TitleBar).show(tuple(left), self.who())
 
+    def desk_refused(self) -> None:
+        """Nobody will work here; the traces can be read."""
+        self._show_title()
+
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far they have come."""
         desk = self.mast.desk
         if desk is None:
-            return ("opening the workspace …",)
+            return (self.mast.waiting_words(),)
         done = sum(row.state is State.FINISHED for row in self._rows)
         sight = "blind" if desk.blind else "assisted"
         return (one_line(desk.annotator), sight, f"{done} of {len(self._rows)} finished")

@@ -51,7 +51,7 @@ class Room(Screen[None]):
         """Who works, and under which sight."""
         desk = self.mast.desk
         if desk is None:
-            return ("opening the workspace …",)
+            return (self.mast.waiting_words(),)
         return (one_line(desk.annotator), "blind" if desk.blind else "assisted")
 
     def action_move(self, delta: int) -> None:

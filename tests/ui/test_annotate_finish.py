@@ -1,0 +1,102 @@
+"""Finishing a trace, taking it back, and what comes after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import PassKind, VerdictValue
+from tests.ui.stage import MAST, SLUGS, stage, write_trace
+from tests.ui.test_annotate_reading import LONG, repeating
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace, of which everything is read at once."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A trace of six spans, of which only the one under the cursor is read."""
+    return write_trace(tmp_path / "long.json", repeating(2))
+
+
+async def test_with_everything_read_open_modes_are_absent(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "_", "2", "6", "D")
+        assert on.session.finished
+        verdicts = dict(on.session.verdicts)
+        assert verdicts.pop(SLUGS["1.3"]) is VerdictValue.PRESENT
+        assert verdicts.pop(SLUGS["2.6"]) is VerdictValue.UNSURE
+        assert set(verdicts.values()) == {VerdictValue.ABSENT}
+        assert len(verdicts) == len(MAST.modes) - 2
+        assert "finished" in on.lines[0]
+        await on.press("D")
+        assert "finished already" in on.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "finished", "absent"),
+    [("o", True, False), ("enter", True, False), ("j", True, True), ("escape", False, False)],
+)
+async def test_with_spans_unread_it_is_asked_once(
+    long: Path, answer: str, finished: bool, absent: bool
+) -> None:
+    async with stage(long) as on:
+        await on.press("1", "3", "D")
+        assert "1 of 6 spans read" in on.text
+        assert "Not read: #2 to #6" in on.text
+        await on.press(answer)
+        assert on.session.finished is finished
+        expected = VerdictValue.ABSENT if absent else None
+        assert on.session.verdict(SLUGS["1.1"]) is expected
+        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+
+
+async def test_the_first_unread_span_can_be_gone_to(long: Path) -> None:
+    async with stage(long) as on:
+        await on.press("j", "D", "g")
+        assert on.number == 3
+        assert not on.session.finished
+        assert LONG[:40] in on.text
+
+
+async def test_a_finish_is_taken_back_before_anything_was_revealed_and_not_after(
+    small: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "w.db"
+    async with stage(small, workspace=place, annotator="bob") as on:
+        await on.press("1", "1", "D")
+    async with stage(small, workspace=place) as on:
+        await on.press("2", "6", "r")
+        assert "after you have finished" in on.message
+        assert "1.1 ○" not in on.row(1)
+        await on.press("D", "u")
+        assert not on.session.finished
+        assert on.session.verdict(SLUGS["3.1"]) is None
+        await on.press("U")
+        assert on.session.finished
+        assert on.session.verdict(SLUGS["3.1"]) is VerdictValue.ABSENT
+        await on.press("r")
+        assert "1.1 ○" in on.row(1)
+        assert "bob" in on.message
+        await on.press("u")
+        assert on.session.finished
+        assert "the finish stands" in on.message
+
+
+async def test_an_edit_after_finishing_opens_a_second_look(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    async with stage(small, workspace=place) as on:
+        await on.press("1", "3", "D", "j", "2", "6")
+        current = on.session.current
+        assert current is not None
+        assert (current.number, current.kind) == (2, PassKind.SECOND_LOOK)
+        assert not on.session.finished
+        assert on.labels == {("1.3", 1, 1), ("2.6", 2, 2)}
+        first = on.session.workspace.labels(annotator="alice", pass_number=1)
+        assert [label.mode for label in first] == [SLUGS["1.3"]]
+        await on.press("D")
+        assert on.session.finished

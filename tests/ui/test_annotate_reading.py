@@ -1,0 +1,213 @@
+"""Getting about in a trace: folds, search, places by name, the clipboard, the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.screens.library import LibraryScreen
+from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
+
+LONG = "a row of many words that no timeline can show whole, whatever its width " * 4
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+def repeating(times: int) -> list[Message]:
+    """One message, a call and its long answer ``times`` over, and one message."""
+    steps: list[Message] = [{"role": "user", "content": LONG}]
+    for number in range(times):
+        steps += [call(number, "look", f'{{"at": "{LONG}"}}'), result(number, LONG)]
+    return [*steps, {"role": "assistant", "content": LONG}]
+
+
+async def test_a_run_of_equal_steps_is_folded_and_its_line_stands_for_all_of_it(
+    small: Path,
+) -> None:
+    async with stage(small) as on:
+        await on.press("j", "j", "space")
+        assert on.annotate.timeline.row_count == 7 + 2
+        assert "×2 the same again" in on.text
+        assert on.number == 3
+        await on.press("j", "j", "1", "3")
+        assert on.labels == {("1.3", 3, 8)}
+        # The next row is the one after the run.
+        await on.press("j", "1", "1")
+        assert ("1.1", 9, 9) in on.labels
+        await on.press("k", "space")
+        assert on.annotate.timeline.row_count == 12
+        assert all("1.3 ●" in on.row(number) for number in range(3, 9))
+        await on.press("g", "space")
+        assert "no run of equal steps" in on.message
+
+
+async def test_a_fold_opens_for_what_one_goes_to_inside_it(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "j", "space")
+        await on.press(":", "7", "enter")
+        assert on.number == 7
+        assert on.annotate.timeline.row_count == 12
+
+
+async def test_one_member_that_was_read_counts_for_its_fold(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "long.json", repeating(4))
+    async with stage(path) as on:
+        await on.press("j", "space", "G", "D")
+        assert "Not read" not in on.text
+        assert on.session.finished
+    async with stage(path, annotator="bob") as on:
+        await on.press("j", "j", "G", "D")
+        assert "Not read: #4 to #9" in on.text
+
+
+async def test_every_span_that_the_cursor_stood_on_was_read(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "long.json", repeating(3))
+    async with stage(path) as on:
+        await on.press(*"jjjjjjj")
+        on.annotate.write_read()
+        assert on.session.unread() == ()
+
+
+async def found(on: Stage, *keys: str) -> list[int]:
+    """The numbers of the spans on which the cursor stands after each key."""
+    seen = []
+    for key in keys:
+        await on.press(key)
+        seen.append(on.number)
+    return seen
+
+
+async def test_search_goes_along_as_one_types(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("/", "r")
+        assert on.number == 1
+        await on.press(*"estart")
+        assert on.number == 1
+        assert "1 of 4" in on.message
+        await on.press("enter")
+        assert await found(on, "n", "n", "n", "n", "N", "N") == [9, 10, 11, 1, 11, 10]
+        await on.press("escape")
+        assert on.annotate.matches == []
+        assert on.number == 10
+        # Escape forgets what was looked for: n asks anew.
+        await on.press("n", *"crashes", "enter")
+        assert on.number == 9
+        assert on.labels == set()
+
+
+async def test_a_capital_makes_case_count(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("/", *"The", "enter")
+        assert [i + 1 for i in on.annotate.matches] == [9]
+        await on.press("escape", "/", *"the", "enter")
+        assert [i + 1 for i in on.annotate.matches] == [1, 2, 9, 12]
+
+
+async def test_what_is_nowhere_is_said(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("/", *"zebra", "enter")
+        assert "No span holds “zebra”" in on.message
+        await on.press("n")
+        assert "No span holds “zebra”" in on.message
+        await on.press("escape", "escape")
+        assert isinstance(on.app.screen, LibraryScreen)
+
+
+async def test_a_burst_of_keys_after_the_slash_is_looked_for_and_labels_nothing(
+    small: Path,
+) -> None:
+    async with stage(small) as on:
+        for burst in ("/13", "/1326a-x", '/t13v"'):
+            await on.press(*burst)
+            assert on.annotate.needle == burst[1:]
+            assert on.labels == set()
+            assert not on.session.verdicts
+            await on.press("escape")
+        await on.press("g", *"/13", "enter", "1", "3")
+        assert on.labels == {("1.3", on.number, on.number)}
+
+
+async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:
+    async with stage(small) as on:
+        trace = on.annotate.trace
+        assert trace is not None
+        await on.press(":", "9", "enter")
+        assert on.number == 9
+        await on.press(":", *"#12", "enter")
+        assert on.number == 12
+        for index in range(len(trace)):
+            await on.press(":", *trace.span(index).key, "enter")
+            assert on.number == index + 1
+        await on.press(":", *"whole trace", "enter")
+        assert on.annotate.selection.whole
+        await on.press("escape", ":", *"99", "enter")
+        assert on.number == 12
+        assert any("99" in note.message for note in on.app._notifications)
+
+
+async def test_the_text_or_the_quote_is_copied(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("y")
+        assert on.app.clipboard == SMALL[0]["content"]
+        await on.press("w", "v", "w", "y")
+        assert on.app.clipboard == "Find out"
+
+
+async def test_the_queue_is_gone_through_both_ways_and_round(tmp_path: Path) -> None:
+    names = ["a", "b", "c"]
+    for name in names:
+        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
+        write_trace(tmp_path / "runs" / f"{name}.json", steps)
+    async with stage(tmp_path / "runs") as on:
+        await on.press("enter")
+        seen = []
+        for key in ("}", ">", "}", "{", "<"):
+            trace = on.annotate.trace
+            assert trace is not None
+            seen.append(trace.path.stem)
+            await on.press(key)
+        assert seen == ["a", "b", "c", "a", "c"]
+        await on.press("escape")
+        assert isinstance(on.app.screen, LibraryScreen)
+
+
+async def test_the_queue_is_what_the_library_has_filtered(tmp_path: Path) -> None:
+    for name in ("apple-1", "pear", "apple-2"):
+        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
+        write_trace(tmp_path / "runs" / f"{name}.json", steps)
+    async with stage(tmp_path / "runs") as on:
+        await on.press("/", *"apple", "enter", "enter")
+        seen = []
+        for _ in range(3):
+            trace = on.annotate.trace
+            assert trace is not None
+            seen.append(trace.path.stem)
+            await on.press("}")
+        assert seen == ["apple-1", "apple-2", "apple-1"]
+
+
+async def test_escape_leaves_one_thing_at_a_time() -> None:
+    async with stage(samples_folder() / "ad-restart-loop.jsonl", size=(80, 24)) as on:
+        await on.press("T", "v", "escape")
+        assert on.annotate.has_class("-drawer")
+        await on.press("escape")
+        assert not on.annotate.has_class("-drawer")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        await on.press("escape")
+        assert isinstance(on.app.screen, LibraryScreen)
+
+
+async def test_keys_behind_an_enter_go_to_what_is_open_then(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press(":", "9", "enter", "1", "3")
+        assert on.labels == {("1.3", 9, 9)}
+        await on.press("m", *"twice", "enter", "j", "l", *"premature", "enter", "2", "6")
+        assert on.labels == {("1.3", 9, 9), ("3.1", 10, 10), ("2.6", 10, 10)}
+        assert [label.note for label in on.session.labels if label.note] == ["twice"]
