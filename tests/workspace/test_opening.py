@@ -189,7 +189,7 @@ broken
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        ("/tmp/w.db", "ext4"),
+        ("/opt/w.db", "ext4"),
         ("/home/me/w.db", "nfs4"),
         ("/homework/w.db", "ext4"),
         ("/home/me/with space/w.db", "xfs"),
