@@ -137,11 +137,16 @@ class Stage:
 
         They arrive all at once, as from a fast typist, a paste or over a slow line.
         """
+        await self.send(*keys)
+        await settle(self.pilot)
+
+    async def send(self, *keys: str) -> None:
+        """Press keys, and wait only until they are through."""
         for key in keys:
             self.app.post_message(_event(key))
         while self.app.keys_on_their_way:
             await self.pilot.pause(0)
-        await settle(self.pilot)
+        await self.pilot.pause()
 
     @property
     def annotate(self) -> AnnotateScreen:
@@ -220,14 +225,15 @@ async def stage(
     samples: bool = False,
     welcomed: bool = True,
     size: tuple[int, int] = (120, 40),
-    app_class: type[MastApp] = MastApp,
+    settled: bool = True,
 ) -> AsyncIterator[Stage]:
-    """The app with these files open, quiet after its start."""
+    """The app with these files open, quiet after its start unless ``settled`` is false."""
     if welcomed:
         remember_welcome()
     place = None if workspace is None else str(workspace)
     options = AppOptions(paths, samples, place, annotator, None, blind, assisted)
-    app = app_class(options, MAST)
+    app = MastApp(options, MAST)
     async with app.run_test(size=size) as pilot:
-        await settle(pilot)
+        if settled:
+            await settle(pilot)
         yield Stage(app, pilot)

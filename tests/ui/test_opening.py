@@ -1,0 +1,208 @@
+"""The way in: the name, the welcome, keys that come early, and workspaces that do not open."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from mast_tui.ui import desk
+from mast_tui.ui.keys_file import configuration_path
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.ui.screens.welcome import WelcomeScreen
+from mast_tui.workspace import Workspace
+from tests.ui.settle import settle
+from tests.ui.stage import stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """The workspace opens when this is set, and not before."""
+    event = threading.Event()
+    opening = desk.open_workspace
+
+    def wait_and_open(options: AppOptions) -> Workspace:
+        assert event.wait(60)
+        return opening(options)
+
+    monkeypatch.setattr(desk, "open_workspace", wait_and_open)
+    yield event
+    event.set()
+
+
+async def test_keys_that_come_before_the_workspace_wait_in_order(
+    small: Path, gate: threading.Event
+) -> None:
+    async with stage(small, settled=False) as on:
+        await on.send("j", "1", "3", "j", "2", "6", "u", "k", "v", "k", "1", "1")
+        assert on.annotate.session is None
+        assert "opening the workspace" in on.lines[0]
+        # What moves does so at once.
+        assert on.number == 1
+        gate.set()
+        await settle(on.pilot)
+        # The labels are where the cursor stood, the undo came after the second of them.
+        assert on.labels == {("1.3", 2, 2), ("1.1", 1, 2)}
+
+
+async def test_one_can_read_search_and_fold_before_the_workspace_is_open(
+    small: Path, gate: threading.Event
+) -> None:
+    async with stage(small, settled=False) as on:
+        await on.send("j", "j", "space", "G")
+        assert on.number == 12
+        assert on.annotate.timeline.row_count == 9
+        gate.set()
+
+
+def configure(text: str) -> None:
+    """Write the user's configuration."""
+    configuration_path().parent.mkdir(parents=True, exist_ok=True)
+    configuration_path().write_text(text, "utf-8")
+
+
+async def test_a_persons_keys_take_the_place_of_ours(small: Path) -> None:
+    configure(
+        '[keys]\n"annotate.finish" = "z"\n"annotate.range" = "V"\n'
+        '[keys.annotate]\ndown = ["s", "ctrl+n"]\n'
+    )
+    async with stage(small) as on:
+        await on.press("s", "ctrl+n", "j")
+        assert on.number == 3
+        assert "V range" in on.lines[-1]
+        await on.press("?", "pagedown", "pagedown")
+        assert any("z " in line and "Finish" in line for line in on.lines)
+        await on.press("escape", "D")
+        assert not on.session.finished
+        await on.press("z")
+        assert on.session.finished
+
+
+async def test_a_configuration_that_cannot_be_read_is_told_of_and_harms_nothing(
+    small: Path,
+) -> None:
+    configure("[keys\n")
+    async with stage(small) as on:
+        assert any("config.toml" in note.message for note in on.app._notifications)
+        await on.press("j", "1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+
+
+async def test_the_welcome_is_shown_once(small: Path) -> None:
+    async with stage(small, welcomed=False) as on:
+        assert isinstance(on.app.screen, WelcomeScreen)
+        # The key that closes it does nothing else.
+        await on.press("1")
+        assert on.app.screen is on.annotate
+        await on.press("3")
+        assert on.labels == set()
+    async with stage(small, welcomed=False) as on:
+        assert on.app.screen is on.annotate
+
+
+async def test_the_name_is_asked_once_and_may_not_be_a_judges(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    async with stage(small, workspace=place, annotator=None) as on:
+        assert isinstance(on.app.screen, NoteScreen)
+        line = on.app.screen.query_one(Input)
+        assert line.value == "tester"
+        line.value = ""
+        for refused in ("judge:rules@1", "", "a,b"):
+            line.value = ""
+            await on.press(*refused, "enter")
+            assert isinstance(on.app.screen, NoteScreen)
+        line.value = ""
+        await on.press(*"judge:me", "enter")
+        assert "judge's name" in on.text
+        line.value = ""
+        await on.press(*"ann", "enter", "1", "3")
+        assert on.labels == {("1.3", 1, 1)}
+        assert "ann · assisted" in on.lines[0]
+    async with stage(small, workspace=place, annotator=None) as on:
+        assert "ann · assisted" in on.lines[0]
+    with closing(Workspace.open(place)) as kept:
+        assert [info.name for info in kept.annotators()] == ["ann"]
+
+
+async def test_leaving_the_question_for_the_name_leaves_the_app(small: Path) -> None:
+    async with stage(small, annotator=None) as on:
+        await on.press("escape")
+        assert on.app._exit
+
+
+def newer(place: Path) -> None:
+    Workspace.open(place).close()
+    with closing(sqlite3.connect(place)) as raw:
+        raw.execute("PRAGMA user_version = 99")
+
+
+def no_database(place: Path) -> None:
+    place.write_text("this is a letter, not a database")
+
+
+def a_folder(place: Path) -> None:
+    place.mkdir()
+
+
+def read_only(place: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("the superuser may write everything")
+    place.parent.chmod(0o500)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [(newer, "newer"), (no_database, "no workspace"), (a_folder, "folder"), (read_only, "w.db")],
+)
+async def test_a_workspace_that_does_not_open_is_told_of_and_one_reads_on(
+    small: Path, tmp_path: Path, spoil: object, words: str
+) -> None:
+    place = tmp_path / "place" / "w.db"
+    place.parent.mkdir()
+    assert callable(spoil)
+    spoil(place)
+    before = place.read_bytes() if place.is_file() else None
+    async with stage(small, workspace=place) as on:
+        assert "could not be opened" in on.text
+        assert words in " ".join(on.text.split())
+        await on.press("r", "j", "j", "1", "3", "D", "m", "u", "]", "a", "r", "J")
+        assert on.number == 3
+        assert on.annotate.session is None
+        assert "nothing can be labelled" in on.message
+        assert "no workspace" in on.lines[0]
+        assert "opening the workspace" not in on.text.lower()
+        await on.press("/", *"restart", "enter", "n", "y", "space", "escape", "escape", "o")
+        assert "no workspace" in on.lines[0]
+    place.parent.chmod(0o700)
+    assert before is None or place.read_bytes() == before
+
+
+async def test_after_a_refusal_one_may_quit_at_once(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    no_database(place)
+    async with stage(small, workspace=place) as on:
+        await on.press("q")
+        assert on.app._exit
+        assert on.app.return_code == 1
+
+
+@pytest.mark.parametrize("key", ["A", "K", "R", "L", "?", ":", "ctrl+p", "l"])
+async def test_every_room_opens_without_a_workspace(small: Path, tmp_path: Path, key: str) -> None:
+    place = tmp_path / "w.db"
+    no_database(place)
+    async with stage(small, workspace=place) as on:
+        await on.press("r", key, "escape", "escape")
+        assert not on.app._exit
