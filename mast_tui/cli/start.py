@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mast_tui.cli.words import COMMANDS
 from mast_tui.safe_text import one_line
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.options import AppOptions
+
+if TYPE_CHECKING:
+    from mast_tui.workspace import Workspace
 
 
 def start(
@@ -42,10 +46,17 @@ def start(
         taxonomy=None if taxonomy is None else Path(taxonomy),
         blind=blind,
         assisted=assisted,
+        furnish=None if paths else _furnish_samples,
     )
     from mast_tui.ui.app import run_app
 
     return run_app(options)
+
+
+def _furnish_samples(workspace: Workspace) -> None:
+    from mast_tui.exchange.sample_content import fill_samples_workspace
+
+    fill_samples_workspace(workspace)
 
 
 def _no_such(path: str) -> str:

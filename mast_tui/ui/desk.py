@@ -49,10 +49,9 @@ def open_workspace(options: AppOptions) -> Workspace:
         return Workspace.open(options.workspace)
     if not options.samples:
         return Workspace.open(default_workspace_path(Path.cwd()))
-    from mast_tui.exchange.sample_content import fill_samples_workspace
-
     workspace = Workspace.open(samples_workspace_path())
-    fill_samples_workspace(workspace)
+    if options.furnish is not None:
+        options.furnish(workspace)
     return workspace
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mast_tui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +19,8 @@ class AppOptions:
     traces, whose labels have a workspace of their own. ``workspace`` is a path or URL, None for
     the nearest one; ``annotator`` None for the one whom the workspace knows, or to be asked;
     ``taxonomy`` None for MAST. ``blind`` and ``assisted`` are never both set; neither means as
-    before.
+    before. ``furnish`` brings the samples' labels into their workspace once it is open; it is
+    handed in from above, since screens know nothing of files to import.
     """
 
     paths: tuple[Path, ...]
@@ -24,3 +30,4 @@ class AppOptions:
     taxonomy: Path | None
     blind: bool
     assisted: bool
+    furnish: Callable[[Workspace], None] | None = field(default=None, compare=False)
