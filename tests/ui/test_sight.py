@@ -1,0 +1,154 @@
+"""What an annotator may not see is on none of the screens, and shows through nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mast_tui.ui.screens.library import LibraryScreen
+from tests.ui.stage import SMALL, Message, Stage, finding, read_trace, stage, suggest, write_trace
+
+OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 0.0}
+"""Four traces; by name they come in another order than by outcome."""
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Traces whose file tells how they ended."""
+    folder = tmp_path / "runs"
+    for name, reward in OUTCOMES.items():
+        steps: list[Message] = [{"role": "user", "content": f"the task of {name}"}, *SMALL[1:]]
+        write_trace(folder / f"{name}.json", steps, reward=reward, ground_truth=f"truth of {name}")
+    return folder
+
+
+@pytest.fixture
+async def place(runs: Path, tmp_path: Path) -> Path:
+    """A workspace in which bob has labelled and finished, and a judge suggests."""
+    place = tmp_path / "w.db"
+    for name in OUTCOMES:
+        trace = read_trace(runs / f"{name}.json")
+        suggest(place, trace, [finding(trace, "1.3", 3, 8), finding(trace, "3.2", 12, 12)])
+    async with stage(runs, workspace=place, annotator="bob") as on:
+        await on.press("enter", "m", *"bobsnote", "enter", "2", "6", "m", *"aha", "enter")
+        await on.press("-", "1", "1", "D", ">", "j", "3", "1", "D")
+    return place
+
+
+def names(on: Stage) -> list[str]:
+    """The traces that the library lists, in order."""
+    assert isinstance(on.app.screen, LibraryScreen)
+    return [row.name.removesuffix(".json") for row in on.app.screen.table.rows]
+
+
+HIDDEN = re.compile(r"failed|succeeded|◌|○|reward|truth|bobsnote|aha|suggestions? wait|[1-9] wait")
+
+
+async def test_blind_the_library_tells_nothing_of_outcome_or_suggestions(
+    runs: Path, place: Path
+) -> None:
+    async with stage(runs, workspace=place, blind=True) as on:
+        assert "alice · blind" in on.text
+        text = on.text.replace("○ ", "")  # a trace that is not begun
+        assert not HIDDEN.search(text)
+        orders = []
+        for _ in range(6):
+            orders.append(tuple(names(on)))
+            await on.press("o")
+        # No order, that by outcome and that by suggestions included, parts the traces.
+        assert set(orders) == {tuple(OUTCOMES)}
+        for word in ("failed", "succeeded", "0.0", "truth"):
+            await on.press("/", *word)
+            assert names(on) == []
+            await on.press("escape")
+
+
+async def test_assisted_the_library_tells_the_outcome(runs: Path, place: Path) -> None:
+    async with stage(runs, workspace=place) as on:
+        assert "failed" in on.text
+        assert "succeeded" in on.text
+        assert on.text.count("◌2") == len(OUTCOMES)
+        await on.press("/", *"failed", "enter")
+        assert names(on) == ["bert", "dora"]
+
+
+async def test_nothing_is_told_while_the_workspace_is_not_open(runs: Path, tmp_path: Path) -> None:
+    # Who works here, and how, is not known yet; it may be somebody blind.
+    place = tmp_path / "w.db"
+    place.write_text("no database")
+    async with stage(runs, workspace=place, blind=True) as on:
+        await on.press("r")
+        assert not HIDDEN.search(on.text.replace("○ ", ""))
+        await on.press("enter")
+        assert not HIDDEN.search(on.text)
+
+
+async def test_blind_the_trace_shows_neither_suggestions_nor_others_nor_the_outcome(
+    runs: Path, place: Path
+) -> None:
+    async with stage(runs, workspace=place, blind=True) as on:
+        await on.press("enter")
+        assert not HIDDEN.search(on.text)
+        for key in ("]", "[", "a", "x", "e", "r", "."):
+            await on.press(key)
+            assert not HIDDEN.search(on.text.replace("what was hidden", ""))
+            assert on.labels == set()
+        await on.press("J")
+        assert not re.search(r"◌|[0-9]+ suggestion", on.text)
+        # What one labels has seen nothing.
+        await on.press("1", "3")
+        assert not on.session.labels[0].saw_suggestions
+        current = on.session.current
+        assert current is not None
+        assert not current.judge_seen
+
+
+async def test_assisted_others_are_hidden_until_one_has_finished_and_asked(
+    runs: Path, place: Path
+) -> None:
+    async with stage(runs, workspace=place) as on:
+        await on.press("enter")
+        assert "◌" in on.text
+        assert "failed" in on.text or "succeeded" in on.text
+        for word in ("bob", "○", "bobsnote", "aha", "2.6 "):
+            assert word not in "".join(on.row(number) for number in range(1, 13))
+        assert "bob" not in on.text
+        await on.press("1", "1", "D")
+        assert "bob" not in on.text
+        assert "2.6 ○" not in on.text
+        await on.press("r")
+        assert "2.6 ○" in on.row(1)
+        assert "bob" in on.message
+
+
+async def test_blind_finishing_alone_reveals_nothing_and_r_does(runs: Path, place: Path) -> None:
+    async with stage(runs, workspace=place, blind=True) as on:
+        await on.press("enter", "D")
+        assert on.session.finished
+        assert not HIDDEN.search(on.text.replace("what was hidden", ""))
+        await on.press("escape")
+        assert not re.search(r"failed|succeeded|◌", on.text)
+        await on.press("G", "enter", "r")
+        assert "2.6 ○" in on.row(1)
+        assert "1.3 ◌" in on.row(3)
+        assert "succeeded" in on.lines[0]
+        await on.press("escape")
+        # Of this trace it is known now, of the others it is not.
+        assert on.text.count("succeeded") == 1
+        assert "failed" not in on.text
+        await on.press("/", *"succeeded", "enter")
+        assert names(on) == ["anna"]
+
+
+async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place: Path) -> None:
+    for options, sight in (
+        ({"blind": True}, "blind"),
+        ({}, "blind"),
+        ({"assisted": True}, "assisted"),
+        ({}, "assisted"),
+    ):
+        async with stage(runs, workspace=place, **options) as on:
+            assert f"alice · {sight}" in on.text
