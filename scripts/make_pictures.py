@@ -1,0 +1,115 @@
+"""Makes the README's pictures of the screens from the running app.
+
+    .venv/bin/python scripts/make_pictures.py [FOLDER]
+
+The app is driven by its keys over the sample traces, in a home of its own, with the labels that
+come with the samples; nothing of whoever runs this is read or changed. The pictures are written to
+``docs/pictures`` unless another folder is named. The same code makes the same pictures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
+
+from mast_tui.exchange.sample_content import fill_samples_workspace
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.screens.annotate import AnnotateScreen
+
+PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+SIZE: Final = (120, 40)
+
+ANNOTATOR: Final = "mira"
+"""One of the two whose labels come with the samples: she has two traces left to do."""
+
+WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "annotate": ("down", "enter", "]", "a", "]"),
+        "library": ("L",),
+        "adjudicate": ("A",),
+        "agreement": ("K", "down", "down", "down"),
+    }
+)
+"""The keys that lead from one picture to the next, from the library on."""
+
+WEB_FONT: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press each key once what the one before asked for is done."""
+    await settle(pilot)
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    """Wait until no worker runs and nothing is left to draw."""
+    await pilot.pause()
+    while running := [worker for worker in pilot.app.workers if not worker.is_finished]:
+        for worker in running:
+            with suppress(WorkerCancelled):
+                await worker.wait()
+        await pilot.pause()
+    await pilot.pause()
+
+
+async def make(folder: Path) -> None:
+    """Drive the app and write a picture of each screen."""
+    options = AppOptions(
+        paths=(samples_folder(),),
+        samples=True,
+        workspace=None,
+        annotator=ANNOTATOR,
+        taxonomy=None,
+        blind=False,
+        assisted=False,
+        furnish=fill_samples_workspace,
+    )
+    app = MastApp(options, load_mast())
+    async with app.run_test(size=SIZE) as pilot:
+        for name, keys in WAYS.items():
+            await press(pilot, *keys)
+            if isinstance(app.screen, AnnotateScreen):
+                # What was read is marked now and then; in a picture, now.
+                app.screen.write_read()
+                await settle(pilot)
+            picture = app.export_screenshot(title="mast_tui", simplify=True)
+            # A picture fetches nothing: without the web font, the reader's own will do.
+            path = folder / f"{name}.svg"
+            path.write_text(WEB_FONT.sub("", picture), "utf-8")
+            print(path)
+
+
+def main(folder: Path) -> None:
+    """Make all pictures in a home that is thrown away."""
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["HOME"] = home
+        for name in ("CONFIG", "DATA", "STATE", "CACHE"):
+            os.environ[f"XDG_{name}_HOME"] = str(Path(home) / name.lower())
+        os.environ["COLORTERM"] = "truecolor"
+        os.environ.pop("NO_COLOR", None)
+        os.chdir(home)
+        remember_welcome()
+        asyncio.run(make(folder))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES)
