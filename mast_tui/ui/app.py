@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
-from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions import Where, actions_for, bindings_for, textual_keymap
-from mast_tui.ui.background import Background, HearsJudge, Judged, ListsTraces
+from mast_tui.ui.actions import Where, bindings_for, textual_keymap
+from mast_tui.ui.background import HearsJudge, Judged, ListsTraces
 from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
+from mast_tui.ui.rooms import Rooms
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 SCREENS: Final = Path(__file__).parent / "screens"
 
 
-class MastApp(Background):
+class MastApp(Rooms):
     """One workspace, one annotator, and the traces that were named on the command line."""
 
     TITLE = "mast_tui"
@@ -53,11 +52,6 @@ class MastApp(Background):
         self.queue: list[str] = []
         self._finished = 0
         self._at_desk: list[Callable[[Desk], None]] = []
-
-    @property
-    def keys_set(self) -> dict[str, tuple[str, ...]]:
-        """Keys that the person has set."""
-        return dict(self.configuration.keys)
 
     def on_mount(self) -> None:
         """Set keys and colours; the first screen follows, and what is slow after its frame."""
@@ -176,67 +170,6 @@ class MastApp(Background):
         for screen in self.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
-
-    def show_room(self, screen: Screen[None]) -> None:
-        """Show one of the main screens above the library; a room of the same kind is replaced."""
-        while len(self.screen_stack) > 2:
-            self.pop_screen()
-        self.push_screen(screen)
-
-    def action_library(self) -> None:
-        """The library of traces."""
-        from mast_tui.ui.screens.library import LibraryScreen
-
-        while len(self.screen_stack) > 1:
-            if isinstance(self.screen, LibraryScreen):
-                self.screen.refresh_rows()
-                return
-            self.pop_screen()
-        self.push_screen(LibraryScreen())
-
-    def action_adjudicate(self) -> None:
-        """The queue of disagreements."""
-        from mast_tui.ui.screens.adjudicate import AdjudicateScreen
-
-        self.show_room(AdjudicateScreen())
-
-    def action_agreement(self) -> None:
-        """The agreement per mode."""
-        from mast_tui.ui.screens.agreement import AgreementScreen
-
-        self.show_room(AgreementScreen())
-
-    def action_runs(self) -> None:
-        """What the judges have run on."""
-        from mast_tui.ui.screens.runs import RunsScreen
-
-        self.show_room(RunsScreen())
-
-    def action_keys_help(self) -> None:
-        """All keys of the screen that is open."""
-        from mast_tui.ui.screens.help import HelpScreen
-
-        where = getattr(self.screen, "where", Where.EVERYWHERE)
-        self.push_screen(HelpScreen(where, self.keys_set))
-
-    def action_goto(self) -> None:
-        """Go to a number, a key or an action by name."""
-        from mast_tui.ui.screens.goto import go_somewhere
-
-        go_somewhere(self)
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: every action of the open screen and of the whole app."""
-        where = getattr(screen, "where", Where.EVERYWHERE)
-        for action in (*actions_for(where), *actions_for(Where.EVERYWHERE)):
-            if not action.name.startswith(("digit_", "side_")):
-                yield SystemCommand(
-                    action.help, action.id, lambda command=action.command: self.run_named(command)
-                )
-
-    async def run_named(self, command: str) -> None:
-        """Run an action of the registry as its key would."""
-        await self.screen.run_action(command)
 
 
 def run_app(options: AppOptions) -> int:

@@ -59,6 +59,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         trace: Trace
 
     _ready = False
+    _away = False
     _reading: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -143,6 +144,20 @@ class AnnotateScreen(Moving, Finishing, Panels):
         for step in waiting:
             step(session)
 
+    def leave_for_a_while(self) -> None:
+        """Another room is opened, where this annotator may change things about this trace."""
+        self.write_read()
+        self._away = True
+
+    def on_screen_resume(self) -> None:
+        """Back from another room: take in what was changed there."""
+        session = self.session
+        if self._away and session is not None:
+            self._attempt(lambda s: s.reload(), session)
+            self.show_state()
+            self.show_span()
+        self._away = False
+
     @on(VirtualLines.Moved, "#timeline")
     def _cursor_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
@@ -211,7 +226,6 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
     def leave(self) -> None:
         """Back to the library."""
-        self.write_read()
         self.mast.action_library()
 
     def other_trace(self, step: int) -> None:
@@ -244,8 +258,8 @@ class AnnotateScreen(Moving, Finishing, Panels):
             self.show_state()
             self.show_span()
             pending = len(self.session.pending)
-            if self.session.blind and not self.session.finished:
-                self.hints.say("The judge has looked; its suggestions are shown after you finish")
+            if not self.session.hidden_visible:
+                self.hints.say(f"The judge has looked. {self.no_suggestion_words(self.session)}")
             else:
                 self.hints.say(f"{pending} suggestions wait: ] goes to the next")
 

@@ -69,7 +69,9 @@ class Suggesting(AnnotateBase):
     @staticmethod
     def no_suggestion_words(session: Session) -> str:
         """Why there is no suggestion to go to."""
-        if session.blind and not session.finished:
+        if not session.hidden_visible:
+            if session.finished:
+                return "Suggestions are hidden until you look at what others say (r)"
             return "You work blind: suggestions are shown after you have finished the trace"
         if session.suggestions:
             return "All suggestions on this trace are answered"

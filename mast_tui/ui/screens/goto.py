@@ -8,10 +8,10 @@ from mast_tui.ui.actions import Where, actions_for, keys_of, shown
 from mast_tui.ui.screens.finder import Choice, Finder
 
 if TYPE_CHECKING:
-    from mast_tui.ui.app import MastApp
+    from mast_tui.ui.rooms import Rooms
 
 
-def go_somewhere(app: MastApp) -> None:
+def go_somewhere(app: Rooms) -> None:
     """Ask where to go, and go there."""
     screen = app.screen
     where = getattr(screen, "where", Where.EVERYWHERE)
