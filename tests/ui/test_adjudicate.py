@@ -358,11 +358,26 @@ async def test_conflict_sides_evidence_and_keys_are_on_screen(
         assert cursor
 
 
-async def test_a_click_on_the_side_under_the_cursor_takes_it(two: Office) -> None:
+async def test_a_click_on_a_sides_number_takes_it_and_beside_it_shows_the_place(
+    two: Office,
+) -> None:
     async with adjudicating(two) as on:
-        await on.pilot.click("#sides", offset=(4, 1))
+        await on.press("1")
+        await on.pilot.click("#sides", offset=(20, 2))
         await on.press()
-        assert two.decisions("one")["1.3"].sides == ("alice",)
+        assert set(two.decisions("one")) == {"1.3"}
+        assert screen(on).timeline.index == 11
+        await on.pilot.click("#sides", offset=(2, 2))
+        await on.press()
+        assert two.decisions("one")["3.1"].sides == ("bob",)
+
+
+async def test_a_click_on_the_hint_for_sides_takes_none(two: Office) -> None:
+    async with adjudicating(two) as on:
+        await on.pilot.click("HintBar", offset=(2, 0))
+        await on.press()
+        assert not two.decisions("one")
+        assert screen(on).focused is screen(on).sides
 
 
 async def test_only_one_mode_is_listed_where_one_was_asked_for(two: Office) -> None:

@@ -160,6 +160,16 @@ class Deciding(Queue):
 
         self.decide(choose)
 
+    def action_sides(self) -> None:
+        """To the sides, where a click on a number takes one."""
+        self.sides.focus()
+        self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+
+    @on(VirtualLines.Chosen, "#queue")
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_enter()
+
     @on(SidesPanel.Chosen, "#sides")
     def _side_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()

@@ -111,6 +111,7 @@ class ConflictList(VirtualLines):
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the cursor on screen."""
+        event.prevent_default()  # it is called here, before the cursor is looked for
         super().on_resize(event)
         self.show_row(self.cursor)
 

@@ -78,7 +78,10 @@ class HintBar(Widget):
             if not keys:
                 continue
             key = "1 3" if action.name == "digit_1" else shown(keys[0])
-            key = "1…9" if action.name == "side_1" else key
+            if action.name == "side_1":
+                # One click for nine keys: it must not take the first side.
+                hints.append(("1…9", action.title, "sides"))
+                continue
             hints.append((key, action.title, action.command))
         return hints
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.strip import Strip
 
 from mast_tui.labels import Target
@@ -116,6 +117,20 @@ class SidesPanel(VirtualLines):
         parts = [Segment("▌" if at_cursor else " ", base + self._part("number"))]
         parts += [Segment(text, base + self._part(kind)) for text, kind in line.parts]
         return Strip(parts).adjust_cell_length(width, base)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a side's number takes it; elsewhere it shows the place."""
+        event.stop()
+        event.prevent_default()  # the handler of lists would run as well
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        row = offset.y + round(self.scroll_y)
+        if not 0 <= row < len(self._lines):
+            return
+        self.move_to(row)
+        on_number = offset.x < INDENT - 1 and self._lines[row].parts[0][1] == "number"
+        self.post_message(self.Chosen(self, row) if on_number else self.Moved(self, row))
 
     def on_focus(self) -> None:
         """The cursor is shown only where keys move it."""

@@ -195,6 +195,7 @@ class SpanView(VirtualLines):
     def on_click(self, event: events.Click) -> None:
         """A click has no row to choose here."""
         event.stop()
+        event.prevent_default()  # the handler of lists would run as well, and scroll
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to mark a quote."""
