@@ -18,7 +18,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 if TYPE_CHECKING:
     from mast_tui.adjudication import QueueEntry
 
-TAKE_ON = "Enter takes it on"
+HIDDEN = "hidden"
 FINISH_FIRST = "finish it first"
 
 
@@ -49,6 +49,11 @@ class Queue(Evidence):
         """How many conflicts are left in all that is listed."""
         return sum(items.left(self.mode) for items in self.items.values())
 
+    def in_order(self) -> list[QueueEntry]:
+        """The queue's traces by what they go by."""
+        entries = self.cases.entries if self.cases is not None else ()
+        return sorted(entries, key=lambda entry: self.name_of(entry.trace_id).casefold())
+
     def take_in(self, cases: Cases) -> None:
         """List what was read, with the cursor where it was, or on the first open conflict."""
         first = self.cases is None
@@ -68,7 +73,7 @@ class Queue(Evidence):
     def show_rows(self) -> None:
         """List all items anew, and say how many are left."""
         rows: list[QueueRow] = []
-        for entry in self.cases.entries if self.cases is not None else ():
+        for entry in self.in_order():
             items = self.items.get(entry.trace_id)
             if items is not None:
                 rows += self._rows_of(items)
@@ -109,9 +114,9 @@ class Queue(Evidence):
                 RowState.LOCKED,
                 "",
                 self.name_of(entry.trace_id),
-                TAKE_ON if entry.access is Access.HIDDEN else FINISH_FIRST,
+                HIDDEN if entry.access is Access.HIDDEN else FINISH_FIRST,
             )
-            for entry in (self.cases.entries if self.cases is not None else ())
+            for entry in self.in_order()
             if entry.access is not Access.OPEN
         ]
 

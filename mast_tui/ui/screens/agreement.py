@@ -227,7 +227,11 @@ def nothing_to_count(figures: Figures) -> str:
     """Why there are no figures, and what to do."""
     if figures.problem is not None:
         return one_line(figures.problem)
-    lines = ["Agreement needs two people who have finished the same trace.", ""]
+    if figures.hidden:
+        lines = ["You have finished no trace that somebody else has finished too."]
+    else:
+        lines = ["Agreement needs two people who have finished the same trace."]
+    lines.append("")
     if figures.finished:
         lines += [
             f"{one_line(name)} has finished {count} trace{'' if count == 1 else 's'}."
@@ -235,7 +239,10 @@ def nothing_to_count(figures: Figures) -> str:
         ]
     else:
         lines.append("Nobody has finished a trace yet: D finishes the one that is open.")
-    lines += ["", "Others label in this workspace with: mast-tui --annotator NAME"]
+    lines.append("")
     if figures.hidden:
-        lines += ["", hidden_words(figures.hidden)]
+        lines.append(f"{hidden_words(figures.hidden)}.")
+        lines.append("mast-tui agree prints the figures of everybody.")
+    else:
+        lines.append("Others label in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)
