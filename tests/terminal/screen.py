@@ -17,6 +17,9 @@ import pyte
 TIMEOUT: Final = 30.0
 """Seconds until a screen that does not come counts as a failure; machines may be busy."""
 
+NOT_INHERITED: Final = ("XDG_", "TEXTUAL", "COLUMNS", "LINES", "NO_COLOR")
+"""Settings of whoever runs the tests that would change what the app shows."""
+
 KEYS: Final = {
     "escape": "\x1b",
     "enter": "\r",
@@ -40,7 +43,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self.raw = bytearray()
         environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "TEXTUAL"))},
+            **{k: v for k, v in os.environ.items() if not k.startswith(NOT_INHERITED)},
             "HOME": str(home),
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",

@@ -75,14 +75,13 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
             before = shown(terminal)
             number = chance.randrange(1, 110)
             terminal.press(":", str(number), "enter")
-            end = time.monotonic() + chance.uniform(0.3, 1.5)
-            while time.monotonic() < end and number < 150:
+            for press in range(chance.randrange(2, 12)):
                 number += 1
-                code = chance.choice(codes)
-                terminal.press("down")
-                if (number, code) not in used:
-                    terminal.press(*code.replace(".", ""))
-                    used.add((number, code))
+                code = chance.choice([c for c in codes if (number, c) not in used])
+                used.add((number, code))
+                terminal.press("down", *code.replace(".", ""))
+                if press == 0:
+                    terminal.until(lambda _, before=before: bool(shown(terminal) - before))
                 until = time.monotonic() + chance.uniform(0, 0.1)
                 while time.monotonic() < until:
                     terminal.read(0.01)
@@ -93,4 +92,4 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
         seen_at_all += len(on_screen)
         missing = on_screen - kept(workspace)
         assert not missing, f"shown, but lost: {sorted(missing)}"
-    assert seen_at_all > 40
+    assert seen_at_all >= 10

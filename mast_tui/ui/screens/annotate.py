@@ -72,11 +72,11 @@ class AnnotateScreen(Moving, Finishing, Panels):
             with Vertical(id="left"):
                 yield Timeline(id="timeline")
                 yield SpanView(id="span")
-                yield SuggestionPanel(id="suggestion-below", markup=False)
+                yield SuggestionPanel(id="suggestion-below")
             with Vertical(id="side"):
                 yield TaxonomyPanel(id="modes")
                 yield SpanView(id="definition")
-                yield SuggestionPanel(id="suggestion", markup=False)
+                yield SuggestionPanel(id="suggestion")
         yield SearchInput(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
         yield HintBar(self.where)
 
@@ -165,7 +165,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         if self.selection.quote is not None:
             self.set_selection(PLAIN)
         elif self.selection.range_from is not None:
-            self.timeline.show_range(self.selection.span_range(self.index))
+            self.show_range()
         self.show_span()
 
     @on(VirtualLines.Moved, "#modes")
@@ -217,7 +217,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         sight = "blind" if session.blind else "assisted"
         words = [one_line(session.annotator), sight]
         if session.finished:
-            words[1] += " · finished"
+            words[1] += " ✓"
         if len(self.mast.catalog.traces) > 1:
             words.append(
                 f"{self.mast.finished_count()} of {len(self.mast.catalog.traces)} finished"
