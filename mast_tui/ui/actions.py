@@ -119,7 +119,7 @@ _ANNOTATE = _rows(
     (
         "next_suggestion",
         "] .",
-        "next suggestion",
+        "suggestion",
         "Next suggestion, at its evidence",
         "suggestion(1)",
         15,
@@ -179,7 +179,7 @@ _ANNOTATE = _rows(
         "finish",
         "Finish the trace: your labels are frozen as this pass",
         "finish",
-        80,
+        46,
     ),
     (
         "reveal",

@@ -164,7 +164,7 @@ class Background(KeysInOrder):
         from mast_tui.ui.screens.note import NoteScreen
 
         known = people(message.workspace)
-        question = "Labels are kept under your name, and agreement is counted between names."
+        question = "Your labels are kept under it, and agreement is counted by name."
         if known:
             names = ", ".join(one_line(name) for name in known)
             question += f"\nHere already: {names}."

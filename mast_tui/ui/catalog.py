@@ -9,11 +9,16 @@ from mast_tui.traces.model import FileReport, Problem, Trace
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A file that could not be read, or a part of one."""
+    """A file that could not be read or was passed over, or a part of one."""
 
     path: str
     place: str
     message: str
+
+    @property
+    def words(self) -> str:
+        """File, place and message in one line; foreign text."""
+        return ": ".join(part for part in (self.path, self.place, self.message) if part)
 
 
 @dataclass(slots=True)
@@ -22,14 +27,14 @@ class Catalog:
 
     traces: dict[str, Trace] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
-    skipped: int = 0
+    skipped: list[Trouble] = field(default_factory=list)
     complete: bool = False
 
     def add(self, report: FileReport) -> None:
         """Take in what came of one file."""
         name = report.path.name
         if report.skipped is not None:
-            self.skipped += 1
+            self.skipped.append(Trouble(name, "", report.skipped))
         if report.failed is not None:
             self.troubles.append(Trouble(name, "", report.failed))
         self.troubles += [_trouble(name, problem) for problem in report.problems]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 
@@ -31,13 +32,23 @@ class DigitEntry:
         found = ((digit, taxonomy.by_digits(self.first, digit)) for digit in "0123456789")
         return tuple((digit, mode) for digit, mode in found if mode is not None)
 
-    def prompt(self, taxonomy: Taxonomy) -> str:
-        """What has been typed and what may follow, for the footer."""
+    def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
+        """What has been typed and what may follow, for a footer of ``cells``.
+
+        Names give way so that all that may follow is shown.
+        """
         verb = {"label": "label", "absent": "absent:", "unsure": "unsure:"}[self.purpose]
         if self.first is None:
             return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
-        options = "  ".join(f"{digit} {mode.name}" for digit, mode in self.candidates(taxonomy))
-        return f"{verb} {self.first}▁  {options}"
+        head = f"{verb} {self.first}▁"
+        options = self.candidates(taxonomy)
+        longest = max(len(mode.name) for _, mode in options)
+        room = cells - len(head) - 4 * len(options)
+        while longest > 3 and sum(min(longest, len(mode.name)) for _, mode in options) > room:
+            longest -= 1
+        return "  ".join(
+            [head, *(f"{digit} {one_line(mode.name, longest)}" for digit, mode in options)]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ MAX_RANGE_MARKS: Final = 5000
 
 
 class MarkKind(StrEnum):
-    """Whose mark it is."""
+    """Whose mark it is; ``MORE`` stands for those that have no room."""
 
     OWN = "own"
     SUGGESTION = "suggestion"
     OTHER = "other"
     NOTE = "note"
+    MORE = "more"
 
 
 GLYPHS: Final[Mapping[MarkKind, str]] = {
@@ -29,6 +30,7 @@ GLYPHS: Final[Mapping[MarkKind, str]] = {
     MarkKind.SUGGESTION: "◌",
     MarkKind.OTHER: "○",
     MarkKind.NOTE: "✎",
+    MarkKind.MORE: "",
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.labels import Severity
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.screens.library import LibraryScreen
 from tests.ui.stage import CODES, PLAN, stage, write_trace
@@ -109,6 +110,10 @@ async def test_the_whole_trace_is_labelled(small: Path) -> None:
         assert on.labels == {("1.5", 0, 0)}
         assert not any("●" in on.row(n) for n in range(1, 13))
         assert "●" in on.text
+        # What acts on a label under the cursor acts on those of the whole trace meanwhile.
+        await on.press("t", "f", "escape", "f")
+        assert on.session.labels[0].severity is Severity.FATAL
+        assert "No label of yours" in on.message
         await on.press("1", "5")
         assert ("1.5", 1, 1) in on.labels
         await on.press("t", "1", "5")

@@ -69,11 +69,16 @@ def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> Non
         )
         assert {digit for digit, _ in entry.candidates(taxonomy)} == offered
         if offered:
-            prompt = entry.prompt(taxonomy)
+            prompt = entry.prompt(taxonomy, 400)
             assert all(mode.name in prompt for _, mode in entry.candidates(taxonomy))
+            narrow = entry.prompt(taxonomy, 78)
+            assert len(narrow) <= 78
+            assert all(
+                f"  {digit} {mode.name[0]}" in narrow for digit, mode in entry.candidates(taxonomy)
+            )
 
 
 def test_the_footer_says_what_the_digits_are_for() -> None:
-    prompts = {DigitEntry(purpose, None, True).prompt(MAST) for purpose in Purpose}
+    prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in Purpose}
     assert len(prompts) == len(Purpose)
     assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from mast_tui.labels import Severity
 from mast_tui.ui import desk
 from mast_tui.ui.keys_file import configuration_path
 from mast_tui.ui.options import AppOptions
@@ -47,7 +48,8 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
     small: Path, gate: threading.Event
 ) -> None:
     async with stage(small, settled=False) as on:
-        await on.send("j", "1", "3", "j", "2", "6", "u", "k", "v", "k", "1", "1")
+        await on.send("j", "1", "3", "j", "2", "6", "u", "k", "f")
+        await on.send("v", "k", "1", "1")
         assert on.annotate.session is None
         assert "opening the workspace" in on.lines[0]
         # What moves does so at once.
@@ -56,6 +58,7 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
         await settle(on.pilot)
         # The labels are where the cursor stood, the undo came after the second of them.
         assert on.labels == {("1.3", 2, 2), ("1.1", 1, 2)}
+        assert {label.severity for label in on.session.labels} == {Severity.FATAL, None}
 
 
 async def test_one_can_read_search_and_fold_before_the_workspace_is_open(
@@ -105,15 +108,17 @@ async def test_the_welcome_is_shown_once(small: Path) -> None:
     async with stage(small, welcomed=False) as on:
         assert isinstance(on.app.screen, WelcomeScreen)
         # The key that closes it does nothing else.
-        await on.press("1")
-        assert on.app.screen is on.annotate
-        await on.press("3")
+        await on.press("1", "3")
+        assert on.app.screen_stack[-1] is on.annotate
         assert on.labels == set()
     async with stage(small, welcomed=False) as on:
-        assert on.app.screen is on.annotate
+        assert on.app.screen_stack[-1] is on.annotate
 
 
-async def test_the_name_is_asked_once_and_may_not_be_a_judges(small: Path, tmp_path: Path) -> None:
+async def test_the_name_is_asked_once_and_may_not_be_a_judges(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     place = tmp_path / "w.db"
     async with stage(small, workspace=place, annotator=None) as on:
         assert isinstance(on.app.screen, NoteScreen)

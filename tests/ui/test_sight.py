@@ -144,11 +144,11 @@ async def test_blind_finishing_alone_reveals_nothing_and_r_does(runs: Path, plac
 
 
 async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place: Path) -> None:
-    for options, sight in (
-        ({"blind": True}, "blind"),
-        ({}, "blind"),
-        ({"assisted": True}, "assisted"),
-        ({}, "assisted"),
+    for blind, assisted, sight in (
+        (True, False, "blind"),
+        (False, False, "blind"),
+        (False, True, "assisted"),
+        (False, False, "assisted"),
     ):
-        async with stage(runs, workspace=place, **options) as on:
+        async with stage(runs, workspace=place, blind=blind, assisted=assisted) as on:
             assert f"alice · {sight}" in on.text

@@ -157,11 +157,19 @@ class AnnotateBase(Screen[None]):
         raise NotImplementedError
 
     def labels_here(self) -> tuple[Label, ...]:
-        """One's own labels on the span under the cursor, in the taxonomy's order."""
+        """One's own labels on the span under the cursor, or, while that is what is meant, on the
+        whole trace."""
         if self.session is None or not self.has_spans:
             return ()
+        return self.labels_on(self.session, self.index, whole=self.selection.whole)
+
+    def labels_on(self, session: Session, index: int, *, whole: bool) -> tuple[Label, ...]:
+        """One's own labels on a span or on the whole trace, in the taxonomy's order."""
         assert self.trace is not None
-        labels = self.session.labels_at(self.trace.span(self.index).key)
+        if whole:
+            labels = tuple(label for label in session.labels if label.target.is_whole)
+        else:
+            labels = session.labels_at(self.trace.span(index).key)
         return tuple(sorted(labels, key=lambda label: self.place_of_mode(label.mode)))
 
     def place_of_mode(self, slug: str) -> int:

@@ -24,42 +24,34 @@ class LabelKeys(AnnotateBase):
 
     def action_note(self) -> None:
         """Write a note on the label under the cursor, or on the span."""
-        if not self.has_spans:
-            return
-        if self.labels_here():
-            self._choose("note")
-            return
-        assert self.trace is not None
-        key, index = self.trace.span(self.index).key, self.index
-        from mast_tui.ui.screens.note import NoteScreen
-
-        def ask(session: Session) -> None:
-            def written(text: str | None) -> None:
-                if text is not None:
-                    self.changed(lambda s: s.note_span(key, text))
-
-            self.app.push_screen(
-                NoteScreen(f"Note on #{index + 1}", session.span_notes.get(key, "")), written
-            )
-
-        self.with_session(ask)
+        self._choose_here("note")
 
     def action_severity(self) -> None:
         """Fatal, benign, none: for the label under the cursor."""
-        self._choose("severity")
+        self._choose_here("severity")
 
     def action_confidence(self) -> None:
         """How sure one is of the label under the cursor."""
-        self._choose("confidence")
+        self._choose_here("confidence")
 
     def action_remove(self) -> None:
         """Remove the label under the cursor."""
-        self._choose("remove")
+        self._choose_here("remove")
 
-    def _choose(self, what: Chooses) -> None:
-        labels = self.labels_here()
+    def _choose_here(self, what: Chooses) -> None:
+        if self.has_spans:
+            # The cursor may have gone on before there is a workspace to look for labels in.
+            index, whole = self.index, self.selection.whole
+            self.with_session(lambda session: self._choose(session, what, index, whole))
+
+    def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
+        labels = self.labels_on(session, index, whole=whole)
+        if not labels and what == "note" and not whole:
+            self._note_span(session, index)
+            return
         if not labels:
-            self.hints.say("No label of yours on this span", error=True)
+            place = "the whole trace" if whole else "this span"
+            self.hints.say(f"No label of yours on {place}", error=True)
             return
         if len(labels) == 1:
             self._apply(what, labels[0])
@@ -71,6 +63,20 @@ class LabelKeys(AnnotateBase):
             self._apply(what, chosen)
             return
         self._show_choice(what, labels, 0)
+
+    def _note_span(self, session: Session, index: int) -> None:
+        from mast_tui.ui.screens.note import NoteScreen
+
+        assert self.trace is not None
+        key = self.trace.span(index).key
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                self.changed(lambda s: s.note_span(key, text))
+
+        self.app.push_screen(
+            NoteScreen(f"Note on #{index + 1}", session.span_notes.get(key, "")), written
+        )
 
     def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
         """The label that the last line has offered, where it stands under the cursor still."""

@@ -48,7 +48,7 @@ class Labelling(Suggesting, LabelKeys):
         self._show_typing()
 
     def _show_typing(self) -> None:
-        self.hints.prompt(self.entry.prompt(self.taxonomy))
+        self.hints.prompt(self.entry.prompt(self.taxonomy, self.size.width - 2))
         self.modes.show_typed(
             frozenset(mode.slug for _, mode in self.entry.candidates(self.taxonomy))
         )
@@ -153,12 +153,21 @@ class Labelling(Suggesting, LabelKeys):
         self.show_highlights()
         self.hints.clear()
         if selection.range_from is not None:
-            self.hints.prompt("range: move to its other end, then two digits · Esc leaves")
+            self.show_range()
         elif selection.quote is not None:
             step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
             self.hints.prompt(f"quote: w b ← → ↑ ↓ {step}; two digits label it · Esc leaves")
         elif selection.whole:
-            self.hints.prompt("whole trace: two digits · t or Esc leaves")
+            self.hints.prompt("whole trace: two digits label it; m f c ⌫ its labels · Esc leaves")
+
+    def show_range(self) -> None:
+        """Show how far the range goes that is being marked."""
+        marked = self.selection.span_range(self.index)
+        self.timeline.show_range(marked)
+        if marked is not None:
+            first, last = marked
+            words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+            self.hints.prompt(f"range {words}: move its end; two digits label it · Esc leaves")
 
     # Taking back
 

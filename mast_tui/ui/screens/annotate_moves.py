@@ -76,7 +76,8 @@ class Moving(Labelling, Searching):
         """The next pane; or the next of several labels where one is being chosen."""
         if self.next_choice():
             return
-        order = [self.timeline, self.span_view, self.modes]
+        order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
+        order += [panel for panel in self.suggestion_panels if panel.overflows]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
         place = panes.index(self.pane) if self.pane in panes else 0
         self.set_focus(panes[(place + 1) % len(panes)])

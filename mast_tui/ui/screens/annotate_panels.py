@@ -37,6 +37,8 @@ class Panels(Suggesting):
             left.append(f"{share:.0%} read")
         if self.timeline.duration:
             left.append(clock.duration(self.timeline.duration))
+        if problems := len(trace.problems):
+            left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self.who())
 
     # What depends on labels

@@ -87,6 +87,8 @@ class Searching(AnnotateBase):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.close_search()
+        if self.matches:
+            self._say_match(min(bisect_left(self.matches, self.index), len(self.matches) - 1))
 
     def close_search(self) -> None:
         """Hide the search line; matches stay until the next search or Escape."""
@@ -168,4 +170,7 @@ class Searching(AnnotateBase):
 
     def _say_match(self, place: int) -> None:
         found = f"“{one_line(self.needle, 40)}”: {place + 1} of {len(self.matches)}"
-        self.hints.say(f"{found} · n next · N previous")
+        if self.query_one(SearchInput).display:
+            self.hints.prompt(f"{found} · Enter keeps, Esc forgets")
+        else:
+            self.hints.say(f"{found} · n next · N previous")

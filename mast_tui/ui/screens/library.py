@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -38,6 +38,10 @@ def name_of(trace: Trace, roots: Sequence[Path]) -> str:
     inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
     name = min((str(found) for found in inside if found.name), key=len, default=path.name)
     return name if trace.record is None else f"{name}#{trace.record}"
+
+
+MOST_LEFT_OUT: Final = 5
+"""How many files that hold no trace are named where there is no other."""
 
 
 def row_of(
@@ -165,7 +169,7 @@ class LibraryScreen(Screen[None]):
             left.append(f"by {self.sort}")
         if app.catalog.troubles:
             n = len(app.catalog.troubles)
-            left.append(f"{n} problem{'' if n == 1 else 's'} in files")
+            left.append(f"{n} problem{'' if n == 1 else 's'}, see mast-tui inspect")
         self.query_one(TitleBar).show(tuple(left), self.who())
 
     def desk_refused(self) -> None:
@@ -199,12 +203,23 @@ class LibraryScreen(Screen[None]):
             words = "Looking for traces …"
         else:
             places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
-            words = (
-                f"No traces in {places}.\n\n"
-                "Codex rollouts, message lists (OpenAI Chat, tau-bench, Who&When), MAST-Data "
-                "records, framework logs and .log or .txt files are read.\n"
-                f"{catalog.skipped} files were skipped; mast-tui inspect PATH says why.\n\n"
-                "mast-tui without a path opens the sample traces."
+            left_out = [one_line(item.words) for item in (*catalog.troubles, *catalog.skipped)]
+            more = len(left_out) - MOST_LEFT_OUT
+            if more > 0:
+                left_out[MOST_LEFT_OUT:] = [
+                    f"and {more} more; mast-tui inspect PATH names them all"
+                ]
+            words = "\n".join(
+                [
+                    f"No traces in {places}.",
+                    "",
+                    *left_out,
+                    *([""] if left_out else []),
+                    "Codex rollouts, message lists (OpenAI Chat, tau-bench, Who&When), MAST-Data "
+                    "records, framework logs and .log or .txt files are read.",
+                    "",
+                    "mast-tui without a path opens the sample traces.",
+                ]
             )
         self.query_one("#empty-words", Static).update(Content(words))
 
@@ -217,11 +232,9 @@ class LibraryScreen(Screen[None]):
             return
         about.border_title = plain_title(row.trace_id)
         about.border_subtitle = plain_title(trace.identity.reader)
-        lines = [trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."]
-        if trace.problems:
-            lines += ["", f"{len(trace.problems)} problems in this file:"]
-            lines += [f"{p.place}: {p.message}" for p in trace.problems[:20]]
-        about.show_text("\n".join(lines))
+        task = trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."
+        lines = [f"{p.place}: {p.message}" for p in trace.problems[:20]]
+        about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     @on(VirtualLines.Moved, "#traces")
     def _moved(self, event: VirtualLines.Moved) -> None:

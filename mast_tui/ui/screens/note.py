@@ -55,4 +55,6 @@ class NoteScreen(TypingDialog):
         try:
             self.dismiss(self._check(event.value))
         except ValueError as error:
-            self.query_one(".hint", Static).update(plain_lines(str(error)))
+            hint = self.query_one(".hint", Static)
+            hint.update(plain_lines(str(error)))
+            hint.add_class("-error")

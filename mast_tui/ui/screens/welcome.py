@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 FIVE_KEYS = (
     ("↑ ↓", "move over the steps of a run"),
-    ("1 3", "two digits label the step with that mode; again takes it off"),
+    ("1 3", "two digits label the step, the same again takes it off"),
     ("]", "go to the next suggestion: a accepts it, x rejects it"),
     ("u", "take back the last change, also after a restart"),
     ("?", "all keys"),
@@ -35,7 +35,7 @@ class WelcomeScreen(ModalScreen[None]):
             for key, words in FIVE_KEYS:
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
             yield Static(
-                Content("Every label is saved as you make it. There is nothing to save or lose."),
+                Content("Every label is saved as you make it; quitting loses nothing."),
                 classes="hint",
             )
 

@@ -18,7 +18,7 @@ from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
 class HintBar(Widget):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
-    Every hint can be clicked.
+    The key for help always keeps its room at the right end. Every hint can be clicked.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -71,7 +71,11 @@ class HintBar(Widget):
     def _hints(self) -> list[tuple[str, str, str]]:
         keymap: Keymap = getattr(self.app, "keys_set", {})
         rows = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
-        hinted = sorted((row for row in rows if row.hint), key=lambda row: row.hint)
+        # The last of these stands at the right end of the bar and is never left out.
+        hinted = sorted(
+            (row for row in rows if row.hint),
+            key=lambda row: (row.id == "everywhere.help", row.hint),
+        )
         hints = []
         for action in hinted:
             keys = keys_of(action, keymap)
@@ -90,32 +94,36 @@ class HintBar(Widget):
         width = self.size.width
         base = self.rich_style
         self._spans = []
+        hints = [] if self._style == "prompt" and self._message else self._hints()
+        pinned = hints.pop() if hints else None
+        tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
         segments: list[Segment] = [Segment(" ", base)]
         used = 1
         if self._message:
             style = base + self.get_component_rich_style(f"hint-bar--{self._style}", partial=True)
             text = self._message
-            if cell_len(text) > width - 2:
-                text = set_cell_size(text, max(1, width - 3)) + "…"
-            segments.append(Segment(text, style))
-            used += cell_len(text)
-            if self._style == "prompt":
-                return Strip(segments).adjust_cell_length(width, base)
-            segments.append(Segment("   ", base))
-            used += 3
+            if cell_len(text) > width - 2 - tail:
+                text = set_cell_size(text, max(1, width - 3 - tail)) + "…"
+            segments += [Segment(text, style), Segment("   ", base)]
+            used += cell_len(text) + 3
         key_style = base + self.get_component_rich_style("hint-bar--key", partial=True)
         title_style = base + self.get_component_rich_style("hint-bar--title", partial=True)
-        for key, title, command in self._hints():
+
+        def put(key: str, title: str, command: str) -> int:
+            segments.extend([Segment(key, key_style), Segment(f" {title}", title_style)])
             length = cell_len(key) + 1 + cell_len(title)
-            if used + length + 1 > width:
-                break
-            segments += [
-                Segment(key, key_style),
-                Segment(f" {title}", title_style),
-                Segment("  ", base),
-            ]
             self._spans.append((used, used + length, command))
-            used += length + 2
+            return length
+
+        for key, title, command in hints:
+            if used + cell_len(key) + 1 + cell_len(title) + 1 > width - tail:
+                break
+            used += put(key, title, command) + 2
+            segments.append(Segment("  ", base))
+        if pinned is not None and width - tail + 1 >= used:
+            segments.append(Segment(" " * (width - tail + 1 - used), base))
+            used = width - tail + 1
+            put(*pinned)
         return Strip(segments).adjust_cell_length(width, base)
 
     async def on_click(self, event: events.Click) -> None:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from textual.content import Content
-from textual.widgets import Static
+from typing import ClassVar
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.span_view import Highlight, SpanView
 
 
-class SuggestionPanel(Static):
-    """Shows one suggestion, or how many wait and how to get to them."""
+class SuggestionPanel(SpanView):
+    """Shows one suggestion, or how many wait and how to get to them.
+
+    It takes the focus only where it holds more than it can show at once.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"span-view--head"}
 
     def show(self, title: str, mode: str, source: str, body: str) -> None:
         """Show a suggestion; everything is foreign text."""
+        mode = one_line(mode)
         self.border_title = plain_title(title)
         self.border_subtitle = plain_title("a accept  x reject  e edit")
-        head = Content.styled(one_line(mode), "bold")
-        self.update(
-            Content("").join([head, Content(f"  {one_line(source)}\n"), Content(one_line(body))])
-        )
+        self._fill(f"{mode}  {one_line(source)}\n{body}", len(mode))
         self.set_class(False, "-idle")
 
     def idle(self, title: str, words: str) -> None:
         """Say what there is when no suggestion is under the cursor."""
         self.border_title = plain_title(title)
         self.border_subtitle = None
-        self.update(Content(one_line(words)))
+        self._fill(words, 0)
         self.set_class(True, "-idle")
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is more than is on screen."""
+        return self.row_count > self.scrollable_content_region.height
+
+    def _fill(self, text: str, head: int) -> None:
+        if text != self.text:
+            self.show_text(text, [Highlight(0, head, "head")] if head else ())
+            self.refresh(layout=True)

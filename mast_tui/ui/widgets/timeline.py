@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
@@ -37,9 +37,18 @@ KIND_WORDS: Final[Mapping[SpanKind, str]] = {
 
 def kind_word(span: Span) -> str:
     """The word for a step in a run of one agent."""
+    if span.kind is SpanKind.TOOL_RESULT and span.status is SpanStatus.ERROR:
+        return "error"
     if span.kind is SpanKind.MESSAGE:
         return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
     return KIND_WORDS[span.kind]
+
+
+def _with_room(marks: Sequence[Mark]) -> list[Mark]:
+    """At most two marks, and how many more there are."""
+    if len(marks) > 2:
+        return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.MORE)]
+    return list(marks)
 
 
 class Timeline(VirtualLines):
@@ -216,10 +225,7 @@ class Timeline(VirtualLines):
         return max(4, width - used - marks - 1)
 
     def _marks_shown(self, index: int) -> list[Mark]:
-        marks = list(self.marks.get(index, ()))
-        if len(marks) > 2:
-            return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.NOTE)]
-        return marks
+        return _with_room(self.marks.get(index, ()))
 
     def render_row(self, row: int, width: int) -> Strip:
         """One span, or the line of a fold."""
@@ -270,18 +276,17 @@ class Timeline(VirtualLines):
         name = trace.span(run.first).name or kind_word(trace.span(run.first))
         text = f"×{again} the same again: {one_line(name)} (#{index + 1} to #{run.end})"
         quiet = base + self._style("quiet")
-        marks = sorted(
-            {mark for i in range(index, run.end) for mark in self.marks.get(i, ())},
-            key=lambda mark: mark.shown,
-        )[:2]
-        right = "".join(f" {mark.shown}" for mark in marks)
-        room = max(4, width - lead - cell_len(right) - 1)
+        found = dict.fromkeys(mark for i in range(index, run.end) for mark in self.marks.get(i, ()))
+        kinds = list(MarkKind)
+        marks = _with_room(sorted(found, key=lambda mark: kinds.index(mark.kind)))
+        room = max(4, width - lead - sum(cell_len(mark.shown) + 1 for mark in marks) - 1)
         parts = [
             Segment("▌" if at_cursor else " ", base + self._style("agent")),
             Segment(f"{'⋮':>{number}} ".ljust(lead - 1), quiet),
             Segment(set_cell_size(text, room), quiet),
-            Segment(right, base + self._style("suggestion")),
         ]
+        for mark in marks:
+            parts += [Segment(" ", base), Segment(mark.shown, base + self._mark_style(mark))]
         return Strip(parts).adjust_cell_length(width, base)
 
     def _time_of(self, span: Span) -> str:

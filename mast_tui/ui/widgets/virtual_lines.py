@@ -28,6 +28,7 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 0;
         scrollbar-gutter: stable;
     }
     """

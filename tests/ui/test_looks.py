@@ -1,0 +1,176 @@
+"""Pictures of the screens; ``pytest --snapshot-update`` takes them anew, and one looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.runner import run_judge
+from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.workspace import Workspace, WorkspaceError
+from tests.ui.settle import settle
+from tests.ui.stage import MAST, Stage, read_trace
+
+Compare = Callable[..., bool]
+
+SAMPLE = samples_folder() / "ad-restart-loop.jsonl"
+TEXTUAL = "8.2"
+"""Another Textual draws borders, scroll bars or the pictures themselves in another way."""
+
+pytestmark = [
+    pytest.mark.skipif(
+        not version("textual").startswith(f"{TEXTUAL}."),
+        reason=f"the pictures were taken with Textual {TEXTUAL}",
+    ),
+    pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"]),
+]
+
+
+@pytest.fixture(autouse=True)
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the terminal that runs the tests nor its settings show in a picture."""
+    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def app(*paths: Path, workspace: Path, annotator: str | None = "alice") -> MastApp:
+    """The app with these files, as the command line starts it."""
+    options = AppOptions(paths, False, str(workspace), annotator, None, False, False)
+    return MastApp(options, MAST)
+
+
+def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Presses keys, and waits after each batch."""
+
+    async def press(pilot: Pilot[None]) -> None:
+        assert isinstance(pilot.app, MastApp)
+        await settle(pilot)
+        on = Stage(pilot.app, pilot)
+        for keys in ((), *batches):
+            await on.press(*keys)
+            if isinstance(on.app.screen, AnnotateScreen):
+                # Else it would depend on the time whether what was read is shown as read.
+                on.app.screen.write_read()
+
+    return press
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A workspace in which the rules judge has looked at the sample."""
+    remember_welcome()
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as workspace:
+        run_judge(RulesJudge(), MAST, [read_trace(SAMPLE)], workspace)
+    return place
+
+
+SCENES: dict[str, tuple[Iterable[str], ...]] = {
+    "plain": (),
+    "labelled": ("jj", "13", "j", "26", "jj", "t15", "-32"),
+    "suggestion": ("]",),
+    "range": ("jjv", "jjj"),
+    "quote": ("jj", "wwv", "www"),
+    "first_digit": ("j1",),
+    "drawer": ("T",),
+    "folded": (":67", ["enter"], ["space"], "jj13"),
+    "search": ("/kubectl",),
+    "help": ("?",),
+    "finder": ("l",),
+    "finder_typed": ("lrepet",),
+    "goto": (":fin",),
+    "note": ("13m", "seen before"),
+    "finish": ("D",),
+    "remove": ("132631", ["backspace"]),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_annotate_screen(
+    snap_compare: Compare, judged: Path, size: tuple[int, int], scene: str
+) -> None:
+    run = pressing(*SCENES[scene])
+    assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+def test_the_library(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
+    opened = app(samples_folder(), workspace=judged)
+    run = pressing(["enter"], "j13", ["escape"], "jj")
+    assert snap_compare(opened, terminal_size=size, run_before=run)
+
+
+def test_the_library_with_nothing_in_it(
+    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    remember_welcome()
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    (folder / "notes.bin").write_bytes(bytes(range(256)))
+    monkeypatch.chdir(tmp_path)
+    opened = app(Path("empty"), workspace=tmp_path / "w.db")
+    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+
+
+def test_a_file_that_holds_no_trace(
+    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    remember_welcome()
+    (tmp_path / "picture.bin").write_bytes(bytes(range(256)) * 9)
+    monkeypatch.chdir(tmp_path)
+    opened = app(Path("picture.bin"), workspace=tmp_path / "w.db")
+    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+
+
+def test_a_file_of_which_a_part_is_broken(
+    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    remember_welcome()
+    lines = SAMPLE.read_text("utf-8").splitlines()[:12]
+    (tmp_path / "cut.jsonl").write_text("\n".join([*lines, '{"timestamp": "2026']), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    opened = app(Path("cut.jsonl"), workspace=tmp_path / "w.db")
+    assert snap_compare(opened, terminal_size=size, run_before=pressing(["escape"]))
+
+
+def test_the_first_start(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    opened = app(SAMPLE, workspace=tmp_path / "w.db")
+    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+
+
+def test_the_question_for_a_name(
+    snap_compare: Compare, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    opened = app(SAMPLE, workspace=tmp_path / "w.db", annotator=None)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing("judge:x", ["enter"]))
+
+
+def test_a_workspace_that_does_not_open(
+    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(
+        "mast_tui.ui.desk.open_workspace", Refusing("w.db is no workspace; name another file")
+    )
+    opened = app(SAMPLE, workspace=tmp_path / "w.db")
+    assert snap_compare(opened, terminal_size=size, run_before=pressing())
+
+
+class Refusing:
+    """Opens nothing."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __call__(self, options: AppOptions) -> Workspace:
+        raise WorkspaceError(self.reason)
