@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,11 @@ def shown(terminal: Terminal) -> Shown:
         if said is not None:
             found.add((int(said[2]), said[1]))
     return found
+
+
+def something_new(terminal: Terminal, before: Shown, _: str) -> bool:
+    """Whether a label stands on the screen that did not stand there before."""
+    return bool(shown(terminal) - before)
 
 
 def kept(workspace: Path) -> Shown:
@@ -81,7 +87,7 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
                 used.add((number, code))
                 terminal.press("down", *code.replace(".", ""))
                 if press == 0:
-                    terminal.until(lambda _, before=before: bool(shown(terminal) - before))
+                    terminal.until(partial(something_new, terminal, before))
                 until = time.monotonic() + chance.uniform(0, 0.1)
                 while time.monotonic() < until:
                     terminal.read(0.01)
