@@ -7,31 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.agreement_figures import Figures, PassChoice, count_figures
 from mast_tui.ui.agreement_rows import RowKind, explained, joined
-from mast_tui.ui.screens.room import Room
+from mast_tui.ui.screens.table_room import TableRoom
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.agreement_table import AgreementTable
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.span_view import SpanView
-from mast_tui.ui.widgets.table_lines import TableLines
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
 
 
-class AgreementScreen(Room):
+class AgreementScreen(TableRoom):
     """Figures over the traces that this annotator may know about."""
 
     CSS_PATH = ["room.tcss", "agreement.tcss"]
@@ -51,40 +43,25 @@ class AgreementScreen(Room):
         self.passes: PassChoice = "first"
         self.figures: Figures | None = None
 
-    def compose(self) -> ComposeResult:
-        """The table, and the row under the cursor in words."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="heading", classes="heading", markup=False)
-            yield AgreementTable(id="table")
-            yield SpanView(id="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+    def make_table(self) -> AgreementTable:
+        """The modes."""
+        return AgreementTable(id="table")
 
     @property
     def main_list(self) -> AgreementTable:
         """The modes."""
         return self.query_one(AgreementTable)
 
-    @property
-    def detail(self) -> SpanView:
-        """The row under the cursor in words."""
-        return self.query_one("#detail", SpanView)
-
     def on_mount(self) -> None:
         """Count as soon as the workspace is open."""
-        self.detail.can_focus = False
-        self.detail.add_class("detail")
-        self._show_words("Opening the workspace …")
-        self._show_title()
+        super().on_mount()
         self.mast.when_ready(self._start)
 
     # Counting
 
     def _start(self, desk: Desk) -> None:
         if self.figures is None:
-            self._show_words("Counting verdicts …")
+            self.show_words("Counting verdicts …")
         self.hints.prompt("Counting verdicts …")
         self._count(desk, self.passes)
 
@@ -102,27 +79,19 @@ class AgreementScreen(Room):
         report = message.figures.report
         self.set_class(report is None, "-empty")
         if report is None:
-            self._show_words(nothing_to_count(message.figures))
+            self.show_words(nothing_to_count(message.figures))
         else:
             self.main_list.show(report)
             self.main_list.focus()
             self._show_detail()
             if message.figures.hidden:
                 self.hints.say(hidden_words(message.figures.hidden))
-        self._show_title()
+        self.show_title()
 
     # Showing
 
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
-
-    @on(TableLines.Fitted)
-    def _show_heading(self, event: TableLines.Fitted) -> None:
-        event.stop()
-        self.query_one("#heading", Static).update(Content(event.table.heading()))
-
-    def _show_title(self) -> None:
+    def show_title(self) -> None:
+        """What is open, and who works."""
         left = ["Agreement"]
         report = self.figures.report if self.figures is not None else None
         if report is not None:

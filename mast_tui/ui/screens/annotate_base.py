@@ -11,6 +11,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.digits import DigitEntry
+from mast_tui.ui.place_words import place_words
 from mast_tui.ui.selection import PLAIN, Selection, target_of
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.span_view import SpanView
@@ -185,14 +186,6 @@ class AnnotateBase(Screen[None]):
         return next((s for s in session.pending if s.id == self.suggestion_id), None)
 
     def where_words(self, target: Target) -> str:
-        """A target in a few words: ``#13``, ``#13 to #18``, ``the whole trace``."""
-        if target.is_whole or self.trace is None:
-            return "the whole trace"
-        assert target.first is not None
-        assert target.last is not None
-        places = []
-        for key in dict.fromkeys((target.first, target.last)):
-            index = self.trace.index_of(key)
-            places.append(f"#{index + 1}" if index is not None else one_line(key))
-        words = " to ".join(places)
-        return f"“{one_line(target.quote, 30)}” in {words}" if target.quote else words
+        """A target in a few words, such as ``#13 to #18``."""
+        assert self.trace is not None
+        return place_words(target, self.trace.index_of)

@@ -6,26 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from mast_tui.labels import AnnotatorKind
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.background import Judged
 from mast_tui.ui.run_rows import RunRow, run_rows, run_words
-from mast_tui.ui.screens.room import Room
+from mast_tui.ui.screens.table_room import TableRoom
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_names import trace_names
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.run_list import RunList
-from mast_tui.ui.widgets.span_view import SpanView
-from mast_tui.ui.widgets.table_lines import TableLines
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
 NO_RUNS = """No judge has run in this workspace yet.
 
 J runs the rules judge on all traces of the library: it needs no network and no model.
-mast-tui judge PATH --judge llm asks a model.
+mast-tui judge PATH --judge rules does the same without the app.
 
 What a judge finds waits as a suggestion in each trace: ] goes to it, a accepts, x rejects."""
 
@@ -44,7 +36,7 @@ NO_RUNS_BLIND = f"""{NO_RUNS}
 You work blind: suggestions are shown to you once you have finished a trace."""
 
 
-class RunsScreen(Room):
+class RunsScreen(TableRoom):
     """Counts of answers are this annotator's own; working blind, nothing found is counted."""
 
     CSS_PATH = ["room.tcss", "runs.tcss"]
@@ -67,33 +59,18 @@ class RunsScreen(Room):
         self._names: dict[str, str] = {}
         self._judging = False
 
-    def compose(self) -> ComposeResult:
-        """The table, and the run under the cursor in words."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield Static(id="heading", classes="heading", markup=False)
-            yield RunList(id="runs")
-            yield SpanView(id="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
+    def make_table(self) -> RunList:
+        """The runs."""
+        return RunList(id="runs")
 
     @property
     def main_list(self) -> RunList:
         """The runs."""
         return self.query_one(RunList)
 
-    @property
-    def detail(self) -> SpanView:
-        """The run under the cursor in words."""
-        return self.query_one("#detail", SpanView)
-
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
-        self.detail.can_focus = False
-        self.detail.add_class("detail")
-        self._show_words("Opening the workspace …")
-        self._show_title()
+        super().on_mount()
         self.mast.when_ready(self._start)
 
     def _start(self, desk: Desk) -> None:
@@ -124,15 +101,15 @@ class RunsScreen(Room):
     def on_runs_screen_listed(self, message: Listed) -> None:
         """Show what was read."""
         if message.problem is not None:
-            self._show_words(one_line(message.problem))
+            self.show_words(one_line(message.problem))
             return
         self._runs, self._names = message.runs, message.names
         if message.rows:
             self._fill(message.rows)
         else:
             desk = self.mast.desk
-            self._show_words(NO_RUNS_BLIND if desk is not None and desk.blind else NO_RUNS)
-        self._show_title()
+            self.show_words(NO_RUNS_BLIND if desk is not None and desk.blind else NO_RUNS)
+        self.show_title()
 
     def _fill(self, rows: list[RunRow]) -> None:
         self.remove_class("-empty")
@@ -140,16 +117,8 @@ class RunsScreen(Room):
         self.main_list.focus()
         self._show_detail()
 
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
-
-    @on(TableLines.Fitted)
-    def _show_heading(self, event: TableLines.Fitted) -> None:
-        event.stop()
-        self.query_one("#heading", Static).update(Content(event.table.heading()))
-
-    def _show_title(self) -> None:
+    def show_title(self) -> None:
+        """What is open, and who works."""
         count = len(self._runs)
         words = f"{count} run{'' if count == 1 else 's'}"
         self.title_bar.show(("Judge runs", words) if count else ("Judge runs",), self.who())

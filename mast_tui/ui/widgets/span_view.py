@@ -56,8 +56,8 @@ class SpanView(VirtualLines):
         def control(self) -> SpanView:
             return self.view
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.text = ""
         self.empty = ""
         self.highlights: Sequence[Highlight] = ()
