@@ -83,7 +83,8 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
             terminal.press(":", str(number), "enter")
             for press in range(chance.randrange(2, 12)):
                 number += 1
-                code = chance.choice([c for c in codes if (number, c) not in used])
+                taken = {c for n, c in used if n in (number - 1, number)}
+                code = chance.choice([c for c in codes if c not in taken])
                 used.add((number, code))
                 terminal.press("down", *code.replace(".", ""))
                 if press == 0:
@@ -94,7 +95,9 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(part: int, tmp_path: 
             terminal.process.kill(signal.SIGKILL)
             while terminal.read(0.2):
                 pass
-            on_screen = shown(terminal) | before
+            # A frame torn by the kill may hold the number of one row with the mark of the row
+            # that stood there before; neighbours have no code in common, so that it is told.
+            on_screen = (shown(terminal) | before) & used
         seen_at_all += len(on_screen)
         missing = on_screen - kept(workspace)
         assert not missing, f"shown, but lost: {sorted(missing)}"
