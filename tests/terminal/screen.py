@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Final
+from unicodedata import combining
 
 import pexpect
 import pyte
+from wcwidth import wcwidth
 
 TIMEOUT: Final = 30.0
 """Seconds until a screen that does not come counts as a failure; machines may be busy."""
@@ -35,11 +37,19 @@ KEYS: Final = {
 }
 
 
+class Screen(pyte.Screen):
+    """A screen on which what has no width takes no cell; pyte drops the rest of such a text."""
+
+    def draw(self, data: str) -> None:
+        """Draw a text; joiners and vowel signs without a cell of their own are left out."""
+        super().draw("".join(c for c in data if combining(c) or wcwidth(c) != 0))
+
+
 class Terminal:
     """A process under a pty of a given size; everything it writes is kept in ``raw`` as well."""
 
     def __init__(self, *arguments: str, home: Path, columns: int = 120, rows: int = 40) -> None:
-        self.screen = pyte.Screen(columns, rows)
+        self.screen = Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = bytearray()
         environment = {
@@ -73,7 +83,10 @@ class Terminal:
     @property
     def text(self) -> str:
         """The screen as text, a line a row."""
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        screen = self.screen
+        rows = (screen.buffer[y] for y in range(screen.lines))
+        lines = ("".join(row[x].data for x in range(screen.columns)) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
 
     def read(self, seconds: float = 0.05) -> bool:
         """Take in what the process writes within ``seconds``; False once it has ended."""

@@ -15,6 +15,7 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.screens.annotate_base import AnnotateBase
+from mast_tui.ui.widgets.text_line import TextLine
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
@@ -36,7 +37,7 @@ def finds(text: str, needle: str) -> int:
     return lowered.find(wanted) if len(lowered) == len(text) else text.find(needle)
 
 
-class SearchInput(Input):
+class SearchInput(TextLine):
     """The line in which one types what to find."""
 
 

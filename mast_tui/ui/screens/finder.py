@@ -19,6 +19,7 @@ from textual.widgets import Input
 from mast_tui.safe_text import one_line
 from mast_tui.ui.screens.typing_dialog import TypingDialog
 from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
@@ -123,7 +124,7 @@ class Finder(TypingDialog):
         """What is typed, and what matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
-            yield Input(placeholder=self._placeholder)
+            yield TextLine(placeholder=self._placeholder)
             yield ChoiceList()
 
     def on_mount(self) -> None:

@@ -23,6 +23,7 @@ from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.library_list import LibraryList
 from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -96,7 +97,7 @@ class LibraryScreen(Screen[None]):
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
         yield SpanView(id="about")
-        yield Input(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
+        yield TextLine(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
         yield HintBar(self.where)
 
     def on_mount(self) -> None:

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.ui.screens.typing_dialog import TypingDialog
 from mast_tui.ui.titles import plain_lines, plain_title
+from mast_tui.ui.widgets.text_line import TextLine
 
 
 class NoteScreen(TypingDialog):
@@ -46,7 +47,7 @@ class NoteScreen(TypingDialog):
             box.border_title = plain_title(self._title)
             if self._question:
                 yield Static(plain_lines(self._question), classes="question")
-            yield Input(self._value, id="text")
+            yield TextLine(self._value, id="text")
             yield Static(Content(self._hint), classes="hint")
 
     @on(Input.Submitted)

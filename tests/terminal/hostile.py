@@ -1,0 +1,92 @@
+"""Texts that would like to take over a terminal, and a look at what it was sent."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tests.terminal.screen import Terminal
+
+TITLE: Final = "\x1b]0;PWNED\x07"
+CLIPBOARD: Final = "\x1b]52;c;UFdORUQ=\x07"
+LINK: Final = "\x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\"
+CLEAR: Final = "\x1b[2J\x1b[H\x1bc"
+COLOUR: Final = "\x1b[38;5;201;6mHACK"
+QUERY: Final = "\x1b[6n\x1b[c\x1bP$qm\x1b\\"
+C1: Final = "\x9b2J\x9d0;PWNED\x9c\x90q\x9c"
+BIDI: Final = "a\u202eb\u2066c\u2069d\u200fe\u061cf"
+HIDDEN: Final = "g\u200bh\U000e0041\ufeffi\u2028j\x00k\x7fl\x08m\rn\x0bo\x0cp"
+MARKUP: Final = "[/red] [@click=app.quit]press[/] [bold red]x[/bold red] [link=http://evil]y[/link]"
+
+HOSTILE: Final = " ".join(
+    [TITLE, CLIPBOARD, LINK, CLEAR, COLOUR, QUERY, C1, BIDI, HIDDEN, MARKUP, "the end"]
+)
+
+
+def forbidden(raw: bytes) -> list[bytes]:
+    """What of the payloads a terminal was sent in a form that it obeys."""
+    found = [
+        text.encode()
+        for text in (
+            TITLE,
+            CLIPBOARD,
+            "\x1b]8;",
+            "\x1bc",
+            "\x1b[38;5;201;6m",
+            "\x1b[6n\x1b[c",
+            "\x1bP",
+        )
+        if text.encode() in raw
+    ]
+    # No other command with a text in it: only the mouse pointer's shape, and what ``y`` copies.
+    commands = re.findall(rb"\x1b[\]_^X][^\x07\x1b]{0,40}", raw)
+    found += [c for c in commands if not c.startswith((b"\x1b]22;", b"\x1b]52;c;"))]
+    # As UTF-8: C1, bidi controls, invisible characters, tags.
+    text = raw.decode("utf-8", "replace")
+    hidden = (
+        r"[\x80-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+    )
+    found += [match.encode() for match in re.findall(hidden, text)]
+    # As single bytes, for a terminal that does not know UTF-8: none stands alone.
+    found += [b"broken UTF-8"] if "\ufffd" in text else []
+    found += re.findall(rb"[\x00-\x06\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f]", raw)
+    return found
+
+
+def cell(terminal: Terminal, row: int, column: int) -> str:
+    """What stands in a cell; nothing in the second half of a wide character."""
+    return str(terminal.screen.buffer[row][column].data)
+
+
+def broken_rows(terminal: Terminal, dialog: str = "") -> list[str]:
+    """The rows in which a border is not where the one above it is.
+
+    Boxes are followed from their upper corners downwards to the lower ones; with a ``dialog``,
+    which hides parts of those behind it, only the box with this title.
+    """
+    screen = terminal.screen
+    lines = [
+        "".join((cell(terminal, row, column) or " ")[0] for column in range(screen.columns))
+        for row in range(screen.lines)
+    ]
+    broken = [] if any(f"╭─ {dialog}" in line for line in lines) else [f"no box {dialog}"]
+    for row, line in enumerate(lines):
+        corners = [c for c in range(screen.columns) if cell(terminal, row, c) in ("╭", "╮")]
+        if dialog:
+            left = line.find(f"╭─ {dialog}")
+            corners = [c for c in corners if c >= left][:2] if left >= 0 else []
+        for column in corners:
+            below = row + 1
+            while below < screen.lines and cell(terminal, below, column) == "│":
+                below += 1
+            if below >= screen.lines or cell(terminal, below, column) not in ("╰", "╯"):
+                broken.append(f"row {below + 1}, column {column + 1}")
+    return broken
+
+
+def until_whole(terminal: Terminal, dialog: str = "") -> None:
+    """Wait until what is being drawn is there, every border in its column."""
+    try:
+        terminal.until(lambda _: not broken_rows(terminal, dialog))
+    except AssertionError as error:
+        raise AssertionError(f"{broken_rows(terminal, dialog)}\n{terminal.text}") from error

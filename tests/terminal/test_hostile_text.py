@@ -1,0 +1,131 @@
+"""Whatever a trace, a file name, a note or a judge holds: the terminal only ever shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Target
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted, SpanNoteSet
+from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, until_whole
+from tests.terminal.screen import Terminal
+from tests.ui.stage import MAST, SLUGS, call, finding, result
+
+PASTED = f"\x1b[200~{CLEAR}pasted\x1b[201~"
+HOME = "\x01"
+"""Goes to the begin of a line that is being typed."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home, in which somebody has seen the welcome."""
+    seen = tmp_path / ".local" / "share" / "mast-tui"
+    seen.mkdir(parents=True)
+    (seen / "welcomed").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A trace that is hostile wherever it can be, in a file whose name is."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    path = folder / "a\x1b]0;PWNED\x07b\u202ec\x9b2J[@click=app.quit].json"
+    messages = [
+        {"role": "user", "content": HOSTILE},
+        {"role": "assistant", "name": f"agent {HOSTILE}", "content": HOSTILE},
+        {"role": "assistant", "name": "other", "content": f"short {TITLE}"},
+        call(1, f"tool {HOSTILE}", json.dumps({"x": HOSTILE})),
+        result(1, HOSTILE * 40),
+    ]
+    record = {"model": HOSTILE, "system": HOSTILE, "messages": messages}
+    path.write_text(json.dumps(record), "utf-8")
+    return path
+
+
+@pytest.fixture
+def workspace(trace: Path, tmp_path: Path) -> Path:
+    """A workspace with hostile notes, labels and suggestions on it."""
+    place = tmp_path / "w.db"
+    (read,) = read_file(trace, named=True).traces
+    read_fully(read)
+    key = read.span(1).key
+    with closing(Workspace.open(place)) as store:
+        store.add_taxonomy(MAST)
+        trace_id = store.register_trace(TraceRecord.of(read))
+        store.add_annotator("alice", AnnotatorKind.HUMAN)
+        label = Label(
+            store.new_id(),
+            "alice",
+            trace_id,
+            MAST.ref,
+            SLUGS["1.3"],
+            Target(key, key, read.text(1)[:9], 0, 9),
+            note=HOSTILE,
+        )
+        facts: list[Fact] = [PassStarted(PassKind.ASSISTED), LabelAdded(label)]
+        facts.append(SpanNoteSet(read.span(2).key, "", HOSTILE))
+        store.append([NewEvent("alice", trace_id, MAST.ref, 1, fact) for fact in facts])
+        store_judgement(
+            store,
+            judge="judge:\x1b]0;PWNED\x07@1",
+            taxonomy=MAST.ref,
+            trace_id=trace_id,
+            looks_at=tuple(SLUGS.values()),
+            findings=[finding(read, "2.6", 1, 2, quote=TITLE, why=HOSTILE * 3)],
+        )
+    return place
+
+
+def gone(words: str) -> Callable[[str], bool]:
+    """Whether these words have left the screen."""
+    return lambda text: words not in text
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
+def test_nothing_of_it_gets_through_and_the_screen_is_whole(
+    home: Path, trace: Path, workspace: Path, columns: int, rows: int
+) -> None:
+    arguments = (str(trace.parent), "--workspace", str(workspace), "--annotator", "alice")
+    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
+        terminal.until(r"0 of 1 finished")
+        until_whole(terminal)
+        steps: list[tuple[tuple[str, ...], str | Callable[[str], bool], str]] = [
+            (("enter",), r"#1 message", ""),
+            (("down",), r"#2 message", ""),
+            (("down",), r"#3 message", ""),
+            (("down",), r"#4 message", ""),
+            (("down",), r"#5 tool", ""),
+            (("down",), r"#6 tool", ""),
+            (("]",), r"Suggestion 1 of 1", ""),
+            (("m",), r"the end", "Note on 1.3"),
+            ((HOME,), r"PWNED.*52;c", "Note on 1.3"),
+            (("escape",), gone("Note on"), ""),
+            (("down", "m"), r"the end", "Note on #3"),
+            (("escape",), gone("Note on"), ""),
+            (("/", "PWNED"), r"\d of \d", ""),
+            (("enter",), r"n next", ""),
+            (("/", PASTED), r"pasted", ""),
+            (("escape",), gone("pasted"), ""),
+            (("y",), r"Copied", ""),
+            (("l",), r"Disobey", "Label with"),
+            (("escape",), gone("Label with"), ""),
+            ((":", "nowhere[/red]", "enter"), r"no place", ""),
+            (("]", "a"), r"answered", ""),
+            (("D",), r"spans read|Finished", ""),
+        ]
+        for keys, wanted, dialog in steps:
+            terminal.press(*keys)
+            terminal.until(wanted)
+            until_whole(terminal, dialog)
+        terminal.press("Q")
+        assert terminal.ended() == 0
+        assert not forbidden(bytes(terminal.raw))
+        # The text itself was shown, with what is dangerous in it made visible.
+        assert "␛]0;PWNED␇".encode() in terminal.raw
