@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from tests.terminal.screen import Terminal
@@ -90,3 +91,8 @@ def until_whole(terminal: Terminal, dialog: str = "") -> None:
         terminal.until(lambda _: not broken_rows(terminal, dialog))
     except AssertionError as error:
         raise AssertionError(f"{broken_rows(terminal, dialog)}\n{terminal.text}") from error
+
+
+def gone(words: str) -> Callable[[str], bool]:
+    """Whether these words have left the screen."""
+    return lambda text: words not in text

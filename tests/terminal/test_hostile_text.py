@@ -13,7 +13,7 @@ from mast_tui.labels import AnnotatorKind, Label, PassKind, Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
 from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted, SpanNoteSet
-from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, until_whole
+from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, gone, until_whole
 from tests.terminal.screen import Terminal
 from tests.ui.stage import MAST, SLUGS, call, finding, result
 
@@ -81,11 +81,6 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
             findings=[finding(read, "2.6", 1, 2, quote=TITLE, why=HOSTILE * 3)],
         )
     return place
-
-
-def gone(words: str) -> Callable[[str], bool]:
-    """Whether these words have left the screen."""
-    return lambda text: words not in text
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])

@@ -107,6 +107,7 @@ class AnnotateScreen(Moving, Finishing, Panels):
         self.selection, self.suggestion_id = PLAIN, None
         self.needle, self.matches = "", []
         self._text = (-1, "")
+        self._in_view = -1
         if self._ready:
             self._fill(trace)
 

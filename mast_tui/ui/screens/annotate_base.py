@@ -43,6 +43,7 @@ class AnnotateBase(Screen[None]):
         self._waiting: list[Callable[[Session], None]] = []
         self._shown: set[str] = set()
         self._text: tuple[int, str] = (-1, "")
+        self._in_view = -1
 
     @property
     def timeline(self) -> Timeline:

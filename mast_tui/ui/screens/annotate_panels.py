@@ -104,9 +104,14 @@ class Panels(Suggesting):
         self.span_view.border_title = plain_title(self._span_title(span))
         self.span_view.border_subtitle = plain_title(span.place)
         self._pick_suggestion(span)
-        self.span_view.show_text(
-            self.text_here(), self._highlights(), empty="This step has no text."
-        )
+        if self._in_view == self.index:
+            # Who reads on in a long text stays there, whatever else has changed.
+            self.span_view.show_highlights(self._highlights())
+        else:
+            self._in_view = self.index
+            self.span_view.show_text(
+                self.text_here(), self._highlights(), empty="This step has no text."
+            )
         self.show_suggestion_panel()
 
     def _span_title(self, span: Span) -> str:

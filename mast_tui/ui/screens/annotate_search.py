@@ -76,6 +76,9 @@ class Searching(AnnotateBase):
     def _go_to_match(self, place: int) -> None:
         self.timeline.go_to(self.matches[place])
         self.show_span()
+        at = finds(self.text_here(), self.needle)
+        if at >= 0:
+            self.span_view.reveal(at, at + len(self.needle))
         place %= len(self.matches)
         self._say_match(place)
 

@@ -56,6 +56,8 @@ class Suggesting(AnnotateBase):
         self.timeline.go_to(self.index_of_suggestion(suggestion))
         self.modes.go_to(suggestion.mode)
         self.show_span()
+        if suggestion.quote_offsets is not None:
+            self.span_view.reveal(*suggestion.quote_offsets)
 
     def index_of_suggestion(self, suggestion: Suggestion) -> int:
         """The span where a suggestion's evidence stands."""

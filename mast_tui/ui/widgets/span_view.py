@@ -19,8 +19,8 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 AHEAD_ROWS: Final = 400
 """Rows worked out beyond the screen before the first paint of a text."""
 
-SLICE_ROWS: Final = 20_000
-"""Rows worked out at a time while nothing else is to be done."""
+SLICE_ROWS: Final = 4000
+"""Rows worked out at a time while nothing else is to be done; a key never waits for many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class SpanView(VirtualLines):
         self.highlights: Sequence[Highlight] = ()
         self._layout = TextLayout("", 20)
         self._drag_from: int | None = None
+        self._to_end = False
 
     @property
     def row_count(self) -> int:
@@ -79,6 +80,7 @@ class SpanView(VirtualLines):
         self.text = text
         self.empty = empty
         self.highlights = highlights
+        self._to_end = False
         self.scroll_to(y=0, animate=False, force=True)
         self._measure()
         if highlights:
@@ -125,13 +127,17 @@ class SpanView(VirtualLines):
         super().rows_changed()
         if not layout.complete:
             self.call_later(self._measure_more, layout)
+        if self._to_end:
+            self.scroll_to(y=layout.rows, animate=False, force=True)
 
     def move_by(self, delta: int) -> None:
         """Scroll by ``delta`` rows; a text has no row cursor."""
+        self._to_end = False
         self.scroll_to(y=self.scroll_y + delta, animate=False, force=True)
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Scroll to ``row``."""
+        """Scroll to ``row``; from the last row that is known on to the end as it becomes known."""
+        self._to_end = row >= self.row_count - 1 and not self._layout.complete
         self.scroll_to(y=row, animate=False, force=True)
 
     def move_page(self, delta: int) -> None:
