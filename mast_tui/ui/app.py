@@ -101,12 +101,14 @@ class MastApp(Rooms):
     def seat(self, screen: AnnotateScreen) -> None:
         """Give an annotate screen its session, as soon as the workspace is open."""
 
+        trace = screen.trace
+        if trace is None:
+            return
+
         def sit(desk: Desk) -> None:
-            trace = screen.trace
-            if trace is not None:
-                session = self.guarded(lambda: desk.open(trace))
-                if session is not None:
-                    screen.sit(session)
+            session = self.guarded(lambda: desk.open(trace))
+            if session is not None:
+                screen.sit(session)
 
         self.when_ready(sit)
 

@@ -20,7 +20,7 @@ from mast_tui.ui.screens.note import NoteScreen
 from mast_tui.ui.screens.welcome import WelcomeScreen
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
-from tests.ui.stage import stage, write_trace
+from tests.ui.stage import SMALL, Message, stage, write_trace
 
 
 @pytest.fixture
@@ -59,6 +59,41 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
         # The labels are where the cursor stood, the undo came after the second of them.
         assert on.labels == {("1.3", 2, 2), ("1.1", 1, 2)}
         assert {label.severity for label in on.session.labels} == {Severity.FATAL, None}
+
+
+async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
+    tmp_path: Path, gate: threading.Event
+) -> None:
+    for name in "ab":
+        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
+        write_trace(tmp_path / "runs" / f"{name}.json", steps)
+    async with stage(tmp_path / "runs", settled=False) as on:
+        while len(on.app.catalog.traces) < 2 or not on.app.queue:
+            await on.pilot.pause(0)
+        await on.send("enter", "j", "1", "3", "2", "6", "u", "2", "6", "f", "]", "D")
+        await on.send(">", "j", "j", "3", "1", "escape")
+        gate.set()
+        await settle(on.pilot)
+        # What cannot be done without showing it is not done, and that is said.
+        assert any("2 keys" in note.message for note in on.app._notifications)
+        await on.press("enter")
+        assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
+        await on.press(">")
+        assert on.labels == {("3.1", 3, 3)}
+
+
+async def test_keys_before_there_is_a_trace_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.bin"
+    path.write_bytes(bytes(range(256)))
+    async with stage(path, settled=False) as on:
+        await on.send(*"u]13-13vwtm", "space", "backspace", "D", "y", "n", "tab", "enter")
+        await settle(on.pilot)
+        assert "No traces" in on.text
+    path = tmp_path / "empty.json"
+    path.write_text('{"messages": [{"role": "user", "content": ""}]}')
+    async with stage(path) as on:
+        await on.press(*"u]13-13vwtm", "escape", "space", "backspace", "y", "n", "escape", "tab")
+        assert not on.app._exit
 
 
 async def test_one_can_read_search_and_fold_before_the_workspace_is_open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -16,6 +17,7 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.screens.annotate_base import Waiting
 from mast_tui.ui.screens.annotate_finish import Finishing
 from mast_tui.ui.screens.annotate_moves import Moving
 from mast_tui.ui.screens.annotate_panels import Panels
@@ -135,15 +137,40 @@ class AnnotateScreen(Moving, Finishing, Panels):
 
     def sit(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
+        if session.trace is not self.trace or self not in self.app.screen_stack:
+            self._serve_unseen(session)
+            return
         self.session = session
         if not self._ready:
             return
-        waiting, self._waiting = self._waiting, []
         self.show_state()
         self.show_span()
         self.hints.clear()
-        for step in waiting:
-            step(session)
+        for step in self._waiting_on(session.trace):
+            step.work(session)
+
+    def _waiting_on(self, trace: Trace) -> list[Waiting]:
+        """What keys have asked for on a trace; it waits no longer."""
+        found = [step for step in self._waiting if step.trace is trace]
+        self._waiting = [step for step in self._waiting if step.trace is not trace]
+        return found
+
+    def _serve_unseen(self, session: Session) -> None:
+        """Do what keys have asked for on a trace that was left before the workspace was open."""
+        undone = 0
+        for step in self._waiting_on(session.trace):
+            if step.here:
+                undone += 1
+                continue
+            self._serving = session
+            self.mast.guarded(partial(step.work, session))
+            self._serving = None
+        if undone:
+            keys = "1 key" if undone == 1 else f"{undone} keys"
+            self.mast.complain(
+                f"{session.trace.path.name} was left before the workspace was open: "
+                f"{keys} pressed there did nothing"
+            )
 
     def leave_for_a_while(self) -> None:
         """Another room is opened, where this annotator may change things about this trace."""

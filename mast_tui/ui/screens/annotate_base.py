@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from textual.screen import Screen
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a key has asked for on a trace before there was a session on it.
+
+    With ``here`` it only makes sense while that trace is on screen.
+    """
+
+    trace: Trace
+    work: Callable[[Session], None]
+    here: bool
+
+
 class AnnotateBase(Screen[None]):
     """State of the annotate screen and the few steps that its parts build on."""
 
@@ -40,7 +53,8 @@ class AnnotateBase(Screen[None]):
         self.suggestion_id: str | None = None
         self.matches: list[int] = []
         self.needle = ""
-        self._waiting: list[Callable[[Session], None]] = []
+        self._waiting: list[Waiting] = []
+        self._serving: Session | None = None
         self._shown: set[str] = set()
         self._text: tuple[int, str] = (-1, "")
         self._in_view = -1
@@ -105,15 +119,26 @@ class AnnotateBase(Screen[None]):
             self.selection, self.trace, self.index, self.timeline.fold_here, self.text_here()
         )
 
-    def with_session(self, work: Callable[[Session], None]) -> None:
-        """Do ``work`` with the session, now or as soon as the workspace is open, in order."""
+    def with_session(self, work: Callable[[Session], None], *, here: bool = False) -> None:
+        """Do ``work`` with the session, now or as soon as the workspace is open, in order.
+
+        Where the trace has been left by then, it is done without being shown; with ``here`` it
+        is left undone, and that is said.
+        """
+        if self.trace is None:
+            return
         if self.session is None and self.workspace_refused:
             self.hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif self.session is None:
-            self._waiting.append(work)
+            self._waiting.append(Waiting(self.trace, work, here))
             self.hints.say("Opening the workspace; keys wait their turn")
         else:
             self._attempt(work, self.session)
+
+    @property
+    def on_stage(self) -> bool:
+        """Whether what is done is shown: not so for a trace that was left meanwhile."""
+        return self._serving is None
 
     @property
     def workspace_refused(self) -> bool:
@@ -125,9 +150,10 @@ class AnnotateBase(Screen[None]):
 
         Only called once the session is there.
         """
-        assert self.session is not None
-        change = self._attempt(command, self.session)
-        if change is not None:
+        session = self._serving or self.session
+        assert session is not None
+        change = self._attempt(command, session)
+        if change is not None and self.on_stage:
             self.show_state()
             self.hints.say(one_line(change.message))
         return change
@@ -136,6 +162,8 @@ class AnnotateBase(Screen[None]):
         from mast_tui.session import SessionError
         from mast_tui.workspace import WorkspaceError
 
+        if not self.on_stage:
+            return command(session)
         try:
             return command(session)
         except (SessionError, WorkspaceError) as error:

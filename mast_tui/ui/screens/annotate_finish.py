@@ -36,7 +36,7 @@ class Finishing(AnnotateBase):
     def action_finish(self) -> None:
         """Finish the trace; asks once where spans were not read."""
         if self.has_spans:
-            self.with_session(self._finish)
+            self.with_session(self._finish, here=True)
 
     def _finish(self, session: Session) -> None:
         if session.finished:
@@ -90,7 +90,7 @@ class Finishing(AnnotateBase):
     def action_reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""
         if self.has_spans:
-            self.with_session(self._reveal)
+            self.with_session(self._reveal, here=True)
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:
@@ -116,7 +116,7 @@ class Finishing(AnnotateBase):
         if not self.trace.loaded.complete:
             self.hints.say("Still reading this trace; run the judge when it is all there")
             return
-        self.with_session(lambda _: self.run_judge())
+        self.with_session(lambda _: self.run_judge(), here=True)
 
     def run_judge(self) -> None:
         """Start the judge in the background."""

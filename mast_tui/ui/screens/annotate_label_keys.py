@@ -42,10 +42,14 @@ class LabelKeys(AnnotateBase):
         if self.has_spans:
             # The cursor may have gone on before there is a workspace to look for labels in.
             index, whole = self.index, self.selection.whole
-            self.with_session(lambda session: self._choose(session, what, index, whole))
+            self.with_session(
+                lambda session: self._choose(session, what, index, whole), here=what == "note"
+            )
 
     def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
         labels = self.labels_on(session, index, whole=whole)
+        if not self.on_stage and len(labels) != 1:
+            return
         if not labels and what == "note" and not whole:
             self._note_span(session, index)
             return

@@ -85,6 +85,8 @@ class Labelling(Suggesting, LabelKeys):
         if not labels:
             self.changed(lambda s: s.set_verdict(mode.slug, value))
             return
+        if not self.on_stage:
+            return
         from mast_tui.ui.screens.ask import Ask
 
         count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
@@ -193,7 +195,9 @@ class Labelling(Suggesting, LabelKeys):
         self.with_session(lambda session: self._step(back=False))
 
     def _step(self, *, back: bool) -> None:
-        assert self.session is not None
+        if not self.on_stage:
+            self.changed(lambda s: s.undo() if back else s.redo())
+            return
         self.hints.clear()
         change = self.changed(lambda s: s.undo() if back else s.redo())
         if change is None:

@@ -145,7 +145,7 @@ class Moving(Labelling, Searching):
             return False
         assert self.trace is not None
         wanted = text.strip().removeprefix("#")
-        if wanted.isdigit() and 1 <= int(wanted) <= len(self.trace):
+        if wanted.isdecimal() and 1 <= int(wanted) <= len(self.trace):
             index: int | None = int(wanted) - 1
         else:
             index = self.trace.index_of(text.strip())

@@ -25,7 +25,7 @@ class Suggesting(AnnotateBase):
         def go(session: Session) -> None:
             self.go_to_suggestion(session, step)
 
-        self.with_session(go)
+        self.with_session(go, here=True)
 
     def go_to_suggestion(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next suggestion; False where none waits."""
@@ -81,11 +81,11 @@ class Suggesting(AnnotateBase):
 
     def action_accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""
-        self.with_session(lambda session: self._answer(session, accept=True))
+        self.with_session(lambda session: self._answer(session, accept=True), here=True)
 
     def action_reject(self) -> None:
         """Reject the suggestion under the cursor and go on to the next."""
-        self.with_session(lambda session: self._answer(session, accept=False))
+        self.with_session(lambda session: self._answer(session, accept=False), here=True)
 
     def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.suggestion_here()
@@ -109,7 +109,7 @@ class Suggesting(AnnotateBase):
 
     def action_edit(self) -> None:
         """Accept the suggestion with another mode or place: mark it, then type the mode."""
-        self.with_session(self._begin_edit)
+        self.with_session(self._begin_edit, here=True)
 
     def _begin_edit(self, session: Session) -> None:
         suggestion = self.suggestion_here()

@@ -142,7 +142,7 @@ class Finder(TypingDialog):
         if (
             self._free
             and event.value.strip()
-            and (event.value.strip().removeprefix("#").isdigit() or not listed.choices)
+            and (event.value.strip().removeprefix("#").isdecimal() or not listed.choices)
         ):
             self.dismiss(event.value.strip())
         elif listed.choices:
