@@ -102,8 +102,9 @@ class HintBar(Widget):
         if self._message:
             style = base + self.get_component_rich_style(f"hint-bar--{self._style}", partial=True)
             text = self._message
-            if cell_len(text) > width - 2 - tail:
-                text = set_cell_size(text, max(1, width - 3 - tail)) + "…"
+            room = width - 3 - tail if pinned else width - 2
+            if cell_len(text) > room:
+                text = set_cell_size(text, max(1, room - 1)) + "…"
             segments += [Segment(text, style), Segment("   ", base)]
             used += cell_len(text) + 3
         key_style = base + self.get_component_rich_style("hint-bar--key", partial=True)
