@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mast_tui.traces.glances import Glances, GlancesAtSteps
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     PREVIEW_CHARS,
@@ -140,6 +141,7 @@ class DocumentTrace:
         self._record = record
         self._meta = meta or TraceMeta()
         self._problems = tuple(problems)
+        self._glances = GlancesAtSteps()
 
     @property
     def identity(self) -> TraceIdentity:
@@ -187,6 +189,10 @@ class DocumentTrace:
         """The whole text of the span at ``index``, as read."""
         self._check(index)
         return self._steps[index].text
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._steps[first:end])
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Protocol
 
+from mast_tui.traces.glances import Glances
 from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.model import Loaded, Problem, Span, SpanKind, TraceIdentity, TraceMeta
 from mast_tui.traces.preview import call_preview, preview
@@ -148,6 +149,10 @@ class LineTrace:
             self._keep_preview(index, self._preview_of(index, text))  # it is asked for next
             texts.append((index, text))
         return Sifted(end, texts, sieve is None or words is not None)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._table.glances(first, end)
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import Loaded, Outcome, Problem, Span, Trace, TraceIdentity, TraceMeta
 from mast_tui.traces.shelved import Facts, anew, facts_of
 from mast_tui.traces.sieve import Sieve, Sifted, sift
@@ -99,6 +100,10 @@ class OverlaidTrace:
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for."""
         return sift(self._trace, sieve, begin, limit, max_bytes)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return glances(self._trace, first, end)
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.glances import Glances, GlancesAtParts, glances
 from mast_tui.traces.late_span import moved
 from mast_tui.traces.model import (
     Loaded,
@@ -61,6 +63,7 @@ class RunTrace:
         self._by_thread = {one.member.thread.id: one for one in reversed(self._files)}
         self._order = array("Q")
         self._inner = array("Q")
+        self._glances = GlancesAtParts()
         self._stack = [0]
         self._files[0].begun = True
         self._finished = False
@@ -132,6 +135,17 @@ class RunTrace:
         done, texts, rows = sift(trace, sieve, inner, inner + end - begin, max_bytes)
         shift = begin - inner
         return Sifted(done + shift, [(index + shift, text) for index, text in texts], rows)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._parts(first, end))
+
+    def _parts(self, first: int, end: int) -> Iterator[tuple[int, Glances]]:
+        """The glances at each stretch of one file's spans, with the number of the file."""
+        for number, stretch in groupby(self._order[first:end]):
+            length, inner = len(list(stretch)), self._inner[first]
+            yield number, glances(self._files[number].member.trace, inner, inner + length)
+            first += length
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""

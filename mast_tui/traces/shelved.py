@@ -11,6 +11,7 @@ from weakref import ReferenceType, ref
 
 import orjson
 
+from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
@@ -251,6 +252,10 @@ class ShelvedTrace:
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for."""
         return sift(self._opened(begin), sieve, begin, limit, max_bytes)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return glances(self._opened(first), first, end)
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import nan
 from typing import Final
 
+from mast_tui.traces.glances import STATUSES, Glances, ShapeNumbers
 from mast_tui.traces.key_table import KeyTable
 from mast_tui.traces.late_span import late_span
 from mast_tui.traces.line_index import LineIndex
@@ -15,11 +16,7 @@ from mast_tui.traces.model import Problem, Role, Span, SpanKind, SpanStatus, Tok
 from mast_tui.traces.sieve import Lines, Sieve
 
 _LISTED_PROBLEMS: Final = 200
-_STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)
 _MOST_COUNTED: Final = (1 << 63) - 1
-
-Shape = tuple[SpanKind, Role, str, str | None]
-"""Kind, role, agent and name: of these there are few combinations in a trace."""
 
 
 class SpanTable:
@@ -34,8 +31,7 @@ class SpanTable:
         """What every key begins with: ``<thread id>/``; set before there are any spans."""
         self.spawned: dict[str, str] = {}
         """By thread id the key of the span before which a sub-agent's spans belong."""
-        self._shapes: list[Shape] = []
-        self._shape_numbers: dict[Shape, int] = {}
+        self._shapes = ShapeNumbers()
         self._first = array("I")
         self._last = array("I")
         self._shape = array("I")
@@ -74,15 +70,10 @@ class SpanTable:
         earlier span.
         """
         number = len(self._first)
-        shape = (kind, role, agent, name)
-        known = self._shape_numbers.get(shape)
-        if known is None:
-            known = self._shape_numbers[shape] = len(self._shapes)
-            self._shapes.append(shape)
         self._first.append(first)
         self._last.append(last)
-        self._shape.append(known)
-        self._status.append(0 if status is SpanStatus.UNKNOWN else _STATUSES.index(status))
+        self._shape.append(self._shapes.of((kind, role, agent, name)))
+        self._status.append(0 if status is SpanStatus.UNKNOWN else STATUSES.index(status))
         self._parent.append(0 if parent is None else parent + 1)
         self._start.append(nan if start is None else start)
         self._end.append(nan)
@@ -96,7 +87,7 @@ class SpanTable:
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Tell how the step at ``index`` went."""
-        self._status[index] = _STATUSES.index(status)
+        self._status[index] = STATUSES.index(status)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Tell what the model call behind the step at ``index`` took and gave."""
@@ -121,7 +112,7 @@ class SpanTable:
         """Tells of a span whether its row may hold what the sieve is for and its lines do not."""
         named = {
             number
-            for number, (*_others, name) in enumerate(self._shapes)
+            for number, (*_others, name) in enumerate(self._shapes.told)
             if name and sieve.may_be_in(name)
         }
         return lambda index: self._shape[index] in named
@@ -132,15 +123,15 @@ class SpanTable:
 
     def kind_of(self, index: int) -> SpanKind:
         """What the step at ``index`` is."""
-        return self._shapes[self._shape[index]][0]
+        return self._shapes.told[self._shape[index]][0]
 
     def name_of(self, index: int) -> str | None:
         """The tool's name of the call or result at ``index``."""
-        return self._shapes[self._shape[index]][3]
+        return self._shapes.told[self._shape[index]][3]
 
     def status_of(self, index: int) -> SpanStatus:
         """How the step at ``index`` went, as far as it is known."""
-        return _STATUSES[self._status[index]]
+        return STATUSES[self._status[index]]
 
     def find_own(self, key: str) -> int | None:
         """The index of the span that got this key, given without the prefix."""
@@ -152,9 +143,20 @@ class SpanTable:
             return None
         return self._keys.find(key[len(self.prefix) :])
 
+    def glances(self, first: int, end: int) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return Glances(
+            first,
+            self._shape[first:end],
+            self._shapes.told,
+            bytes(self._status[first:end]),
+            self._start[first:end],
+            self._end[first:end],
+        )
+
     def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
         """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
-        kind, role, agent, name = self._shapes[self._shape[index]]
+        kind, role, agent, name = self._shapes.told[self._shape[index]]
         parent, start, end = self._parent[index], self._start[index], self._end[index]
         return late_span(
             look,
@@ -167,7 +169,7 @@ class SpanTable:
             self.prefix + self._keys[parent - 1] if parent else None,
             start if start == start else None,
             end if end == end else None,
-            _STATUSES[self._status[index]],
+            STATUSES[self._status[index]],
             f"line {self._first[index]}",
             self._tokens.of(index),
         )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.model import PREVIEW_CHARS, FileReport, SpanKind, Trace
+from mast_tui.traces.glances import STATUSES, glances
+from mast_tui.traces.model import PREVIEW_CHARS, FileReport, Span, SpanKind, Trace
 from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.source import Source
 
@@ -69,6 +72,19 @@ def check_sound(trace: Trace) -> None:
         with pytest.raises(IndexError):
             trace.text(beyond)
     assert trace.index_of("no such key") is None
+    check_glances(trace, spans)
     for problem in trace.problems:
         assert problem.place
         assert problem.message
+
+
+def check_glances(trace: Trace, spans: Sequence[Span], first: int = 0) -> None:
+    """Fail unless the columns from ``first`` on say what ``spans`` do, which are there."""
+    seen = glances(trace, first, first + len(spans))
+    columns = (seen.shapes, seen.statuses, seen.starts, seen.ends)
+    assert (seen.first, *map(len, columns)) == (first, *[len(spans)] * 4)
+    for span, shape, status, start, end in zip(spans, *columns, strict=True):
+        assert seen.told[shape] == (span.kind, span.role, span.agent, span.name)
+        assert STATUSES[status] is span.status
+        assert (None if isnan(start) else start) == span.start
+        assert (None if isnan(end) else end) == span.end

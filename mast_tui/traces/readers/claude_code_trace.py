@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.glances import Glances, GlancesAtSteps
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.model import Loaded, Problem, Span, TraceIdentity, TraceMeta
@@ -96,6 +97,7 @@ class RecordTrace:
         self._meta = meta
         self._problems = tuple(problems)
         self._spawned = spawned
+        self._glances = GlancesAtSteps()
 
     @property
     def identity(self) -> TraceIdentity:
@@ -168,6 +170,10 @@ class RecordTrace:
                 data, parts = own, self._texts_of(own)
             texts.append((index, parts.get(self._rows.part[index], _CHANGED)))
         return Sifted(end, texts)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._rows.spans[first:end])
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""
