@@ -130,6 +130,11 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self.show_title()
         self.show_span()
         if not trace.loaded.complete:
+            # Two threads that compute share one interpreter: the screen is drawn first.
+            self.call_after_refresh(self._begin_index, trace)
+
+    def _begin_index(self, trace: Trace) -> None:
+        if trace is self.trace and self.is_attached:
             self._index(trace)
 
     @work(thread=True, group="index", exclusive=True)
