@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, count
 from operator import add
@@ -13,11 +14,15 @@ from mast_tui.traces.decoding import as_utf8
 from mast_tui.traces.source import Source
 
 READ_BYTES: Final = 4 << 20
-"""How much is read from a file at once."""
+"""How much is read at once of a very long text."""
+
+_PIECE_BYTES: Final = 256 * 1024
+"""How much is read at once to find lines in it."""
 
 _AHEAD_BYTES: Final = 128 * 1024
 """How much is read at once for lines that are asked for one after the other."""
 
+_MOST_NARROW: Final = (1 << 32) - 1
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
@@ -58,10 +63,16 @@ class LineIndex:
     It covers the content as long as it was at the beginning: what is appended later is not read.
     """
 
+    # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
+    # and no single step keeps other threads waiting for long.
+
     def __init__(self, content: Content, size: int) -> None:
         self._content = content
-        self._starts = array("Q", [0])
-        self._carry: list[bytes] = []
+        self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
+        self._found: list[bytes] = []  # the lines of the last piece, of which some were given out
+        self._given = 0
+        self._carry: list[bytes] = []  # what has been read of the line behind those
+        self._read_to = 0
         self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
         self._behind = size  # where the lines that were read last have ended
         self.size = size
@@ -77,7 +88,7 @@ class LineIndex:
         return cls(FileContent(source.path), source.size)
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return self._given
 
     @property
     def complete(self) -> bool:
@@ -91,35 +102,58 @@ class LineIndex:
         ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
         the file system comes through and leaves the index as it was.
         """
-        lines: list[bytes] = []
-        budget = max(max_bytes, 1)
-        while self.done < self.size and (budget > 0 or not lines):
-            length = min(READ_BYTES, self.size - self.done, budget if budget > 0 else READ_BYTES)
-            chunk = self._content.read(self.done, length)
-            if not chunk:  # The file has become shorter since it was opened.
-                self.size = self.done
-                break
-            self.done += len(chunk)
-            budget -= len(chunk)
-            self._take(chunk, lines)
-        if self.complete and self._carry:
-            self.ends_open = True
-            lines.append(b"".join(self._carry))
-            self._starts.append(self.done)
-            self._carry = []
+        end = self.done + max(max_bytes, 1)
+        lines = self._give_out(max_bytes)
+        while self.done < end and not self.complete:
+            try:
+                self._find()
+            except OSError:
+                if lines:
+                    break  # It is told when no line is left to be given out.
+                raise
+            lines += self._give_out(end - self.done)
         return lines
 
-    def _take(self, chunk: bytes, lines: list[bytes]) -> None:
-        pieces = chunk.split(b"\n")
-        if len(pieces) == 1:
-            self._carry.append(chunk)
-            return
-        pieces[0] = b"".join((*self._carry, pieces[0]))
-        rest = pieces.pop()
-        self._carry = [rest] if rest else []
-        lengths = accumulate(map(len, pieces))
+    def _find(self) -> None:
+        """Read on until there are whole lines to be given out, or the content is at its end."""
+        self._found = []
+        while not self._found and self._read_to < self.size:
+            length = min(_PIECE_BYTES, self.size - self._read_to)
+            piece = self._content.read(self._read_to, length)
+            if not piece:  # The file has become shorter since it was opened.
+                self.size = self._read_to
+                break
+            self._read_to += len(piece)
+            self._take(piece)
+        if not self._found and self._carry:
+            self.ends_open = True
+            self._found = [b"".join(self._carry)]
+            self._starts.append(self._read_to)
+            self._carry = []
+        elif not self._found:
+            self.done = self.size
+
+    def _take(self, piece: bytes) -> None:
+        lines = piece.split(b"\n")
+        rest = lines.pop()
+        if lines and self._carry:
+            lines[0] = b"".join((*self._carry, lines[0]))
+            self._carry = []
+        if rest:
+            self._carry.append(rest)
+        lengths = accumulate(map(len, lines))
         self._starts.extend(map(add, lengths, count(self._starts[-1] + 1)))
-        lines += pieces
+        self._found = lines
+
+    def _give_out(self, max_bytes: int) -> list[bytes]:
+        """Of the lines that were found those that follow, about ``max_bytes`` of them."""
+        first, known = self._given, len(self._starts) - 1
+        if first == known:
+            return []
+        end = bisect_left(self._starts, self.done + max_bytes, first + 1, known)
+        lines = self._found[first - known : end - known or None]
+        self._given, self.done = end, self._starts[end]
+        return lines
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """The bytes of the lines ``first`` to ``last``, without the last line feed.
@@ -141,6 +175,10 @@ class LineIndex:
     def range_of(self, first: int, last: int) -> tuple[int, int]:
         """From which byte to which (exclusive) the lines ``first`` to ``last`` reach."""
         return self._starts[first - 1], self._starts[last]
+
+    def line_at(self, offset: int) -> int:
+        """The line on which the byte at ``offset`` lies; behind the last known line the next."""
+        return bisect_right(self._starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:
         """These bytes of the content; ``OSError`` from the file system comes through."""

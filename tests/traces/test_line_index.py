@@ -43,12 +43,14 @@ def test_a_stretch_of_lines_is_read_as_it_stands(data: bytes, draw: st.DataObjec
 
 
 class CountingContent(MemoryContent):
-    """Counts how often it is read."""
+    """Counts how often it is read, and how much at most."""
 
     reads = 0
+    most = 0
 
     def read(self, offset: int, length: int, /) -> bytes:
         self.reads += 1
+        self.most = max(self.most, length)
         return super().read(offset, length)
 
 
@@ -88,6 +90,60 @@ def test_a_slice_stops_soon_after_its_size(tmp_path: Path) -> None:
     index = LineIndex.of(Source(path))
     index.advance(11_000)
     assert 11_000 <= index.done < 20_000
+
+
+def test_a_slice_is_small_also_where_lines_are_longer() -> None:
+    data = (b"x" * 9_999 + b"\n") * 1_000
+    index = LineIndex(MemoryContent(data), len(data))
+    given = []
+    while not index.complete:
+        given.append(len(index.advance(1_000)))
+    assert given == [1] * 1_000
+
+
+@pytest.mark.parametrize("slice_bytes", [1_000, 32_000, 1 << 20])
+def test_no_size_of_slices_reads_more_often_or_much_at_once(slice_bytes: int) -> None:
+    content = CountingContent(b"0123456789\n" * 200_000)
+    index = LineIndex(content, 2_200_000)
+    while not index.complete:
+        index.advance(slice_bytes)
+    assert len(index) == 200_000
+    assert content.reads == 9
+    assert content.most <= 256 * 1024
+
+
+@given(contents, st.integers(1, 50))
+def test_what_has_been_given_out_is_counted_and_nothing_else(data: bytes, slice_bytes: int) -> None:
+    index = LineIndex(MemoryContent(data), len(data))
+    done = 0
+    while not index.complete:
+        lines = index.advance(slice_bytes)
+        done += sum(len(line) + 1 for line in lines)
+        assert index.done == done - index.ends_open
+        assert index.read(1, len(index)) == data[: index.done].removesuffix(b"\n")
+
+
+class FailingContent(MemoryContent):
+    """Cannot be read from some byte on, for a while."""
+
+    broken = True
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        if offset and self.broken:
+            raise OSError("gone")
+        return super().read(offset, length)
+
+
+def test_lines_that_were_read_before_the_file_fails_are_given_out_first() -> None:
+    content = FailingContent(b"0123456789\n" * 100_000)
+    index = LineIndex(content, 1_100_000)
+    first = index.advance(1 << 20)
+    for _ in range(2):
+        with pytest.raises(OSError, match="gone"):
+            index.advance(1 << 20)
+    assert 23_000 < len(first) == len(index) < 24_000
+    content.broken = False
+    assert len(index.advance(1 << 20)) + len(first) == len(index) == 100_000
 
 
 def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
