@@ -13,7 +13,7 @@ from mast_tui.ui.words import QuoteCursor, next_word, word_at
 
 if TYPE_CHECKING:
     from mast_tui.labels import Target, VerdictValue
-    from mast_tui.session import Session
+    from mast_tui.session import Change, Session
 
 
 class Labelling(Suggesting, LabelKeys):
@@ -33,13 +33,12 @@ class Labelling(Suggesting, LabelKeys):
             return
         if typed.mode is None:
             self._show_typing()
-            return
-        self._stop_typing()
-        if purpose is Purpose.LABEL:
+        elif purpose is Purpose.LABEL:
             self.label_with(typed.mode)
         else:
             from mast_tui.labels import VerdictValue
 
+            self._stop_typing()
             self.judge_mode(typed.mode, VerdictValue(purpose.value))
 
     def action_verdict(self, value: str) -> None:
@@ -62,19 +61,30 @@ class Labelling(Suggesting, LabelKeys):
         """Label what is under the cursor, or take exactly that label off."""
         target = self.target_here()
         editing, self._editing = self._editing, None
+        if editing is not None:
+            self._typed(mode)
+            self.with_session(lambda session: self.finish_edit(session, editing, mode, target))
+        elif self.session is None:
+            self._typed(mode)
+            self.with_session(lambda _: self._label(mode, target))
+        else:
+            self.changed(lambda session: self._labelled(session, mode, target))
+
+    def _label(self, mode: Mode, target: Target) -> None:
+        self.changed(lambda session: _toggled(session, mode, target))
+
+    def _labelled(self, session: Session, mode: Mode, target: Target) -> Change:
+        try:
+            return _toggled(session, mode, target)
+        finally:
+            # What the disk need not wait for is tidied up behind it.
+            self._typed(mode)
+
+    def _typed(self, mode: Mode) -> None:
+        """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
+        self._stop_typing()
         self.set_selection(PLAIN)
         self.modes.go_to(mode.slug)
-        if editing is not None:
-            self.with_session(lambda session: self.finish_edit(session, editing, mode, target))
-            return
-        self.with_session(lambda session: self._labelled(mode, target))
-
-    def _labelled(self, mode: Mode, target: Target) -> None:
-        self.changed(
-            lambda session: session.toggle_label(
-                mode.slug, target, suggestions_on_screen=bool(session.suggestions)
-            )
-        )
 
     def judge_mode(self, mode: Mode, value: VerdictValue) -> None:
         """Say that a mode is absent or unsure; asks first where labels stand."""
@@ -211,3 +221,7 @@ class Labelling(Suggesting, LabelKeys):
                 self.timeline.go_to(index)
         if change.mode is not None:
             self.modes.go_to(change.mode)
+
+
+def _toggled(session: Session, mode: Mode, target: Target) -> Change:
+    return session.toggle_label(mode.slug, target, suggestions_on_screen=bool(session.suggestions))
