@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -64,6 +64,7 @@ class LineTrace:
         self._finished = False
         self._texts: OrderedDict[int, str] = OrderedDict()
         self._cached_chars = 0
+        self._at_hand = (-1, "")
         self._previews: OrderedDict[int, tuple[str, bool]] = OrderedDict()
         self._lock = Lock()
         self._settle()
@@ -139,16 +140,22 @@ class LineTrace:
             if words is None:
                 end, found = lines.sift(sieve, begin, limit, max_bytes)
             else:
-                told = self._table.rows_with(words)
+                told = partial(self._table.rows_with, words)
                 end, found = lines.sift(words, begin, limit, max_bytes, told)
         except OSError:
-            return Sifted(limit, [])
-        texts = []
+            return Sifted(limit, ())
+        return Sifted(end, self._sifted(found), sieve is None or words is not None)
+
+    def _sifted(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
             text = self.part_of(index, self._parser.text(data))
-            self._keep_preview(index, self._preview_of(index, text))  # it is asked for next
-            texts.append((index, text))
-        return Sifted(end, texts, sieve is None or words is not None)
+            self._at_hand = index, text  # its row is asked for next, if it is
+            yield index, text
+        self._at_hand = -1, ""
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
+        return self._table.one_thread(first, end)
 
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
@@ -217,7 +224,10 @@ class LineTrace:
             text = self._parser.text(self._index.read(first, last, _PREVIEWED_BYTES))
             if text.strip():
                 return preview(text)[0], False
-        return self._preview_of(index, self._texts.get(index) or self._read(index))
+        number, text = self._at_hand
+        if number != index:
+            text = self._texts.get(index) or self._read(index)
+        return self._preview_of(index, text)
 
     def _preview_of(self, index: int, text: str) -> tuple[str, bool]:
         call = self._table.kind_of(index) is SpanKind.TOOL_CALL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock
 from typing import Final
@@ -53,10 +53,10 @@ class Pattern:
         """Nothing tells early that a text cannot match."""
         return None
 
-    def count(self, text: str, shown: tuple[str, ...], /) -> int:
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
         with self._lock:
-            found = self._ask(COUNT, text, "\n".join(shown), 0)
+            found = self._ask(COUNT, text, "\n".join(shown()), 0)
         return found[0]
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:

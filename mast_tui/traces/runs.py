@@ -134,7 +134,7 @@ class RunTrace:
         trace = self._files[number].member.trace
         done, texts, rows = sift(trace, sieve, inner, inner + end - begin, max_bytes)
         shift = begin - inner
-        return Sifted(done + shift, [(index + shift, text) for index, text in texts], rows)
+        return Sifted(done + shift, ((index + shift, text) for index, text in texts), rows)
 
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""

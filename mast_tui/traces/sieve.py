@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import gt
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from mast_tui.traces.line_index import READ_BYTES, LineIndex
+from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.model import Trace
 
 _RUN: Final = re.compile(r"[A-Za-z0-9_]+(?:[ .-][A-Za-z0-9_]+)*")
@@ -26,6 +28,8 @@ _NULL: Final = "null"
 _ESCAPE_BYTES: Final = 6
 _LAST_CASED: Final = 0x1E943
 _SPANS_AT_ONCE: Final = 4096
+_TEXTS_AT_ONCE: Final = 512
+_STRIDE: Final = 32
 
 _KEPT: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
 """The Kelvin sign and the dotted I, which would become ASCII letters, and what stands in."""
@@ -47,52 +51,62 @@ def folded(text: str) -> str:
 
 
 class Sieve:
-    """Lets through whatever may become a text that holds a needle, and little else.
+    """Lets through whatever may become a text that holds one of some needles, and little else.
 
-    It looks for a part of the needle that a JSON file can only write as it is or letter by letter
+    It looks for a part of each needle that a JSON file can only write as it is or letter by letter
     as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within the
     preview, or is set off by line feeds or punctuation; numbers may be written anew. For digits it
     lets through every line with a number that would come out otherwise.
     """
 
-    def __init__(self, part: str) -> None:
-        self._part = part
-        self._numeric = _NUMBER.fullmatch(part) is not None
-        if part.isascii():
-            letters = sorted({*part.lower(), *part.upper()})
-            codes = "|".join(f"{ord(letter):02x}" for letter in letters)
-            self._marks: tuple[bytes, ...] = (part.encode(),)
-            self._escape: re.Pattern[bytes] | None = re.compile(rb"\\u00(?:%b)" % codes.encode())
-        else:
-            forms = [form for letter in _cases_of(part) for form in _forms_of(letter)]
-            self._marks = tuple(dict.fromkeys(forms))
-            self._escape = None
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+        self._numeric = any(map(_NUMBER.fullmatch, parts))
+        marks: list[bytes] = []
+        letters: set[str] = set()
+        for part in parts:
+            if part.isascii():
+                letters |= {*part.lower(), *part.upper()}
+                marks.append(part.encode())
+            else:
+                marks += [form for letter in _cases_of(part) for form in _forms_of(letter)]
+        self._marks = tuple(dict.fromkeys(marks))
+        codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
+        self._escape = re.compile(rb"\\u00(?:%b)" % codes.encode()) if letters else None
         self.overlap = max(_ESCAPE_BYTES, _LOOKED_BACK, *map(len, self._marks)) + 2
         """How many bytes two pieces of one line must share for nothing to be lost between them."""
 
     @classmethod
     def for_needle(cls, needle: str) -> Sieve | None:
         """The sieve for this needle; None where any line might hold it."""
-        runs = [run for run in _RUN.findall(folded(needle)) if not _is_rewritten(run)]
-        if runs:
-            return cls(max(runs, key=len))
-        others = (letter for letter in folded(needle) if _is_lasting(letter))
-        letter = next(others, None)
-        return None if letter is None else cls(letter)
+        return cls.for_any([needle])
+
+    @classmethod
+    def for_any(cls, needles: Iterable[str]) -> Sieve | None:
+        """The sieve for whatever holds one of these; None where any line might."""
+        parts = [_part_of(needle) for needle in needles]
+        found = tuple(dict.fromkeys(part for part in parts if part is not None))
+        return cls(*found) if found and None not in parts else None
 
     def by_word(self) -> Sieve | None:
         """One that lets through whatever may become a row, too; None where any line might.
 
         In a row one space stands for whatever parts two words, so it looks for one word alone.
         """
-        if not self._part.isascii():
-            return self
-        words = [word for word in _WORD.findall(self._part) if not _is_rewritten(word)]
-        return Sieve(max(words, key=len)) if words else None
+        return self._by_word
+
+    @cached_property
+    def _by_word(self) -> Sieve | None:
+        words = [_word_of(part) for part in self._parts]
+        found = tuple(word for word in words if word is not None)
+        if None in words:
+            return None
+        return self if found == self._parts else Sieve(*found)
 
     def may_be_in(self, shown: str) -> bool:
-        """Whether a line that is shown to people holds that part of the needle."""
-        return self._part in folded(shown)
+        """Whether a line that is shown to people holds that part of one of the needles."""
+        line = folded(shown)
+        return any(part in line for part in self._parts)
 
     def hits(self, block: bytes) -> list[int]:
         """For each line of the block that may hold the needle an offset on it, in order."""
@@ -109,6 +123,22 @@ class Sieve:
         if self._numeric:
             found.update(_odd_numbers(lowered))
         return sorted(found)
+
+
+def _part_of(needle: str) -> str | None:
+    """What of a needle is looked for; None where any line might hold it."""
+    runs: list[str] = [run for run in _RUN.findall(folded(needle)) if not _is_rewritten(run)]
+    if runs:
+        return max(runs, key=len)
+    return next((letter for letter in folded(needle) if _is_lasting(letter)), None)
+
+
+def _word_of(part: str) -> str | None:
+    """The longest word of a part; None where it has none that lasts."""
+    if not part.isascii():
+        return part
+    words: list[str] = [word for word in _WORD.findall(part) if not _is_rewritten(word)]
+    return max(words, key=len, default=None)
 
 
 def _is_rewritten(run: str) -> bool:
@@ -165,11 +195,12 @@ def _forms_of(letter: str) -> tuple[bytes, bytes]:
 class Sifted(NamedTuple):
     """The texts that may hold a needle, by span, of those up to ``end`` (exclusive).
 
-    ``rows`` says that no other span has it in its row either, which is its preview and name.
+    They come in reading order, each made when it is its turn. ``rows`` says that no other span has
+    it in its row either, which is its preview and name.
     """
 
     end: int
-    texts: list[tuple[int, str]]
+    texts: Iterable[tuple[int, str]]
     rows: bool = False
 
 
@@ -188,13 +219,17 @@ def sift(trace: Trace, sieve: Sieve | None, begin: int, limit: int, max_bytes: i
         return trace.sift(sieve, begin, limit, max_bytes)
     texts: list[tuple[int, str]] = []
     chars = 0
-    for index in range(begin, min(limit, begin + _SPANS_AT_ONCE)):
+    for index in range(begin, min(limit, begin + _TEXTS_AT_ONCE)):
         text = trace.text(index)
         texts.append((index, text))
         chars += len(text)
         if chars >= max_bytes:
             break
     return Sifted(begin + len(texts), texts)
+
+
+def _no_others(_first: int, _end: int) -> Sequence[int]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,57 +246,73 @@ class Lines:
         begin: int,
         limit: int,
         max_bytes: int,
-        always: Callable[[int], bool] = lambda _index: False,
+        others: Callable[[int, int], Sequence[int]] = _no_others,
     ) -> tuple[int, Iterator[tuple[int, bytes]]]:
         """The end of the slice, and the bytes of each span in it that may hold the needle.
 
-        Those for which ``always`` is true are among them in any case. ``OSError`` from the file
-        system comes through.
+        Those of its spans that ``others`` gives are among them in any case. ``OSError`` from the
+        file system comes through.
         """
         end, start, stop = self._slice(begin, limit, max_bytes)
-        long = stop - start > max_bytes and sieve is not None and not always(begin)
-        if long and sieve is not None and not self._any(sieve, start, stop):
+        if sieve is None:
+            return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
+        also = others(begin, end)
+        if stop - start > max_bytes and not also and not self._any(sieve, start, stop, max_bytes):
             return end, iter(())
         block = self.index.read_range(start, stop)
-        hits = None if sieve is None else sieve.hits(block)
-        return end, self._spans_hit(block, start, hits, range(begin, end), always)
+        hits = self._spans_hit(sieve.hits(block), start, begin, end)
+        return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
 
     def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
         """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
         line = self.first[begin]
         start, stop = self.index.range_of(line, self.last[begin])
-        end = begin + 1
-        while end < min(limit, begin + _SPANS_AT_ONCE) and self.first[end] >= line:
-            line = self.first[end]
-            behind = self.index.range_of(line, self.last[end])[1]
-            if behind - start > max_bytes:
+        beyond = self.index.line_at(start + max_bytes)
+        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
+        while end < most:
+            firsts = self.first[end : min(most, end + _STRIDE)]
+            behind = max(self.last[end : end + len(firsts)])
+            if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
                 break
-            stop = max(stop, behind)
+            stop = max(stop, self.index.range_of(line, behind)[1])
+            line = firsts[-1]
+            end += len(firsts)
+        most = min(most, end + _STRIDE)
+        while end < most and line <= self.first[end] and self.last[end] < beyond:
+            line = self.first[end]
+            stop = max(stop, self.index.range_of(line, self.last[end])[1])
             end += 1
         return end, start, stop
 
-    def _any(self, sieve: Sieve, start: int, stop: int) -> bool:
+    def _any(self, sieve: Sieve, start: int, stop: int, max_bytes: int) -> bool:
         """Whether a very long line may hold the needle, read piece by piece."""
+        length = max(max_bytes, 2 * sieve.overlap)
         while start < stop:
-            piece = self.index.read_range(start, min(stop, start + READ_BYTES))
+            piece = self.index.read_range(start, min(stop, start + length))
             if not piece or sieve.hits(piece):
                 return bool(piece)
-            start += READ_BYTES - sieve.overlap
+            start += length - sieve.overlap
         return False
 
-    def _spans_hit(
-        self,
-        block: bytes,
-        start: int,
-        hits: Sequence[int] | None,
-        spans: range,
-        always: Callable[[int], bool],
-    ) -> Iterator[tuple[int, bytes]]:
+    def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
+        """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
+        found: list[int] = []
+        if not hits:
+            return found
+        first, last = self.first[begin:end], self.last[begin:end]
+        if first == last:
+            for line in dict.fromkeys(self.index.line_at(start + hit) for hit in hits):
+                low = bisect_left(first, line)
+                found += range(begin + low, begin + bisect_right(first, line, low))
+            return found
+        for index in range(begin, end):
+            low, high = self.index.range_of(self.first[index], self.last[index])
+            place = bisect_left(hits, low - start)
+            if place < len(hits) and hits[place] < high - start:
+                found.append(index)
+        return found
+
+    def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         for index in spans:
             low, high = self.index.range_of(self.first[index], self.last[index])
-            if hits is not None:
-                place = bisect_left(hits, low - start)
-                missed = place == len(hits) or hits[place] >= high - start
-                if missed and not always(index):
-                    continue
             yield index, block[low - start : high - start].removesuffix(b"\n")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import Final
 
-from mast_tui.traces.glances import STATUSES, Glances, ShapeNumbers
+from mast_tui.traces.glances import STATUSES, Glances, Shape, ShapeNumbers
 from mast_tui.traces.key_table import KeyTable
 from mast_tui.traces.late_span import late_span
 from mast_tui.traces.line_index import LineIndex
@@ -108,14 +108,19 @@ class SpanTable:
         """Where the texts of all spans lie."""
         return Lines(index, self._first, self._last)
 
-    def rows_with(self, sieve: Sieve) -> Callable[[int], bool]:
-        """Tells of a span whether its row may hold what the sieve is for and its lines do not."""
-        named = {
-            number
-            for number, (*_others, name) in enumerate(self._shapes.told)
-            if name and sieve.may_be_in(name)
-        }
-        return lambda index: self._shape[index] in named
+    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
+        """Of the spans from ``first`` to ``end`` (exclusive) those whose rows may hold what the
+        sieve is for while their lines do not."""
+        shapes = self._shape[first:end]
+        told = {number for number in set(shapes) if self._tells(self._shapes.told[number], sieve)}
+        if not told:
+            return []
+        return [index for index, number in enumerate(shapes, first) if number in told]
+
+    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
+        """Whether rows of this shape may hold what the sieve is for beside the text."""
+        name = shape[3]
+        return name is not None and sieve.may_be_in(name)
 
     def key_of(self, index: int) -> str:
         """The key of the span at ``index``."""
@@ -132,6 +137,10 @@ class SpanTable:
     def status_of(self, index: int) -> SpanStatus:
         """How the step at ``index`` went, as far as it is known."""
         return STATUSES[self._status[index]]
+
+    def one_thread(self, first: int, end: int) -> bool:
+        """Whether the keys of these spans name no thread but that of the prefix, if any."""
+        return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
         """The index of the span that got this key, given without the prefix."""

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Final, Protocol
 
-from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.model import Trace
 from mast_tui.traces.sieve import Sieve, folded, sift
 
-FIRST_BYTES: Final = 256 * 1024
-"""How much is looked at before the first hits are told, in bytes of the source."""
+SLICE_BYTES: Final = 256 * 1024
+"""How much is looked at in one step, in bytes of the source: about a millisecond's worth where
+nothing is found, as whatever looks at bytes lets nothing else run meanwhile."""
 
-SLICE_BYTES: Final = 4 << 20
-"""How much is looked at in one step once a search is under way."""
+PIECE_CHARS: Final = 1 << 18
+"""Longer texts are looked at in pieces of so many code points, for the same reason."""
 
 MOST_MATCHES: Final = 10_000
 """Matches beyond this many in one span are neither counted nor gone to."""
 
 MOST_SLOW: Final = 3
 """A search ends after so many texts on which its pattern has taken too long."""
+
+
+def _go_on() -> None:
+    """Nobody is waited for."""
 
 
 class TooSlow(Exception):
@@ -34,7 +39,7 @@ class Matcher(Protocol):
     def sieve(self) -> Sieve | None:
         """What tells early that a text cannot match; None where nothing does."""
 
-    def count(self, text: str, shown: tuple[str, ...], /) -> int:
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it.
 
         Raises ``TooSlow``.
@@ -63,21 +68,28 @@ class Needle:
     def _prepared(self, text: str) -> str:
         return text if self.exact else folded(text)
 
-    def count(self, text: str, shown: tuple[str, ...], /) -> int:
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
-        times = self._prepared(text).count(self._wanted)
-        if times == 0:
-            return int(any(self._wanted in self._prepared(line) for line in shown))
-        return min(times, MOST_MATCHES)
+        if len(text) <= PIECE_CHARS:
+            times = min(self._prepared(text).count(self._wanted), MOST_MATCHES)
+        else:
+            times = len(self.places(text))
+        return times or int(any(self._wanted in self._prepared(line) for line in shown()))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Where it stands in ``text``, one place not overlapping the next."""
-        prepared, length = self._prepared(text), len(self._wanted)
+        wanted, length = self._wanted, len(self._wanted)
         found: list[tuple[int, int]] = []
-        at = prepared.find(self._wanted)
-        while at >= 0 and len(found) < MOST_MATCHES:
-            found.append((at, at + length))
-            at = prepared.find(self._wanted, at + length)
+        begin = 0
+        while begin < len(text) and len(found) < MOST_MATCHES:
+            piece = self._prepared(text[begin : begin + PIECE_CHARS + length - 1])
+            behind = 0
+            at = piece.find(wanted)
+            while at >= 0 and len(found) < MOST_MATCHES:
+                behind = at + length
+                found.append((begin + at, begin + behind))
+                at = piece.find(wanted, behind)
+            begin += max(PIECE_CHARS, behind)
         return found
 
     def close(self) -> None:
@@ -88,13 +100,14 @@ class Needle:
 class Found:
     """What one step has found: spans with the number of matches in each, in reading order.
 
-    ``seen`` of ``known`` spans have been looked at. ``waits`` says that nothing is left to look
-    at before the index has grown.
+    ``seen`` of ``known`` spans have been looked at, which is about this ``share`` of the source,
+    from 0 to 1. ``waits`` says that nothing is left to look at before the index has grown.
     """
 
     hits: tuple[tuple[int, int], ...]
     seen: int
     known: int
+    share: float = 0.0
     waits: bool = False
 
 
@@ -105,58 +118,60 @@ class TextSearch:
     the search has ``given_up``.
     """
 
-    def __init__(self, trace: Trace, matcher: Matcher, start: int) -> None:
+    def __init__(
+        self, trace: Trace, matcher: Matcher, start: int, slice_bytes: int = SLICE_BYTES
+    ) -> None:
         self.trace = trace
         self.matcher = matcher
         self.start = start
         self.too_slow: list[int] = []
         self._ahead = start
         self._behind = 0
-        self._max_bytes = FIRST_BYTES
+        self._slice_bytes = slice_bytes
 
     @property
     def given_up(self) -> bool:
         """Whether it has ended early."""
         return len(self.too_slow) >= MOST_SLOW
 
-    def step(self) -> Found | None:
-        """Look at the next spans; None when all have been looked at, or it has given up."""
-        complete = self.trace.loaded.complete
+    def step(self, between: Callable[[], None] = _go_on) -> Found | None:
+        """Look at the next spans; None when all have been looked at, or it has given up.
+
+        ``between`` is called before each text that is looked at.
+        """
+        loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
         known = len(self.trace)
+        hits: list[tuple[int, int]] = []
+        waits = False
         if self.given_up:
             return None
         if self._ahead < known:
-            self._ahead, hits = self._look(self._ahead, known)
+            self._ahead, hits = self._look(self._ahead, known, between)
         elif self._behind < min(self.start, known):
-            self._behind, hits = self._look(self._behind, min(self.start, known))
-        elif complete:
+            limit = min(self.start, known)
+            self._behind, hits = self._look(self._behind, limit, between)
+        elif loaded.complete:
             return None
         else:
-            return Found((), self._seen, known, waits=True)
-        self._max_bytes = min(2 * self._max_bytes, SLICE_BYTES)
-        return Found(tuple(hits), self._seen, known)
+            waits = True
+        read = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
+        return Found(tuple(hits), self._seen, known, read * self._seen / max(1, known), waits)
 
     @property
     def _seen(self) -> int:
         return self._ahead - self.start + self._behind
 
-    def _look(self, begin: int, limit: int) -> tuple[int, list[tuple[int, int]]]:
-        sieve = self.matcher.sieve
-        end, texts, rows_too = sift(self.trace, sieve, begin, limit, self._max_bytes)
-        made = dict(texts)
-        rows = [] if rows_too else [_shown(self.trace.span(index)) for index in range(begin, end)]
-        # Most slices hold it in no row: that is known without looking at each.
-        by_row = sieve is not None and sieve.may_be_in("\n".join(chain.from_iterable(rows)))
+    def _look(
+        self, begin: int, limit: int, between: Callable[[], None]
+    ) -> tuple[int, list[tuple[int, int]]]:
+        end, texts, rows_too = sift(self.trace, self.matcher.sieve, begin, limit, self._slice_bytes)
+        if not rows_too:
+            texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []
-        for index in range(begin, end) if by_row else made:
-            shown = rows[index - begin] if rows else _shown(self.trace.span(index))
-            text = made.get(index)
-            if text is None:
-                if sieve is None or not sieve.may_be_in("\n".join(shown)):
-                    continue
-                text = self.trace.text(index)
+        for index, text in texts:
+            between()
             try:
-                times = self.matcher.count(text, shown)
+                times = self.matcher.count(text, partial(self._shown, index))
             except TooSlow:
                 self.too_slow.append(index)
                 if self.given_up:
@@ -166,7 +181,20 @@ class TextSearch:
                 hits.append((index, times))
         return end, hits
 
+    def _with_rows(
+        self, begin: int, end: int, texts: Iterable[tuple[int, str]]
+    ) -> Iterator[tuple[int, str]]:
+        """These texts and those of the other spans in whose rows it may be, in order."""
+        sieve, made = self.matcher.sieve, dict(texts)
+        for index in range(begin, end):
+            text = made.get(index)
+            if text is None:
+                if sieve is None or not sieve.may_be_in("\n".join(self._shown(index))):
+                    continue
+                text = self.trace.text(index)
+            yield index, text
 
-def _shown(span: Span) -> tuple[str, ...]:
-    """What of a span stands in its row."""
-    return (span.preview, span.name) if span.name else (span.preview,)
+    def _shown(self, index: int) -> tuple[str, ...]:
+        """What of a span stands in its row."""
+        span = self.trace.span(index)
+        return (span.preview, span.name) if span.name else (span.preview,)

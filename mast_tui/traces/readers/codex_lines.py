@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from mast_tui.traces.glances import Shape
 from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.lines import LineParser, LineTrace
 from mast_tui.traces.model import SpanKind, TraceIdentity
@@ -36,12 +37,13 @@ class SharedLines(SpanTable):
             self._cut(call, 0, call_chars, whole)
         self._cut(result, call_chars, result_chars, whole)
 
-    def rows_with(self, sieve: Sieve) -> Callable[[int], bool]:
+    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
         """Also those that the reader tells in its own words: logs, and reports of calls."""
-        named = super().rows_with(sieve)
-        return lambda index: (
-            named(index) or self.kind_of(index) is SpanKind.LOG or self._place(index) is not None
-        )
+        low, high = (bisect_left(self._sharing, index) for index in (first, end))
+        return sorted({*super().rows_with(sieve, first, end), *self._sharing[low:high]})
+
+    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
+        return shape[0] is SpanKind.LOG or super()._tells(shape, sieve)
 
     def _place(self, index: int) -> int | None:
         place = bisect_left(self._sharing, index)
