@@ -14,6 +14,10 @@ from typing import Final
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
+from textual.screen import ModalScreen
+
+from mast_tui.ui.courtesy import Courtesy
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 PATIENCE: Final = 0.5
 """Seconds after which a key whose widget has gone away no longer holds up the next."""
@@ -24,6 +28,10 @@ class KeysInOrder(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.courtesy = Courtesy()
+        """By which threads know when to stand back."""
+        self.keys_taken = 0
+        """How many keys have been handed out."""
         self._held: deque[events.Key] = deque()
         self._busy = True
         self._number = 0
@@ -43,18 +51,32 @@ class KeysInOrder(App[None]):
             await super().on_event(event)
             return
         self._held.append(event)
+        self.courtesy.begin()
         if not self._busy:
             await self._hand_out()
 
     async def _hand_out(self) -> None:
         self._busy = bool(self._held)
         if not self._held:
+            self.courtesy.end()
             return
         self._number += 1
-        target = self.focused or self.screen
-        await super().on_event(self._held.popleft())
+        self.keys_taken += 1
+        event, target = self._held.popleft(), self.focused or self.screen
+        if isinstance(target, VirtualLines) and not isinstance(self.screen, ModalScreen):
+            # A list takes no key for itself, nor does anything that it stands in: what is bound to
+            # the key is done here, where it would be done after a turn in the queue of each.
+            if not await self._check_bindings(event.key, priority=True):
+                await self._check_bindings(event.key)
+        else:
+            await super().on_event(event)
         self.set_timer(PATIENCE, partial(self._passed, self._number))
-        self._follow(self._number, [*target.ancestors_with_self] * 2)
+        follow = partial(self._follow, self._number, [*target.ancestors_with_self] * 2)
+        if self._held:
+            follow()
+        else:
+            # What the key has changed is drawn first, and nothing stands in the way of that.
+            self.screen.call_after_refresh(follow)
 
     def _follow(self, number: int, path: list[DOMNode]) -> None:
         # A message behind the key, in each queue that the key bubbles through, arrives after it;

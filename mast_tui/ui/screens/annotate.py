@@ -66,6 +66,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     _ready = False
     _away = False
     _seen = -1
+    _followed = (-1, -1)
+    """The timeline's row, and the span there, that the other panes show."""
     _fold_counted: Run | None = None
     _reading: Timer | None = None
 
@@ -118,6 +120,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self.drop_filter()
         self._text = (-1, "")
         self._in_view = self._seen = -1
+        self._followed = (-1, -1)
         self._fold_counted = None
         if self._ready:
             self._fill(trace)
@@ -210,6 +213,14 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     @on(VirtualLines.Moved, "#timeline")
     def _cursor_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
+        self.follow_cursor()
+
+    def follow_cursor(self) -> None:
+        """Let everything on screen follow the timeline's cursor, where it has moved."""
+        place = (self.timeline.cursor, self.index)
+        if place == self._followed:
+            return
+        self._followed = place
         self.drop_choice()
         if self.selection.quote is not None:
             self.set_selection(PLAIN)

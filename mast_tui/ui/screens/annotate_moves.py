@@ -40,21 +40,33 @@ class Moving(Labelling, Filtering, Searching):
         else:
             self._forget_message()
             self.pane.move_by(delta)
+            self.follow_cursor()
 
     def action_move_page(self, delta: int) -> None:
         """One screen up or down."""
         self._forget_message()
         self.pane.move_page(delta)
+        self.follow_cursor()
 
     def action_move_to_start(self) -> None:
         """To the first row."""
         self._forget_message()
         self.pane.move_to(0)
+        self.follow_cursor()
 
     def action_move_to_end(self) -> None:
         """To the last row that is known."""
         self._forget_message()
         self.pane.move_to(self.pane.row_count - 1)
+        self.follow_cursor()
+
+    def follow_cursor(self) -> None:
+        """Let everything on screen follow the timeline's cursor, where it has moved.
+
+        A key does so itself, so that all it changes is drawn at once; the message that the cursor
+        has moved comes too late for that.
+        """
+        raise NotImplementedError
 
     def _forget_message(self) -> None:
         """What was said belongs to where one was; what is waited for stays on screen."""

@@ -9,13 +9,13 @@ from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.widget import Widget
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.widgets.known_styles import KnownStyles
 
 
-class HintBar(Widget):
+class HintBar(KnownStyles):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
     The key for help always keeps its room at the right end. Every hint can be clicked.

@@ -149,7 +149,7 @@ class SpanView(VirtualLines):
         self.refresh(Region(-self.gutter.left, y, width, 1))
 
     def _lines_on_screen(self) -> list[Strip]:
-        return [self.render_line(y) for y in range(self.scrollable_content_region.height)]
+        return [self.render_line(y) for y in range(self.lines_area.height)]
 
     def _redraw_changed(self, before: Sequence[Strip]) -> None:
         """Draw the lines that look different from ``before``."""
@@ -157,7 +157,7 @@ class SpanView(VirtualLines):
         if len(now) != len(before):
             self.refresh()
             return
-        width = self.scrollable_content_region.width
+        width = self.lines_area.width
         for y, (old, new) in enumerate(zip(before, now, strict=True)):
             if old != new:
                 self.refresh(Region(0, y, width, 1))
@@ -264,7 +264,7 @@ class SpanView(VirtualLines):
 
     @property
     def _text_width(self) -> int:
-        return max(4, self.scrollable_content_region.width - 1)
+        return max(4, self.lines_area.width - 1)
 
     @property
     def _width(self) -> int:
@@ -272,7 +272,7 @@ class SpanView(VirtualLines):
 
     @property
     def _height(self) -> int:
-        return max(1, self.scrollable_content_region.height)
+        return max(1, self.lines_area.height)
 
     def _lay_out(self) -> None:
         self._layout = TextLayout(self._shown_text, self._width)
@@ -300,7 +300,7 @@ class SpanView(VirtualLines):
         self._top = layout.step(bottom, 1 - self._height)
         number = layout.row_of(self._top)
         # Setting these as usual would draw and lay out the screen anew.
-        size = Size(self.scrollable_content_region.width, self.row_count)
+        size = Size(self.lines_area.width, self.row_count)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
             if self.is_mounted:

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.cache import LRUCache
 from textual.strip import Strip
 
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
@@ -34,6 +35,9 @@ def _with_room(marks: Sequence[Mark]) -> list[Mark]:
         return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.MORE)]
     return list(marks)
 
+
+REMEMBERED: Final = 1024
+"""Rows of which it is kept that they showed a whole text: more than are kept as drawn."""
 
 WORTH_FOLDING: Final = 2
 """From how many steps out of sight on a run says in its first row that it can be folded."""
@@ -71,6 +75,9 @@ class TimelineLines(VirtualLines):
         self.survey = Survey()
         self._shown_unread: set[int] = set()
         self._shown_found: dict[int, tuple[str, str]] = {}
+        self._shown_whole: LRUCache[int, str] = LRUCache(REMEMBERED)
+        self._columns_for: tuple[int, TraceFacts, int] | None = None
+        self._columns_known = Columns(0, 0, 0, 0)
 
     @property
     def row_count(self) -> int:
@@ -110,28 +117,19 @@ class TimelineLines(VirtualLines):
         """Forget rendered rows and measure anew."""
         self._shown_unread.clear()
         self._shown_found.clear()
+        self._shown_whole.clear()
         super().rows_changed()
 
     def fully_shown(self) -> list[str]:
-        """Keys of the spans on screen whose whole text stands in their row."""
-        trace = self.trace
-        if trace is None or not self.size.width:
-            return []
-        width = self.scrollable_content_region.width
-        columns = self._columns()
-        keys = []
-        for row in self.rows_on_screen():
-            index, fold = self.rows.at(row)
-            if fold is None:
-                span = trace.span(index)
-                room = columns.room(width, self._tail_cells(row))
-                if span.whole and cell_len(whole_words(span)) <= room:
-                    keys.append(span.key)
-        return keys
+        """Keys of the spans on screen whose whole text stands in their row, as it was drawn."""
+        known = (self._shown_whole.get(row) for row in self.rows_on_screen())
+        return [key for key in known if key is not None]
 
     def _columns(self) -> Columns:
-        spans = 0 if self.trace is None else len(self.trace)
-        return Columns.of(spans, self.facts, self.scrollable_content_region.width)
+        asked = (0 if self.trace is None else len(self.trace), self.facts, self.lines_area.width)
+        if asked != self._columns_for:
+            self._columns_for, self._columns_known = asked, Columns.of(*asked)
+        return self._columns_known
 
     def _unread(self, row: int) -> bool:
         index, fold = self.rows.at(row)
@@ -225,7 +223,12 @@ class TimelineLines(VirtualLines):
         if columns.bar:
             parts.append(Segment(f"{bar_words(span, self.facts)} ", quiet))
         who = who_words(span, self.facts, columns.who)
-        text = words_within(whole_words(span), columns.room(width, tail))
+        whole, room = whole_words(span), columns.room(width, tail)
+        if span.whole and cell_len(whole) <= room:
+            self._shown_whole[row] = span.key
+        else:
+            self._shown_whole.discard(row)
+        text = words_within(whole, room)
         if not tail and span.index not in self.matches:
             text = set_cell_size(text, cell_len(text) + 1)
         return [

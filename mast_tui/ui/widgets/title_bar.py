@@ -7,14 +7,14 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
-from textual.widget import Widget
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.widgets.known_styles import KnownStyles
 
 SEPARATOR = " · "
 
 
-class TitleBar(Widget):
+class TitleBar(KnownStyles):
     """Parts joined by dots; the left side gives way from its end where there is no room."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}

@@ -13,8 +13,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from mast_tui.ui.widgets.known_styles import KnownStyles
 
-class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
+
+class VirtualLines(KnownStyles, ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of one cell's height, with a cursor, rendered on demand.
 
     Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
@@ -62,6 +64,8 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self.cursor = 0
         self._cache: LRUCache[tuple[int, int], Strip] = LRUCache(512)
+        self._area: Size | None = None
+        self._area_for: tuple[Size, bool] | None = None
 
     @property
     def row_count(self) -> int:
@@ -71,6 +75,22 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
     def render_row(self, row: int, width: int) -> Strip:
         """The row as a strip of exactly ``width`` cells."""
         raise NotImplementedError
+
+    @property
+    def lines_area(self) -> Size:
+        """How many cells wide the rows are, and how many there is room for.
+
+        Textual works this out anew each time that it is asked, which is for every line.
+        """
+        asked = (self.outer_size, self.show_vertical_scrollbar)
+        if self._area is None or asked != self._area_for:
+            self._area, self._area_for = self.scrollable_content_region.size, asked
+        return self._area
+
+    def notify_style_update(self) -> None:
+        """Another border or another gutter may leave another room."""
+        self._area = None
+        super().notify_style_update()
 
     def on_mount(self) -> None:
         """Size the scroll bar to the rows that are there."""
@@ -83,13 +103,13 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
     def rows_changed(self) -> None:
         """Forget rendered rows and measure anew."""
         self._cache.clear()
-        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count)
+        self.virtual_size = Size(self.lines_area.width, self.row_count)
         self.cursor = max(0, min(self.cursor, self.row_count - 1))
         self.refresh()
 
     def rows_grown(self, old: int) -> None:
         """Rows have come behind the first ``old`` ones, which show what they did."""
-        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count)
+        self.virtual_size = Size(self.lines_area.width, self.row_count)
         for row in self.rows_on_screen():
             if row >= old:
                 self.redraw_row(row)
@@ -109,11 +129,11 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def redraw_row(self, row: int, cells: int | None = None) -> None:
         """Render one row again, where it is on screen; or only so many of its first cells."""
-        region = self.scrollable_content_region
-        self._cache.discard((row, region.width))
+        area = self.lines_area
+        self._cache.discard((row, area.width))
         line = row - round(self.scroll_y)
-        if 0 <= line < region.height:
-            self.refresh(Region(0, line, cells or region.width, 1))
+        if 0 <= line < area.height:
+            self.refresh(Region(0, line, cells or area.width, 1))
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
         """Put the cursor on ``row`` (clamped) and bring it on screen."""
@@ -130,7 +150,7 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def show_row(self, row: int, *, centre: bool = False) -> None:
         """Scroll so that ``row`` is on screen, with a line of context where there is room."""
-        height = self.scrollable_content_region.height
+        height = self.lines_area.height
         if height <= 0:
             return
         top = round(self.scroll_y)
@@ -151,11 +171,11 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def move_page(self, delta: int) -> None:
         """Move the cursor by ``delta`` screens."""
-        self.move_by(delta * max(1, self.scrollable_content_region.height - 1))
+        self.move_by(delta * max(1, self.lines_area.height - 1))
 
     def render_line(self, y: int) -> Strip:
         """The strip for line ``y`` of the widget."""
-        width = self.scrollable_content_region.width
+        width = self.lines_area.width
         row = y + round(self.scroll_y)
         if not 0 <= row < self.row_count:
             return Strip.blank(width, self.rich_style)
@@ -181,4 +201,4 @@ class VirtualLines(ScrollView, can_focus=True, inherit_bindings=False):
     def rows_on_screen(self) -> range:
         """The rows that are on screen now."""
         top = round(self.scroll_y)
-        return range(top, min(self.row_count, top + self.scrollable_content_region.height))
+        return range(top, min(self.row_count, top + self.lines_area.height))

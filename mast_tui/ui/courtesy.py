@@ -1,0 +1,35 @@
+"""Work in threads stands back while a key is answered.
+
+Only one thread of an interpreter runs at a time. A thread that reads a big file would otherwise
+have every second turn while the screen is drawn, and a key would take twice as long.
+"""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Final
+
+LONGEST: Final = 0.1
+"""Seconds after which work goes on whatever is being done: keys that never end must not stop it."""
+
+
+class Courtesy:
+    """Knows whether a key is being answered; ``begin`` and ``end`` are called by the app."""
+
+    def __init__(self) -> None:
+        self._free = Event()
+        self._free.set()
+
+    def begin(self) -> None:
+        """A key has come."""
+        self._free.clear()
+
+    def end(self) -> None:
+        """What came of the keys so far is on screen."""
+        self._free.set()
+
+    def wait(self) -> None:
+        """Called by a thread between small steps: returns at once while no key is being answered,
+        else when that is over."""
+        if not self._free.is_set():
+            self._free.wait(LONGEST)
