@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.big_documents import BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.file_kinds import kind_by_name
 from mast_tui.traces.json_values import why_not_json
@@ -13,6 +15,9 @@ from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.packed import TooBig
 from mast_tui.traces.readers import codex, recognise
 from mast_tui.traces.source import Source
+
+if TYPE_CHECKING:
+    from mast_tui.traces.kept_trace import Kept
 
 LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
@@ -25,59 +30,99 @@ _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
-def read_one(path: Path, named: bool) -> FileReport:
+def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> FileReport:
     """What came of one file; ``named`` says that somebody asked for just this file.
 
-    A line-based trace has been read up to its first slice and grows by ``advance``. A file that
-    holds no trace is ``skipped``, and ``failed`` where it was named. Nothing is raised: what
-    cannot be read is ``failed`` with the reason.
+    A line-based trace has been read up to its first slice and grows by ``advance``; a ``big``
+    document is read in a process of its own. A file that holds no trace is ``skipped``, and
+    ``failed`` where it was named. Nothing is raised: what cannot be read is ``failed`` with the
+    reason.
     """
     source = Source(path)
+    kept = _read_aside(source, big)
+    if kept is None:
+        report = _guarded(source, lambda: _read(source, named))
+    else:
+        report = kept.report or _guarded(source, lambda: _read_text(source, named))
+    assert report is not None
+    if named and report.skipped is not None:
+        return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
+    return report
+
+
+def read_known(source: Source) -> FileReport | None:
+    """What came of a file that may have to be read whole; None where no reader knows it.
+
+    Nothing is raised: what cannot be read is ``failed`` with the reason.
+    """
+    return _guarded(source, lambda: _read_known(source))
+
+
+def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
+    """The report with what is missing from the file; what could not be read has ``failed``."""
+    path = source.path
     try:
-        if path.is_dir():
-            return FileReport(path, failed="a folder, not a file")
-        if path.exists() and not path.is_file():
-            return FileReport(path, skipped="not a regular file")
-        if source.size == 0:
-            report = FileReport(path, skipped=_words_on_nothing(source))
-        else:
-            report = _read_content(source, named)
+        report = read()
     except FileNotFoundError:
         return FileReport(path, failed="no such file or folder")
     except OSError as error:
         return FileReport(path, failed=error.strerror or str(error))
     except TooBig as error:
         return FileReport(path, failed=f"{error}; unpack it first")
-    if source.broken is not None and report.format is not None:
+    if report is None or report.format is None:
+        return report
+    if source.broken is not None:
         problem = Problem("whole file", f"{source.broken}; what came before it was read")
         report = replace(report, problems=(*report.problems, problem))
-    if source.damage and report.format not in (None, "text"):
+    if source.damage and report.format != "text":
         report = replace(report, problems=(*report.problems, *source.damage))
-    if named and report.skipped is not None:
-        return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report
 
 
-def _read_content(source: Source, named: bool) -> FileReport:
+def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
+    """What came of a big document; None for what is read here, if it can be read at all."""
+    try:
+        return big.read(source) if source.path.is_file() else None
+    except OSError:
+        return None  # it comes again where it is said
+
+
+def _read(source: Source, named: bool) -> FileReport:
+    path = source.path
+    if path.is_dir():
+        return FileReport(path, failed="a folder, not a file")
+    if path.exists() and not path.is_file():
+        return FileReport(path, skipped="not a regular file")
+    if source.size == 0:
+        return FileReport(path, skipped=_words_on_nothing(source))
+    if not source.is_binary and codex.READER.recognises(source):
+        return codex.READER.read(source)  # before anything that may need the whole file
+    return _read_known(source) or _read_text(source, named)
+
+
+def _read_known(source: Source) -> FileReport | None:
     path = source.path
     if source.is_binary:
         reader = recognise(source)
         return reader.read(source) if reader else FileReport(path, skipped="binary file")
-    if codex.READER.recognises(source):  # before anything that may need the whole file
-        return codex.READER.read(source)
     from mast_tui.traces.label_files import label_file
 
     if labels := label_file(source):
         return FileReport(path, skipped=labels)
     if reader := recognise(source):
         return reader.read(source)
-    suffix = path.suffix.lower()
-    if suffix in _JSON_SUFFIXES or (source.json is not None and not source.damage):
+    if path.suffix.lower() in _JSON_SUFFIXES or (source.json is not None and not source.damage):
         return _unknown_json(source)
+    return None
+
+
+def _read_text(source: Source, named: bool) -> FileReport:
+    """What came of a file that no reader knows."""
+    path = source.path
     kind = kind_by_name(path)
     if kind in _NEVER_TEXT:
         return FileReport(path, skipped=kind)
-    if named or suffix in _TEXT_SUFFIXES:
+    if named or path.suffix.lower() in _TEXT_SUFFIXES:
         from mast_tui.traces.readers import text
 
         return text.READER.read(source)

@@ -51,6 +51,39 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
     return Unpacked(b"".join(pieces), broken)
 
 
+def beginning(path: Path, length: int) -> bytes:
+    """The first ``length`` bytes of the unpacked content of a compressed file, as far as they are
+    intact; ``OSError`` from the file system comes through."""
+    data = b""
+    with path.open("rb") as file:
+        head = file.read(_MARK_BYTES)
+        file.seek(0)
+        try:
+            for piece in _pieces(head, file):
+                data += piece
+                if len(data) >= length:
+                    break
+        except _Broken:
+            return data
+    return data[:length]
+
+
+def holds_more_than(path: Path, size: int) -> bool:
+    """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
+    with path.open("rb") as file:
+        head = file.read(_MARK_BYTES)
+        file.seek(0)
+        left = size
+        try:
+            for piece in _pieces(head, file):
+                left -= len(piece)
+                if left < 0:
+                    return True
+        except _Broken:
+            return False
+    return False
+
+
 class _Broken(Exception):
     """The compressed data cannot be read on; the message says why."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from typing import Final, Self
 
 import orjson
 
+from mast_tui.traces.code_version import newest_change
 from mast_tui.traces.last_look import Looked, look_from_bytes, look_to_bytes
 from mast_tui.traces.model import FileReport, Thread, Trace
 from mast_tui.traces.shelved import FileToRead, report_from_bytes, report_to_bytes
@@ -242,17 +243,7 @@ def _open(path: Path) -> sqlite3.Connection | None:
 
 def _version() -> int:
     """A number that changes with the format and with every reader's code."""
-    folder = Path(__file__).parent
-    newest = max((entry.stat().st_mtime_ns for entry in _sources(folder)), default=0)
-    return (_FORMAT * 1_000_003 + newest // 1_000_000) % (1 << 31)
-
-
-def _sources(folder: Path) -> Iterable[os.DirEntry[str]]:
-    for entry in os.scandir(folder):
-        if entry.is_dir() and entry.name != "__pycache__":
-            yield from _sources(Path(entry.path))
-        elif entry.name.endswith(".py"):
-            yield entry
+    return (_FORMAT * 1_000_003 + newest_change()) % (1 << 31)
 
 
 def _name_of(paths: Sequence[Path]) -> str:

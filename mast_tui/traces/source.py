@@ -15,12 +15,13 @@ from mast_tui.traces.decoding import as_utf8, decode
 from mast_tui.traces.json_lines import LINES_LOOKED_AT, first_lines, json_records
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Problem
-from mast_tui.traces.packed import Unpacked, packing_of, unpack
+from mast_tui.traces.packed import Unpacked, beginning, packing_of, unpack
 
 HEAD_BYTES: Final = 64 * 1024
 """How much of a file recognition looks at, and on which a line-based trace id rests."""
 
 _JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
+_LOG_BEGINS: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
 
 
 class Source:
@@ -53,14 +54,24 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first ``HEAD_BYTES`` of the content."""
-        if self._unpacked is None:
-            return self._first_bytes
-        return self._unpacked.data[:HEAD_BYTES]
+        return self._first_bytes if self.packing is None else self._unpacked_head[:HEAD_BYTES]
 
     @cached_property
     def data(self) -> bytes:
         """The whole content."""
         return self.path.read_bytes() if self._unpacked is None else self._unpacked.data
+
+    @cached_property
+    def _head_is_all(self) -> bool:
+        """Whether nothing follows the head; of a compressed file no more is unpacked for that."""
+        if self.packing is None:
+            return len(self.head) == self.size
+        return len(self._unpacked_head) <= HEAD_BYTES
+
+    @cached_property
+    def _unpacked_head(self) -> bytes:
+        """The head of a compressed file, and one byte more where there is more."""
+        return beginning(self.path, HEAD_BYTES + 1)
 
     @cached_property
     def _first_bytes(self) -> bytes:
@@ -88,7 +99,7 @@ class Source:
 
         Of a document that is broken it is what is intact; ``damage`` tells what is missing.
         """
-        if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
+        if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # told from the head, so that no big log is read for this
         parsed: object
         try:
@@ -121,7 +132,7 @@ class Source:
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
-        data, whole = self.head, len(self.head) == self.size
+        data, whole = self.head, self._head_is_all
         if not whole and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)
@@ -136,7 +147,7 @@ class Source:
     def head_lines(self) -> list[bytes]:
         """The complete lines of the head as UTF-8, split at ``\\n`` only."""
         lines = as_utf8(self.head).split(b"\n")
-        return lines if len(self.head) == self.size else lines[:-1]
+        return lines if self._head_is_all else lines[:-1]
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
@@ -150,6 +161,11 @@ class Source:
             if isinstance(value, dict):
                 records.append(value)
         return records
+
+
+def is_no_json(head: bytes) -> bool:
+    """Whether content begins with a bracket as logs do, around a time or a level."""
+    return _LOG_BEGINS.match(head) is not None
 
 
 def content_hash(data: bytes) -> str:

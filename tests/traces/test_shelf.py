@@ -61,8 +61,8 @@ def test_a_second_look_says_the_same_without_reading_a_trace(
         read.append(source.path)
         return original(source, named)
 
-    original = one_file._read_content
-    monkeypatch.setattr(one_file, "_read_content", counted)
+    original = one_file._read
+    monkeypatch.setattr(one_file, "_read", counted)
     second = look(folder, shelf)
     assert facts(second) == facts(first)
     assert [path.name for path in read] == ["broken.json"]

@@ -1,0 +1,146 @@
+"""The process in which one big document is read, as it is seen from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE, Popen
+from time import monotonic
+from typing import Final
+from weakref import finalize
+
+from mast_tui.traces.kept_documents import KeptDocuments
+from mast_tui.traces.kept_format import path_of_part
+
+STOPPED: Final = "reading it was stopped"
+"""What is said of a document whose reading somebody has ended."""
+
+_BEGIN: Final = """import sys
+sys.path[:] = sys.argv[1].split(sys.argv[2])
+from mast_tui.traces.document_child import main
+main(*sys.argv[3:])
+"""
+_ASKED_AT_ONCE: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the reading of a document has come, in bytes; ``words`` say it for people."""
+
+    done: int
+    total: int
+    words: str
+
+
+class DocumentProcess:
+    """Reads the document at ``path`` in a process of its own, so that it is kept.
+
+    It is asked by one thread, again and again, with ``wait``. The process ends with ``stop``, when
+    nobody holds this any more, and whenever this process does, whatever ends it.
+    """
+
+    def __init__(self, path: Path, documents: KeptDocuments) -> None:
+        self.path = path
+        self.failed: str | None = None
+        """Why the document is not kept, once it is over; None where all went well."""
+        size = path.stat().st_size
+        self.progress = Progress(0, size, "reading …")
+        place = documents.place_of(path)
+        paths = map(os.fspath, (path.absolute(), documents.folder.absolute(), place.absolute()))
+        self._process = Popen(
+            [
+                sys.executable,
+                *("-I", "-W", "ignore", "-c", _BEGIN),
+                *(os.pathsep.join(sys.path), os.pathsep),
+                *paths,
+            ],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            process_group=0,  # what a terminal sends to the app is not meant for this one
+        )
+        self._end = finalize(self, _end, self._process, place)
+        self._heard = b""
+        self._done = False
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it is over, after ``seconds`` at the most (None: any time)."""
+        due = None if seconds is None else monotonic() + seconds
+        while self._end.alive:
+            left = None if due is None else max(0.0, due - monotonic())
+            assert self._process.stdout is not None
+            if not select.select([self._process.stdout], [], [], left)[0]:
+                return False
+            heard = os.read(self._process.stdout.fileno(), _ASKED_AT_ONCE)
+            if heard:
+                self._hear(heard)
+            else:
+                self._over()
+        return True
+
+    def stop(self) -> None:
+        """End the process, from any thread; whoever waits is told that it is over."""
+        self.failed = STOPPED
+        self._process.kill()
+
+    def _hear(self, heard: bytes) -> None:
+        *lines, self._heard = (self._heard + heard).split(b"\n")
+        for line in lines:
+            what, *numbers = json.loads(line)
+            self._take(what, *numbers)
+
+    def _take(self, what: str, done: int | str = 0, total: int = 0) -> None:
+        size = self.progress.total
+        of_size = f"{size / 1e6:,.0f} MB"
+        if isinstance(done, str):
+            self.failed = done
+        elif what == "reading":
+            read = size * done // max(1, total)
+            self.progress = Progress(read, size, f"reading {done / max(1, total):.0%} of {of_size}")
+        elif what == "parsing":
+            self.progress = Progress(size, size, f"making sense of {of_size} …")
+        elif what == "writing":
+            self.progress = Progress(size, size, f"setting out its spans, {done} %")
+        else:
+            self._done = True
+
+    def _over(self) -> None:
+        """It has ended by itself, or somebody else has ended it."""
+        assert self._process.stderr is not None
+        said = self._process.stderr.read().decode("utf-8", "replace").strip()
+        code = self._process.wait()
+        self._end()
+        if self.failed is None and not (self._done and code == 0):
+            self.failed = _words_on(code, said)
+
+
+def _words_on(code: int, said: str) -> str:
+    """Why a process has ended before its work was done."""
+    if code < 0:
+        with suppress(ValueError):
+            name = signal.Signals(-code).name
+            hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
+            return f"the process that was reading it was ended ({name}{hint}); try it again"
+    last = said.rpartition("\n")[2]
+    return f"the process that was reading it has failed: {last or f'exit code {code}'}"
+
+
+def _end(process: Popen[bytes], place: Path) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    with suppress(OSError):
+        path_of_part(place, process.pid).unlink()

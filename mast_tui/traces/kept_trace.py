@@ -1,0 +1,339 @@
+"""Traces read from a file of spans, which another process has made of a document."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any, Final, NamedTuple
+from weakref import finalize
+
+from mast_tui.traces.glances import Glances
+from mast_tui.traces.kept_format import BEFORE_TEXT, from_json, known_of
+from mast_tui.traces.late_span import moved
+from mast_tui.traces.line_index import READ_BYTES, LineIndex
+from mast_tui.traces.model import (
+    FileReport,
+    Loaded,
+    Outcome,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    Thread,
+    Tokens,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.sieve import Sieve, Sifted
+from mast_tui.traces.span_table import SpanTable
+
+_FIRST_SLICE: Final = 64 * 1024
+"""How much of the rows of a single trace is read before it is handed out, in bytes."""
+
+_PREVIEW_BYTES: Final = 4096
+"""How much of a line of text its preview takes at most, with all that stands before the text."""
+
+_CACHED_CHARS: Final = 4 << 20
+_CACHED_PREVIEWS: Final = 8192
+_SIFTED_AT_ONCE: Final = 4096
+
+
+class Kept(NamedTuple):
+    """What came of a document, read from its file of spans; None where no reader knows it."""
+
+    report: FileReport | None
+
+
+def open_kept(kept: Path, path: Path) -> Kept | None:
+    """What came of the document at ``path``, from its file of spans; None where that is no whole
+    one. ``OSError`` from the file system comes through.
+    """
+    spans = _SpanFile(kept.open("rb", buffering=0))
+    known = known_of(spans.file)
+    if known is None:
+        return None
+    about = known["report"]
+    if about is None:
+        return Kept(None)
+    traces = tuple(KeptTrace(path, spans, head) for head in known["traces"])
+    if len(traces) == 1:
+        traces[0].advance(_FIRST_SLICE)
+    thread = about["thread"]
+    report = FileReport(
+        path,
+        format=about["format"],
+        traces=traces,
+        problems=_problems(about["problems"]),
+        skipped=about["skipped"],
+        failed=about["failed"],
+        thread=None if thread is None else Thread(*thread),
+    )
+    return Kept(report)
+
+
+class _SpanFile:
+    """An open file of spans; it can be read even when it has been removed from its folder."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        finalize(self, file.close)
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on; all there are, even beyond 2 GB."""
+        data = os.pread(self.file.fileno(), length, offset)
+        if 0 < len(data) < length:
+            return data + self.read(offset + len(data), length - len(data))
+        return data
+
+
+class _Part:
+    """A part of a file of spans."""
+
+    def __init__(self, spans: _SpanFile, begin: int) -> None:
+        self._spans = spans
+        self._begin = begin
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on, counted from where the part begins."""
+        return self._spans.read(self._begin + offset, length)
+
+
+class KeptTrace:
+    """A trace whose rows are taken in slice by slice and whose texts are read when asked for.
+
+    It tells the same of every span as the trace that was read from the document itself.
+    """
+
+    def __init__(self, path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> None:
+        self._path = path
+        self._head = head
+        self._identity = TraceIdentity(**head["identity"])
+        self._meta = _meta(head["meta"])
+        self._problems = _problems(head["problems"])
+        rows_begin, rows_bytes = head["rows"]
+        self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
+        self._texts = _Part(spans, head["texts"][0])
+        self._starts = array("Q", [0])  # of the lines of text; there is one more than spans
+        self._table = SpanTable()
+        self._places = _Words()
+        self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
+        self._known_texts: OrderedDict[int, str] = OrderedDict()
+        self._known_chars = 0
+        self._previews: OrderedDict[int, tuple[str, bool]] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        return self._identity
+
+    @property
+    def path(self) -> Path:
+        """The document."""
+        return self._path
+
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its document."""
+        record: int | None = self._head["record"]
+        return record
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the document tells about the run."""
+        return self._meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of this trace could not be read."""
+        return self._problems
+
+    @property
+    def spawned(self) -> Mapping[str, str]:
+        """Where sub-agents were at work."""
+        spawned: Mapping[str, str] = self._head["spawned"]
+        return spawned
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the rows have been taken in, as a share of the document; how many there are."""
+        total, size = self._head["total"], self._rows.size
+        if self._rows.complete:
+            return Loaded(total, total, complete=True)
+        return Loaded(total * self._rows.done // size, total, False, self._head["spans"], True)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``; its preview is read when that is looked at."""
+        self._check(index)
+        span = self._table.span(index, lambda: self._preview(index))
+        parent = self._odd_parents.get(index, span.parent)
+        return moved(span, index, self._places[index] or span.key, parent)
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, read from the file or from a small cache."""
+        self._check(index)
+        with self._lock:
+            known = self._known_texts.get(index)
+            if known is not None:
+                self._known_texts.move_to_end(index)
+                return known
+        begin, end = self._starts[index], self._starts[index + 1]
+        try:
+            text = _text_of(self._texts.read(begin, end - begin))
+        except (OSError, ValueError) as error:
+            return f"[cannot be read any more: {error}]"
+        with self._lock:
+            self._remember(index, text)
+        return text
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+
+        Previews stand on the lines of their texts, so that rows are sifted with them by one word.
+        """
+        words = None if sieve is None else sieve.by_word()
+        used = words or sieve
+        end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
+        end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
+        rows = sieve is None or words is not None
+        try:
+            spans = self._spans_hit(used, words is not None, begin, end)
+            return Sifted(end, [(index, self.text(index)) for index in spans], rows)
+        except OSError:
+            return Sifted(limit, [])
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._table.glances(first, end)
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+        return self._table.index_of(key)
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Take in about ``max_bytes`` more of the rows; False when nothing is left.
+
+        An error of the file system ends the trace where it stands and becomes a problem.
+        """
+        try:
+            for line in self._rows.advance(max_bytes):
+                self._take(from_json(line))
+        except OSError as error:
+            reason = f"the rest cannot be read: {error.strerror or error}"
+            self._problems += (Problem("whole file", reason),)
+            self._rows.size = self._rows.done
+        return not self._rows.complete
+
+    def _take(self, row: Sequence[Any]) -> None:
+        length, key, kind, role, agent, name, parent, start, end, status, tokens, place = row
+        index = len(self._table)
+        self._starts.append(self._starts[-1] + length)
+        self._places.add(place or "")
+        if isinstance(parent, str):
+            self._odd_parents[index] = parent
+        self._table.add(
+            index + 1,
+            index + 1,
+            SpanKind(kind),
+            Role(role),
+            agent,
+            key=key,
+            name=name,
+            parent=None if isinstance(parent, str) else parent,
+            start=start,
+            status=SpanStatus(status),
+        )
+        self._table.set_end(index, end)
+        if tokens is not None:
+            self._table.set_tokens(index, Tokens(*tokens))
+
+    def _preview(self, index: int) -> tuple[str, bool]:
+        with self._lock:
+            shown = self._previews.get(index)
+            if shown is not None:
+                self._previews.move_to_end(index)
+                return shown
+        begin, end = self._starts[index], self._starts[index + 1]
+        try:
+            head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
+            value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
+        except (OSError, ValueError) as error:
+            return f"[cannot be read any more: {error}]", False
+        shown = (value["preview"], value["whole"])
+        with self._lock:
+            self._previews[index] = shown
+            while len(self._previews) > _CACHED_PREVIEWS:
+                self._previews.popitem(last=False)
+        return shown
+
+    def _remember(self, index: int, text: str) -> None:
+        self._known_chars += len(text) - len(self._known_texts.pop(index, ""))
+        self._known_texts[index] = text
+        while self._known_chars > _CACHED_CHARS and len(self._known_texts) > 1:
+            _index, dropped = self._known_texts.popitem(last=False)
+            self._known_chars -= len(dropped)
+
+    def _spans_hit(
+        self, sieve: Sieve | None, names_too: bool, begin: int, end: int
+    ) -> Sequence[int]:
+        """The spans whose lines may hold what is looked for, and where asked those whose name
+        does."""
+        if sieve is None:
+            return range(begin, end)
+        found = set(self._table.rows_with(sieve, begin, end) if names_too else ())
+        start, stop = self._starts[begin], self._starts[end]
+        while start < stop:  # of one very long line only a piece is in memory at a time
+            block = self._texts.read(start, min(stop - start, READ_BYTES))
+            if not block:
+                break
+            for hit in sieve.hits(block):
+                found.add(bisect_left(self._starts, start + hit + 1) - 1)
+            last = start + len(block) >= stop
+            start += len(block) if last else max(1, len(block) - sieve.overlap)
+        return sorted(found)
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._table):
+            raise IndexError(f"no span {index} in a trace of {len(self._table)}")
+
+
+class _Words:
+    """Many short texts, kept as UTF-8 in one piece."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._ends = array("Q", [0])
+
+    def __getitem__(self, index: int) -> str:
+        own = self._bytes[self._ends[index] : self._ends[index + 1]]
+        return own.decode("utf-8", "surrogatepass")
+
+    def add(self, words: str) -> None:
+        """Append a text."""
+        self._bytes += words.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._bytes))
+
+
+def _text_of(line: bytes) -> str:
+    text = from_json(line.partition(BEFORE_TEXT)[2].rstrip(b"\n")[:-1])
+    if not isinstance(text, str):
+        raise TypeError("a line of a file of spans holds no text")
+    return text
+
+
+def _meta(value: Mapping[str, Any]) -> TraceMeta:
+    hidden = tuple((name, text) for name, text in value["hidden"])
+    return TraceMeta(**{**value, "outcome": Outcome(value["outcome"]), "hidden": hidden})
+
+
+def _problems(found: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(place, message) for place, message in found)

@@ -1,0 +1,261 @@
+"""Big documents are read in a process of their own, which ends when nobody waits for it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces import document_process
+from mast_tui.traces.big_documents import BIG_BYTES, BigDocuments
+from mast_tui.traces.document_process import STOPPED, DocumentProcess
+from mast_tui.traces.kept_documents import KeptDocuments
+from mast_tui.traces.one_file import read_one
+from mast_tui.traces.source import Source
+from tests.benchmarks.documents import LAYOUTS, write_document
+from tests.traces import rollouts
+from tests.traces.same import check_same_report
+from tests.traces.test_kept_trace import chat
+
+_WAIT: int = 60
+"""Seconds after which a process that should have ended is taken to go on for ever."""
+
+
+@pytest.fixture
+def big(tmp_path: Path) -> BigDocuments:
+    """Every document counts as big."""
+    return BigDocuments(0, tmp_path / "kept")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process ends; one that is no child of this one may be waited for too."""
+    try:
+        file = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([file], [], [], _WAIT)[0])
+    finally:
+        os.close(file)
+
+
+def never(*_: object) -> DocumentProcess:
+    raise AssertionError("a process was begun")
+
+
+@pytest.mark.parametrize("layout", sorted(LAYOUTS))
+def test_a_document_is_read_the_same_in_a_process_of_its_own(
+    tmp_path: Path, layout: str, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.json"
+    write_document(path, 300_000, layout, seed=3)
+    known = read_one(path, named=True)
+    assert len(known.traces[0]) >= 400
+    check_same_report(read_one(path, named=True, big=big), known)
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    check_same_report(read_one(path, named=False, big=big), known)
+    assert big.begin(path) is None
+
+
+def test_several_traces_of_a_damaged_file_are_read_the_same(
+    tmp_path: Path, big: BigDocuments
+) -> None:
+    chats = [json.loads(chat(tmp_path, [f"{n}", "b"]).read_text()) for n in range(3)]
+    text = json.dumps(chats, indent=1)
+    path = tmp_path / "chats.json"
+    for damaged in (
+        text[:-40],
+        text.replace('"b"', '"b', 1),
+        text.encode("utf-16").decode("cp437"),
+    ):
+        path.write_text(damaged, encoding="utf-8")
+        for named in (True, False):
+            check_same_report(read_one(path, named, big), read_one(path, named))
+
+
+@pytest.mark.parametrize(
+    "content", ['{"a": 1}', "{", '[{"a": 1}]', '{"a": 1}\n{"b": 2}\n', "plain words\n", "{ no json"]
+)
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "a"])
+def test_what_is_no_trace_is_left_out_for_the_same_reason(
+    tmp_path: Path, big: BigDocuments, content: str, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    for named in (True, False):
+        check_same_report(read_one(path, named, big), read_one(path, named))
+
+
+def test_a_compressed_document_counts_by_what_it_holds(tmp_path: Path) -> None:
+    plain = tmp_path / "run.json"
+    write_document(plain, 2 * BIG_BYTES, "atif", seed=1)
+    path = tmp_path / "run.json.gz"
+    path.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    assert path.stat().st_size < BIG_BYTES
+    process = BigDocuments(folder=tmp_path / "kept").begin(path)
+    assert process is not None
+    process.stop()
+    small = tmp_path / "small.json.gz"
+    small.write_bytes(gzip.compress(plain.read_bytes()[: BIG_BYTES // 2], 1))
+    assert BigDocuments(folder=tmp_path / "kept").begin(small) is None
+
+
+def test_what_is_read_line_by_line_is_read_here(
+    tmp_path: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    rollout = rollouts.write(tmp_path, rollouts.meta())
+    log = tmp_path / "server.log"
+    log.write_text("[2026-01-02 10:00:00,123 INFO] begun\n[INFO] {\n" * 3)
+    words = tmp_path / "words.txt"
+    words.write_text("one\n\ntwo\n")
+    for path in (rollout, log, words):
+        (trace,) = read_one(path, True, big).traces
+        assert trace.loaded.complete
+        assert big.begin(path) is None
+
+
+def test_of_a_log_in_brackets_only_the_head_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("[2026-01-02 10:00:00,123 INFO] begun\n" * 3)
+    monkeypatch.setattr(Path, "read_bytes", never)
+    assert Source(log).json is None
+
+
+def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
+    tmp_path: Path, big: BigDocuments
+) -> None:
+    pipe = tmp_path / "never-there.json"
+    os.mkfifo(pipe)
+    documents = KeptDocuments(tmp_path / "kept")
+    documents.folder.mkdir()
+    process = DocumentProcess(pipe, documents)
+    assert not process.wait(0)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait()
+    assert process.failed == (
+        "the process that was reading it was ended (SIGKILL, perhaps for want of memory); "
+        "try it again"
+    )
+    assert list(documents.folder.iterdir()) == []
+
+
+def test_stopping_ends_the_process(tmp_path: Path) -> None:
+    pipe = tmp_path / "never-there.json"
+    os.mkfifo(pipe)
+    (tmp_path / "kept").mkdir()
+    process = DocumentProcess(pipe, KeptDocuments(tmp_path / "kept"))
+    process.stop()
+    assert process.wait()
+    assert process.failed == STOPPED
+    assert has_ended(process.pid)
+
+
+def test_a_process_that_nobody_holds_any_more_ends(tmp_path: Path) -> None:
+    pipe = tmp_path / "never-there.json"
+    os.mkfifo(pipe)
+    process = DocumentProcess(pipe, KeptDocuments(tmp_path / "kept"))
+    pid = process.pid
+    del process
+    assert has_ended(pid)
+
+
+_PARENT = """import os, signal, sys
+from pathlib import Path
+from mast_tui.traces.document_process import DocumentProcess
+from mast_tui.traces.kept_documents import KeptDocuments
+process = DocumentProcess(Path(sys.argv[1]), KeptDocuments(Path(sys.argv[2])))
+while process.progress.total != process.progress.done:
+    process.wait(0.1)
+print(process.pid, flush=True)
+os.kill(os.getpid(), int(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_never_outlives_the_one_that_has_begun_it(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "run.json"
+    write_document(path, 4 << 20, "atif", seed=1)
+    (tmp_path / "kept").mkdir()
+    begun = subprocess.run(
+        [sys.executable, "-c", _PARENT, path, tmp_path / "kept", str(int(number))],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert begun.returncode == -number
+    assert has_ended(int(begun.stdout))
+    assert not list((tmp_path / "kept").glob("*.spans"))
+
+
+def test_what_cannot_be_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = chat(tmp_path, ["one", "two"])
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    place = KeptDocuments(folder).place_of(path)
+    place.mkdir()  # stands in the way of the file
+    found = read_one(path, True, BigDocuments(0, folder))
+    assert found.failed is not None
+    assert "cannot be kept" in found.failed
+    assert [entry.name for entry in folder.iterdir()] == [place.name]
+
+
+def test_where_nothing_can_be_kept_a_document_is_read_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = chat(tmp_path, ["one", "two"])
+    (tmp_path / "file").write_text("")
+    big = BigDocuments(0, tmp_path / "file" / "kept")
+    check_same_report(read_one(path, True, big), read_one(path, True))
+    monkeypatch.setattr("mast_tui.traces.big_documents.READ_HERE_AT_MOST", 10)
+    failed = read_one(path, True, big).failed
+    assert failed is not None
+    assert "too big to be read without keeping it" in failed
+
+
+def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> None:
+    read_one(chat(tmp_path, ["one"]), True, big)
+    path = chat(tmp_path, ["one", "two"])
+    (trace,) = read_one(path, True, big).traces
+    assert trace.text(1) == "two"
+
+
+def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
+    documents = KeptDocuments(tmp_path)
+    for used, name in enumerate(("first", "second", "third")):
+        place = tmp_path / f"{name}.spans"
+        place.write_bytes(bytes(100))
+        os.utime(place, ns=(used, used))
+    documents.make_room(100, most=300)
+    assert {place.stem for place in tmp_path.iterdir()} == {"second", "third"}
+    documents.make_room(1, most=300, most_files=2)
+    assert {place.stem for place in tmp_path.iterdir()} == {"third"}
+    documents.make_room(301, most=300)
+    assert not list(tmp_path.iterdir())
+
+
+def test_opening_counts_as_use_and_parts_without_a_writer_go(
+    tmp_path: Path, big: BigDocuments
+) -> None:
+    path = chat(tmp_path, ["one"])
+    read_one(path, True, big)
+    documents = KeptDocuments(tmp_path / "kept")
+    place = documents.place_of(path)
+    os.utime(place, ns=(1, 1))
+    documents.open(path)
+    assert place.stat().st_mtime_ns > 1
+    old, new = documents.folder / "a.spans.1.part", documents.folder / "b.spans.2.part"
+    old.write_bytes(b"")
+    new.write_bytes(b"")
+    os.utime(old, ns=(1, 1))
+    documents.clear_away()
+    assert not old.exists()
+    assert new.exists()

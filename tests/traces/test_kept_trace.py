@@ -1,0 +1,227 @@
+"""A document kept as a file of spans tells the same as the document, and texts only when asked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.kept_format import write_kept
+from mast_tui.traces.kept_trace import Kept, open_kept
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import (
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Thread,
+    Tokens,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.one_file import read_one
+from mast_tui.traces.sieve import Sieve, sift
+from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
+from tests.traces.same import check_same_report
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+perhaps = st.none() | words
+moments = st.none() | st.floats(0, 4e9)
+counts = st.none() | st.integers(0, 1 << 70)
+
+
+@st.composite
+def traces(draw: st.DrawFn, path: Path, record: int | None) -> DocumentTrace:
+    steps = StepList()
+    for _ in range(draw(st.integers(0, 6))):
+        keys = [step.key for step in steps.steps]
+        steps.add(
+            draw(words),
+            draw(st.sampled_from(SpanKind)),
+            draw(st.sampled_from(Role)),
+            draw(words),
+            draw(st.text(st.characters(codec="utf-8")) | st.just('x" ,"text":"\n' * 300)),
+            place=draw(words),
+            name=draw(perhaps),
+            parent=draw(st.none() | st.sampled_from([*keys, "a key of nobody"])),
+            start=draw(moments),
+            end=draw(moments),
+            status=draw(st.sampled_from(SpanStatus)),
+            lead=draw(st.integers(0, 3)),
+            tokens=draw(st.none() | st.builds(Tokens, counts, counts)),
+            shown=draw(perhaps),
+        )
+    identity = TraceIdentity(
+        draw(st.text(max_size=8)),  # a file's name may be no Unicode
+        draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+        draw(st.integers(0, 1 << 40)),
+        draw(words),
+        draw(st.integers(1, 9)),
+        draw(st.booleans()),
+    )
+    meta = TraceMeta(
+        task=draw(perhaps),
+        system=draw(perhaps),
+        model=draw(perhaps),
+        benchmark=draw(perhaps),
+        outcome=draw(st.sampled_from(Outcome)),
+        score=draw(st.none() | st.floats(0, 1)),
+        hidden=tuple(draw(st.lists(st.tuples(words, words), max_size=2))),
+    )
+    problems = draw(st.lists(st.builds(Problem, words, words), max_size=2))
+    return DocumentTrace(
+        identity, path, steps.steps, record=record, meta=meta, problems=tuple(problems)
+    )
+
+
+@st.composite
+def reports(draw: st.DrawFn, path: Path) -> FileReport:
+    number = draw(st.integers(0, 3))
+    found = [draw(traces(path, None if number == 1 else record)) for record in range(number)]
+    return FileReport(
+        path,
+        format=draw(words),
+        traces=tuple(found),
+        problems=tuple(draw(st.lists(st.builds(Problem, words, words), max_size=2))),
+        thread=draw(st.none() | st.builds(Thread, words, perhaps)),
+    )
+
+
+def kept(report: FileReport | None, place: Path) -> Path:
+    """The report as a file of spans at ``place``."""
+    with place.open("wb") as file:
+        write_kept(file, report, lambda _done, _total: None)
+    return place
+
+
+def reopened(report: FileReport, place: Path) -> FileReport:
+    """The report, written and read again."""
+    found = open_kept(kept(report, place), report.path)
+    assert found is not None
+    assert found.report is not None
+    return found.report
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.data())
+def test_what_is_kept_is_what_was_read(tmp_path: Path, data: st.DataObject) -> None:
+    report = data.draw(reports(tmp_path / "a.json"))
+    check_same_report(reopened(report, tmp_path / "a.spans"), report)
+
+
+@pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
+def test_every_file_is_kept_as_it_was_read(folder: Path, tmp_path: Path) -> None:
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    for path in paths:
+        report = read_one(path, named=True)
+        for trace in report.traces:
+            read_fully(trace)
+        found = reopened(report, tmp_path / "a.spans")
+        check_same_report(found, report)
+        for trace in found.traces:
+            check_sound(trace)
+    assert len(paths) > 10
+
+
+def test_that_no_reader_knows_a_document_is_kept_too(tmp_path: Path) -> None:
+    place = kept(None, tmp_path / "a.spans")
+    assert open_kept(place, tmp_path / "a.json") == Kept(None)
+
+
+def test_a_file_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
+    path = chat(tmp_path, ["one", "two"])
+    whole = kept(read_one(path, named=True), tmp_path / "a.spans").read_bytes()
+    part = tmp_path / "b.spans"
+    for length in range(len(whole)):
+        part.write_bytes(whole[:length])
+        assert open_kept(part, path) is None, length
+    part.write_bytes(whole)
+    assert open_kept(part, path) is not None
+
+
+@pytest.mark.parametrize("needle", ["pear", "Zwölf", "bash", "12", "no such word"])
+@pytest.mark.parametrize("max_bytes", [1, 400, 1 << 20])
+def test_no_text_with_a_word_is_missed_by_its_sieve(
+    tmp_path: Path, needle: str, max_bytes: int
+) -> None:
+    texts = [f"line {n}\n" * n + ("a pear" if n % 5 == 0 else "ZWÖLF") for n in range(40)]
+    report = read_one(chat(tmp_path, texts), named=True)
+    (trace,) = reopened(report, tmp_path / "a.spans").traces
+    read_fully(trace)
+    sieve = Sieve.for_needle(needle)
+    found: dict[int, str] = {}
+    begin = 0
+    while begin < len(trace):
+        begin, some, _rows = sift(trace, sieve, begin, len(trace), max_bytes)
+        found.update(some)
+    for index in range(len(trace)):
+        text = trace.text(index)
+        assert index not in found or found[index] == text
+        if needle.lower() in text.lower():
+            assert index in found
+    assert len(found) <= len(trace)
+
+
+def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.traces.kept_trace.READ_BYTES", 4096)
+    texts = ["a" * 10_000, "b" * 5_000 + "quagmire" + "b" * 5_000, "c" * 10_000]
+    report = read_one(chat(tmp_path, texts), named=True)
+    (trace,) = reopened(report, tmp_path / "a.spans").traces
+    read_fully(trace)
+    found = sift(trace, Sieve.for_needle("quagmire"), 0, len(trace), 1 << 20)
+    assert [index for index, _text in found.texts] == [1]
+
+
+def test_only_rows_are_read_before_a_text_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = chat(tmp_path, ["x" * 100_000] * 30)
+    place = kept(read_one(path, named=True), tmp_path / "a.spans")
+    read: list[int] = []
+    original = os.pread
+
+    def counted(file: int, length: int, offset: int) -> bytes:
+        read.append(length)
+        return original(file, length, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    found = open_kept(place, path)
+    assert found is not None
+    assert found.report is not None
+    (trace,) = found.report.traces
+    read_fully(trace)
+    assert len(trace) == 30
+    assert sum(read) < 20_000
+    read.clear()
+    assert trace.span(29).preview == "x" * 200
+    assert sum(read) == 4096
+    read.clear()
+    assert len(trace.text(29)) == 100_000
+    assert 100_000 < sum(read) < 101_000
+
+
+def test_texts_are_there_when_the_file_has_been_removed(tmp_path: Path) -> None:
+    path = chat(tmp_path, ["one", "two"])
+    place = kept(read_one(path, named=True), tmp_path / "a.spans")
+    found = open_kept(place, path)
+    place.unlink()
+    assert found is not None
+    assert found.report is not None
+    assert found.report.traces[0].text(1) == "two"
+
+
+def chat(folder: Path, texts: list[str]) -> Path:
+    """A document of messages with these texts."""
+    messages = [
+        {"role": "user" if number % 2 == 0 else "assistant", "content": text}
+        for number, text in enumerate(texts)
+    ]
+    return write_json(folder / "chat.json", {"messages": messages})
