@@ -62,10 +62,10 @@ class Labelling(Suggesting, LabelKeys):
         target = self.target_here()
         editing, self._editing = self._editing, None
         if editing is not None:
-            self._typed(mode)
+            self._done_typing(mode)
             self.with_session(lambda session: self.finish_edit(session, editing, mode, target))
         elif self.session is None:
-            self._typed(mode)
+            self._done_typing(mode)
             self.with_session(lambda _: self._label(mode, target))
         else:
             self.changed(lambda session: self._labelled(session, mode, target))
@@ -78,9 +78,9 @@ class Labelling(Suggesting, LabelKeys):
             return _toggled(session, mode, target)
         finally:
             # What the disk need not wait for is tidied up behind it.
-            self._typed(mode)
+            self._done_typing(mode)
 
-    def _typed(self, mode: Mode) -> None:
+    def _done_typing(self, mode: Mode) -> None:
         """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
         self._stop_typing()
         self.set_selection(PLAIN)
