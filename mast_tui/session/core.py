@@ -18,6 +18,7 @@ from mast_tui.labels import (
 from mast_tui.session.draft import Draft
 from mast_tui.session.errors import SessionError
 from mast_tui.session.model import Change, Suggestion
+from mast_tui.session.reading import ReadSpans
 from mast_tui.session.words import Words
 from mast_tui.session.work import Work
 from mast_tui.taxonomy.model import Taxonomy
@@ -201,10 +202,9 @@ class SessionCore:
         """The keys of the spans that this annotator has read, in whatever pass."""
         return self._work.read
 
-    def unread(self) -> tuple[int, ...]:
-        """The indices of the spans that were not read, of those that are loaded."""
-        read = self._read_indices()
-        return tuple(index for index in range(len(self.trace)) if index not in read)
+    def unread(self) -> tuple[range, ...]:
+        """The stretches of spans that were not read, of those that are loaded, in order."""
+        return self._work.read.unread()
 
     # Writing
 
@@ -222,7 +222,8 @@ class SessionCore:
         events = self.workspace.events(
             trace_id=self.trace_id, annotator=self.annotator, taxonomy=self.taxonomy.ref
         )
-        return Work(self.annotator, self.trace_id, self.taxonomy.ref, events)
+        read = ReadSpans(self.trace)
+        return Work(self.annotator, self.trace_id, self.taxonomy.ref, read, events)
 
     def _draft(self) -> Draft:
         return Draft(
@@ -329,10 +330,6 @@ class SessionCore:
         key, offsets = suggestion.evidence_key, suggestion.quote_offsets
         index = -1 if key is None else self._index(key)
         return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
-
-    def _read_indices(self) -> set[int]:
-        found = (self.trace.index_of(key) for key in self._work.read)
-        return {index for index in found if index is not None}
 
     def _suggestions_by_id(self) -> dict[str, Suggestion]:
         if self._judged is None:

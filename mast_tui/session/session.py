@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from mast_tui.session.draft import Draft
 from mast_tui.session.errors import LabelsStand, SessionError
 from mast_tui.session.history import Action
 from mast_tui.session.model import KEEP, Change, Keep, Suggestion
+from mast_tui.session.reading import SHORT_RUN
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import ChangedElsewhere, Workspace
@@ -243,21 +244,36 @@ class Session(SessionCore):
 
     # What is only noted
 
-    def mark_read(self, keys: Iterable[str]) -> None:
-        """Note that spans were read; only new ones are written, and nothing once finished."""
-        wanted = tuple(dict.fromkeys(keys))
+    def mark_read(self, keys: Iterable[str], runs: Iterable[range] = ()) -> None:
+        """Note that spans were read, and ``runs`` of them by their indices, however long.
+
+        Only what is new is written, and nothing once finished.
+        """
+        wanted = list(keys)
+        long = []
+        for run in runs:
+            if len(run) > SHORT_RUN:
+                long.append(run)
+            else:
+                wanted += [self.trace.span(index).key for index in run]
+        wanted = list(dict.fromkeys(wanted))
         try:
-            self._mark_read(wanted)
+            self._mark_read(wanted, long)
         except ChangedElsewhere:
             self.reload()
-            self._mark_read(wanted)
+            self._mark_read(wanted, long)
 
-    def _mark_read(self, keys: Iterable[str]) -> None:
-        read, index_of = self._work.read, self.trace.index_of
-        new = [key for key in keys if key not in read and index_of(key) is not None]
-        if new and not self._work.frozen:
+    def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
+        read, index_of, span = self._work.read, self.trace.index_of, self.trace.span
+        new = tuple(key for key in keys if key not in read and index_of(key) is not None)
+        ends = tuple(
+            (span(run.start).key, span(run.stop - 1).key)
+            for run in runs
+            if not read.has_run(run.start, run.stop)
+        )
+        if (new or ends) and not self._work.frozen:
             draft = self._draft()
-            self._append([*draft.facts, SpansRead(tuple(new))], draft.number)
+            self._append([*draft.facts, SpansRead(new, ends)], draft.number)
 
     def note_suggestions_on_screen(self) -> None:
         """Note that a judge's suggestions are shown: what is labelled from here on saw them.
@@ -305,7 +321,8 @@ class Session(SessionCore):
         return self._commit(draft)
 
     def _finish(self, open_modes: str) -> PassFinished:
-        return PassFinished(open_modes, len(self._read_indices()), len(self.trace))
+        read = sum(map(len, self._work.read.stretches()))
+        return PassFinished(open_modes, read, len(self.trace))
 
     def unfinish(self) -> Change:
         """Take the finish back; raises once something hidden has been shown since."""

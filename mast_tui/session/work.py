@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from mast_tui.labels import Label, Pass, PassKind, VerdictValue
 from mast_tui.session.history import Action, History
+from mast_tui.session.reading import ReadSpans
 from mast_tui.workspace.events import Event
 from mast_tui.workspace.facts import (
     LabelAdded,
@@ -54,16 +55,24 @@ class PassWork:
 
 
 class Work:
-    """All passes of one annotator over one trace under one taxonomy."""
+    """All passes of one annotator over one trace under one taxonomy.
+
+    What was read is taken in by ``read``.
+    """
 
     def __init__(
-        self, annotator: str, trace_id: str, taxonomy: str, events: Iterable[Event] = ()
+        self,
+        annotator: str,
+        trace_id: str,
+        taxonomy: str,
+        read: ReadSpans,
+        events: Iterable[Event] = (),
     ) -> None:
         self.annotator = annotator
         self.trace_id = trace_id
         self.taxonomy = taxonomy
         self.history = History()
-        self.read: set[str] = set()
+        self.read = read
         self.last_seq = 0
         self._passes: dict[int, PassWork] = {}
         for event in events:
@@ -171,8 +180,8 @@ class Work:
         if number is None:
             return
         match event.fact:
-            case SpansRead(keys):
-                self.read.update(keys)
+            case SpansRead():
+                self.read.take(event.fact)
                 return
             case PassStarted(kind):
                 self._start(number, kind, event.at)

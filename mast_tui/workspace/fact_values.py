@@ -90,8 +90,9 @@ def fact_to_dict(fact: Fact) -> Values:
             }
         case SpanNoteSet(key, text, new_text):
             return {"key": key, "before": text, "after": new_text}
-        case SpansRead(keys):
-            return {"keys": list(keys)}
+        case SpansRead(keys, runs):
+            ends = [{"first": first, "last": last} for first, last in runs]
+            return {"keys": list(keys), **compact({"runs": ends})}
         case SuggestionsSeen():
             return {}
         case Revealed(what):
@@ -189,7 +190,8 @@ def fact_from(
         case EventKind.SPAN_NOTE_SET:
             return SpanNoteSet(fields.text("key"), fields.text("before"), fields.text("after"))
         case EventKind.SPANS_READ:
-            return SpansRead(fields.texts("keys"))
+            runs = [(run.text("first"), run.text("last")) for run in fields.children("runs")]
+            return SpansRead(fields.texts("keys"), tuple(runs))
         case EventKind.SUGGESTIONS_SEEN:
             return SuggestionsSeen()
         case EventKind.REVEALED:

@@ -138,9 +138,11 @@ class SpanNoteSet:
 
 @dataclass(frozen=True, slots=True)
 class SpansRead:
-    """These spans were read."""
+    """These spans were read: single ones, and ``runs`` from a first to a last key, all between
+    them included."""
 
     keys: tuple[str, ...]
+    runs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

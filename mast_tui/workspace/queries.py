@@ -167,8 +167,8 @@ def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:
 
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
-) -> frozenset[str]:
-    """The keys of the spans that were read up to and in a pass."""
+) -> SpansRead:
+    """What was read up to and in a pass, each key and each run once."""
     table = schema.events
     statement = select(table).where(
         table.c.annotator == annotator,
@@ -178,7 +178,11 @@ def reads(
         table.c.pass_number <= pass_number,
     )
     facts = [event_of(row).fact for row in connection.execute(statement).mappings()]
-    return frozenset(key for fact in facts if isinstance(fact, SpansRead) for key in fact.keys)
+    read = [fact for fact in facts if isinstance(fact, SpansRead)]
+    return SpansRead(
+        tuple(sorted({key for fact in read for key in fact.keys})),
+        tuple(sorted({run for fact in read for run in fact.runs})),
+    )
 
 
 def decisions(connection: Connection, wanted: Filter) -> tuple[tuple[str, Decision], ...]:

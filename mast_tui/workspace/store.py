@@ -13,6 +13,7 @@ from mast_tui.workspace import projection, queries, recording, register, trace_r
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import Event, NewEvent
+from mast_tui.workspace.facts import SpansRead
 from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
@@ -285,10 +286,8 @@ class Workspace:
         with self._database.reading() as connection:
             return queries.passes(connection, Filter(trace_id, annotator, taxonomy))
 
-    def reads(
-        self, annotator: str, trace_id: str, taxonomy: str, pass_number: int
-    ) -> frozenset[str]:
-        """The keys of the spans that were read up to and in a pass."""
+    def reads(self, annotator: str, trace_id: str, taxonomy: str, pass_number: int) -> SpansRead:
+        """What was read up to and in a pass, each key and each run once."""
         with self._database.reading() as connection:
             return queries.reads(connection, annotator, trace_id, taxonomy, pass_number)
 

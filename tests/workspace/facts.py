@@ -128,7 +128,11 @@ def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[F
         st.builds(VerdictSet, modes, verdicts, verdicts),
         st.builds(ReviewSet, names, reviews, reviews),
         st.builds(SpanNoteSet, keys, texts, texts),
-        st.builds(SpansRead, st.lists(keys, max_size=3).map(tuple)),
+        st.builds(
+            SpansRead,
+            st.lists(keys, max_size=3).map(tuple),
+            st.lists(st.tuples(keys, keys), max_size=2).map(tuple),
+        ),
         st.just(SuggestionsSeen()),
         st.builds(Revealed, texts),
         st.builds(SightSet, st.none() | st.booleans(), st.booleans()),

@@ -214,8 +214,8 @@ def test_reads_add_up_over_passes(workspace: Workspace) -> None:
     workspace.append([event(SpansRead(("k0", "k1")))])
     workspace.append([event(SpansRead(("k2",)), pass_number=2)])
     workspace.append([event(SpansRead(("k9",)), trace_id="other")])
-    assert workspace.reads("alice", TRACE, MAST.ref, 1) == {"k0", "k1"}
-    assert workspace.reads("alice", TRACE, MAST.ref, 2) == {"k0", "k1", "k2"}
+    assert workspace.reads("alice", TRACE, MAST.ref, 1) == SpansRead(("k0", "k1"))
+    assert workspace.reads("alice", TRACE, MAST.ref, 2) == SpansRead(("k0", "k1", "k2"))
 
 
 def decision(item: str, by: str, at: str) -> Decision:

@@ -12,19 +12,13 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
 
 
-def ranges_in_words(indices: Sequence[int], most: int = 6) -> str:
-    """Span numbers (from 1) with runs drawn together: ``#3, #7 to #9 and 4 more places``."""
-    runs: list[list[int]] = []
-    for index in indices:
-        if runs and index == runs[-1][1] + 1:
-            runs[-1][1] = index
-        else:
-            runs.append([index, index])
+def ranges_in_words(stretches: Sequence[range], most: int = 6) -> str:
+    """Stretches of spans by their numbers (from 1): ``#3, #7 to #9 and 4 more places``."""
     words = [
-        f"#{first + 1}" if first == last else f"#{first + 1} to #{last + 1}"
-        for first, last in runs[:most]
+        f"#{one.start + 1}" if len(one) == 1 else f"#{one.start + 1} to #{one.stop}"
+        for one in stretches[:most]
     ]
-    more = len(runs) - most
+    more = len(stretches) - most
     if more > 0:
         return f"{', '.join(words)} and {more} more place{'' if more == 1 else 's'}"
     return ", ".join(words)
@@ -51,7 +45,7 @@ class Finishing(AnnotateBase):
         if not unread:
             self._end(session, "absent")
             return
-        total = len(self.trace)
+        total, missed = len(self.trace), sum(map(len, unread))
         open_modes = [m for m in self.taxonomy.modes if session.verdict(m.slug) is None]
         from mast_tui.ui.screens.ask import Ask
 
@@ -61,12 +55,12 @@ class Finishing(AnnotateBase):
             elif answer == "j":
                 self._end(session, "absent")
             elif answer == "g":
-                self.timeline.go_to(unread[0])
+                self.timeline.go_to(unread[0].start)
                 self.show_span()
 
         self.app.push_screen(
             Ask(
-                f"{total - len(unread)} of {total} spans read",
+                f"{total - missed} of {total} spans read",
                 f"Not read: {ranges_in_words(unread)}.\n\n"
                 f"{len(open_modes)} of {len(self.taxonomy.modes)} modes have no verdict yet. "
                 "Unseen is not negative: left open, they count in no figure.",

@@ -1,0 +1,120 @@
+"""What was read is kept as what it is, a few spans or long runs of them, in traces of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.session import Session
+from mast_tui.session.reading import SHORT_RUN, ReadSpans
+from mast_tui.traces.model import Span
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.facts import SpansRead
+from tests.session.build import Desk
+from tests.workspace.build import MAST, TRACE, trace_of
+
+SPANS = 30
+AFTER = (
+    "a trace of thirty spans",
+    *(f"step {number}" for number in range(1, SPANS)),
+)
+
+indices = st.integers(0, SPANS - 1)
+stretches = st.tuples(indices, indices).map(lambda ends: range(min(ends), max(ends) + 1))
+
+
+class Million:
+    """A trace of a million spans that counts what it is asked for."""
+
+    def __init__(self) -> None:
+        inner = trace_of("one")
+        self.identity, self.path, self.record = inner.identity, inner.path, inner.record
+        self.meta, self.problems, self.loaded = inner.meta, inner.problems, inner.loaded
+        self._one = inner.span(0)
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+    def span(self, index: int, /) -> Span:
+        self.asked += 1
+        return replace(self._one, index=index, key=f"k{index}")
+
+    def text(self, _index: int, /) -> str:
+        raise AssertionError("nobody needs the text")
+
+    def index_of(self, key: str, /) -> int | None:
+        self.asked += 1
+        return int(key.removeprefix("k"))
+
+    def advance(self, _max_bytes: int = 0, /) -> bool:
+        return False
+
+
+def indices_in(found: Sequence[range]) -> list[int]:
+    return [index for one in found for index in one]
+
+
+@given(st.lists(indices), st.lists(stretches, max_size=4))
+def test_runs_and_single_spans_come_to_the_same_as_all_their_keys(
+    single: list[int], runs: list[range]
+) -> None:
+    read = ReadSpans(trace_of(*AFTER))
+    read.take(SpansRead(tuple(f"k{index}" for index in single)))
+    for run in runs:
+        read.take(SpansRead((), ((f"k{run.start}", f"k{run.stop - 1}"),)))
+    expected = sorted({*single, *indices_in(runs)})
+    assert indices_in(read.stretches()) == expected
+    assert indices_in(read.unread()) == [i for i in range(SPANS) if i not in expected]
+    assert set(read) == {f"k{index}" for index in expected}
+    assert len(read) == len(expected)
+    assert [f"k{i}" in read for i in range(SPANS)] == [i in expected for i in range(SPANS)]
+    for one in (read.stretches(), read.unread()):
+        assert all(a.stop < b.start for a, b in pairwise(one))
+
+
+def test_what_is_not_there_yet_counts_once_it_is() -> None:
+    read = ReadSpans(trace_of("one"))
+    read.take(SpansRead(("later",), (("k0", "k9"),)))
+    assert "later" in read
+    assert "k0" not in read
+    assert read.stretches() == []
+    assert read.unread() == (range(1),)
+
+
+def test_a_long_run_is_written_as_its_two_ends_and_a_short_one_by_its_keys() -> None:
+    desk = Desk(Workspace.open(":memory:"), trace_of(*AFTER))
+    session = desk.open()
+    session.mark_read(["k2"], [range(2), range(5, 6 + SHORT_RUN)])
+    written = desk.workspace.reads("alice", TRACE, MAST.ref, 1)
+    assert written == SpansRead(("k0", "k1", "k2"), (("k5", f"k{5 + SHORT_RUN}"),))
+    before = len(list(desk.workspace.events()))
+    session.mark_read(["k7"], [range(6, 6 + SHORT_RUN)])
+    assert len(list(desk.workspace.events())) == before
+    again = desk.open()
+    assert set(again.read) == set(session.read)
+    assert again.unread() == (range(3, 5), range(6 + SHORT_RUN, SPANS))
+    desk.workspace.close()
+
+
+def test_finishing_a_million_spans_looks_at_what_was_read_alone() -> None:
+    trace = Million()
+    workspace = Workspace.open(":memory:")
+    session = Session.open(workspace, trace, MAST, "alice", blind=False)
+    trace.asked = 0
+    session.mark_read(["k3", "k5"], [range(10, 700_000)])
+    assert session.unread() == (range(3), range(4, 5), range(6, 10), range(700_000, 1_000_000))
+    session.finish(open_modes="leave")
+    assert trace.asked < 40
+    finished = workspace.passes()[0]
+    assert (finished.read, finished.spans) == (2 + 699_990, 1_000_000)
+    assert sum(len(event_keys) for event_keys in _keys_written(workspace)) == 2
+    workspace.close()
+
+
+def _keys_written(workspace: Workspace) -> list[tuple[str, ...]]:
+    return [e.fact.keys for e in workspace.events() if isinstance(e.fact, SpansRead)]
