@@ -69,6 +69,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     _followed = (-1, -1)
     """The timeline's row, and the span there, that the other panes show."""
     _fold_counted: Run | None = None
+    _runs_shown: tuple[range, ...] = ()
     _reading: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -121,7 +122,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self._text = (-1, "")
         self._in_view = self._seen = -1
         self._followed = (-1, -1)
-        self._fold_counted = None
+        self._fold_counted, self._runs_shown = None, ()
         if self._ready:
             self._fill(trace)
 
@@ -356,7 +357,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     def _keys_on_screen(self) -> set[str]:
         """The spans whose text was drawn: in the span view, or whole in their rows.
 
-        One member counts for a fold of equal steps.
+        One member counts for a fold of equal steps, which may be long: it is kept as a run.
         """
         trace = self.trace
         assert trace is not None
@@ -367,7 +368,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         fold = self.timeline.rows.folded_at(self._seen)
         if isinstance(fold, Run) and not fold.near and fold != self._fold_counted:
             self._fold_counted = fold
-            keys.update(trace.span(i).key for i in range(fold.first, fold.end))
+            self._runs_shown = (*self._runs_shown, range(fold.first, fold.end))
         return keys
 
     def write_read(self) -> None:
@@ -376,6 +377,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         if session is None or trace is None or not len(trace) or self.app.screen is not self:
             return
         shown, self._shown = self._shown | self._keys_on_screen(), set[str]()
+        runs, self._runs_shown = self._runs_shown, ()
         new = [key for key in shown if key not in session.read]
-        if new and self._attempt(lambda s: s.mark_read(new), session) is None:
+        if (new or runs) and self._attempt(lambda s: s.mark_read(new, runs), session) is None:
             self.timeline.show_read(session.read)
