@@ -66,7 +66,7 @@ class BigDocuments:
             source = Source(path)
             if not path.is_file() or not self._takes(source):
                 return None
-            if self._documents().open(path) is not None:
+            if self._documents().place_of(path).exists():
                 return None
             process = self._process(path)
         except OSError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import Loaded, Outcome, Problem, Span, Trace, TraceIdentity, TraceMeta
-from mast_tui.traces.shelved import Facts, anew, facts_of
+from mast_tui.traces.shelved import Facts, anew, awaited_words, facts_of, stop_waiting
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 
@@ -112,6 +112,15 @@ class OverlaidTrace:
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         """Read on; False when nothing is left."""
         return self._trace.advance(max_bytes)
+
+    @property
+    def awaited(self) -> str | None:
+        """How far another process has come with the file; None where none is reading it."""
+        return awaited_words(self._trace)
+
+    def stop_waiting(self) -> None:
+        """End the process that reads the file."""
+        stop_waiting(self._trace)
 
     def anew(self) -> OverlaidTrace:
         """The same trace without its spans, where it can read them again."""

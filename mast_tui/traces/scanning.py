@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.folder import Entry, entries_under
 from mast_tui.traces.library import name_beside, read_run
 from mast_tui.traces.model import FileReport
@@ -20,6 +21,7 @@ from mast_tui.traces.trace_ids import TraceIds
 from mast_tui.traces.trials import Trial, trial_in
 
 if TYPE_CHECKING:
+    from mast_tui.traces.document_process import DocumentProcess
     from mast_tui.traces.shelf import Shelf
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
@@ -30,7 +32,8 @@ class Scan:
 
     ``members`` are by path the files of the sub-agents of each run that has any. Without
     ``keep_spans`` traces come without their spans, which are read when they are asked for, so
-    that memory does not grow with what the files hold.
+    that memory does not grow with what the files hold. ``wait`` is called while another process
+    reads a big document, and returns when that is over.
     """
 
     def __init__(
@@ -40,10 +43,12 @@ class Scan:
         shelf: Shelf | None = None,
         *,
         keep_spans: bool = True,
+        wait: Callable[[DocumentProcess], object] | None = None,
     ) -> None:
         self.total = 0
         self.members: dict[str, tuple[str, ...]] = {}
         self._keep_spans = keep_spans
+        self._wait = wait
         self._paths = tuple(paths)
         self._seen = {os.path.realpath(path) for path in without}
         self._shelf = shelf
@@ -101,7 +106,16 @@ class Scan:
         if names:
             self.members[str(path)] = names
         file = FileToRead(str(path), names, read if named else None)
-        return self._from_shelf(path, members, read, file, self._shelf if not named else None)
+        shelf = self._shelf if not named else None
+        return self._from_shelf(path, members, partial(self._read, path, read), file, shelf)
+
+    def _read(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
+        process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
+        if process is not None and self._wait is not None:
+            self._wait(process)
+            if process.failed is not None:
+                return FileReport(path, failed=process.failed)
+        return read()
 
     def _from_shelf(
         self,

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sys import intern
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 from weakref import ReferenceType, ref
 
 import orjson
 
+from mast_tui.traces.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import (
     FileReport,
@@ -25,8 +26,14 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
+if TYPE_CHECKING:
+    from mast_tui.traces.document_process import DocumentProcess
+
 _TASK_CHARS: Final = 400
 """How much of a task is kept on the shelf."""
+
+_PATIENCE: Final = 0.1
+"""Seconds for which ``advance`` waits for the process that reads a big document."""
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in Outcome)
 
@@ -168,16 +175,27 @@ class FileToRead:
 class ShelvedTrace:
     """A trace known from an earlier look; its file is read when it is asked to ``advance``.
 
-    Until then it has no spans, but ``loaded.spans`` says how many there will be.
+    Until then it has no spans, but ``loaded.spans`` says how many there will be. A big document
+    that is not kept is read by another process meanwhile: ``advance`` looks how far that is.
     """
 
-    __slots__ = ("__weakref__", "_facts", "_file", "_gone", "_reading", "_record", "_trace")
+    __slots__ = (
+        "__weakref__",
+        "_facts",
+        "_file",
+        "_gone",
+        "_process",
+        "_reading",
+        "_record",
+        "_trace",
+    )
 
     def __init__(self, file: FileToRead, record: int | None, facts: Facts) -> None:
         self._file = file
         self._record = record
         self._facts = facts
         self._gone = False
+        self._process: DocumentProcess | None = None
         self._reading: _Reading | None = None
         self._trace: Trace | None = None
 
@@ -236,6 +254,10 @@ class ShelvedTrace:
         facts = self._facts
         if self._gone:
             return Loaded(0, 0, complete=True)
+        process = self._process
+        if process is not None:
+            progress = process.progress
+            return Loaded(progress.done, progress.total, False, facts.spans, facts.all_spans)
         return Loaded(0, facts.total, False, facts.spans, facts.all_spans)
 
     def __len__(self) -> int:
@@ -265,17 +287,46 @@ class ShelvedTrace:
         """Read the file, and after that as much of the trace; False when nothing is left."""
         if self._trace is not None:
             return self._trace.advance(max_bytes)
+        if self._gone:
+            return False
+        process = self._process or BIG_DOCUMENTS.begin(self.path)
+        self._process = process
+        if process is not None:
+            if not process.wait(_PATIENCE):
+                return True
+            self._process = None
+            if process.failed is not None:
+                self._lose(process.failed)
+                return False
         reading = self._file.read()
         report = reading.report
         trace = next((one for one in report.traces if one.record == self._record), None)
         if trace is None:
-            reason = report.failed or report.skipped or "it holds other traces now"
-            broken = ("whole file", f"cannot be read any more: {reason}")
-            self._facts = self._facts._replace(problems=(*self._facts.problems, broken), spans=0)
-            self._gone = True
+            self._lose(report.failed or report.skipped or "it holds other traces now")
             return False
         self._reading, self._trace = reading, trace
         return not trace.loaded.complete
+
+    @property
+    def awaited(self) -> str | None:
+        """How far another process has come with the file; None where none is reading it."""
+        process = self._process
+        return None if process is None else process.progress.words
+
+    def stop_waiting(self) -> None:
+        """End the process that reads the file; the next ``advance`` begins another.
+
+        To be called from the thread that advances, as that is what waits.
+        """
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop()
+            process.wait()
+
+    def _lose(self, reason: str) -> None:
+        broken = ("whole file", f"cannot be read any more: {reason}")
+        self._facts = self._facts._replace(problems=(*self._facts.problems, broken), spans=0)
+        self._gone = True
 
     def anew(self) -> ShelvedTrace:
         """The same trace without its spans, with all that is known of it by now."""
@@ -285,6 +336,26 @@ class ShelvedTrace:
         if self._trace is None:
             raise IndexError(f"no span {index} in a trace that has not been read")
         return self._trace
+
+
+@runtime_checkable
+class Awaited(Protocol):
+    """A trace that may have to be read by another process first."""
+
+    @property
+    def awaited(self) -> str | None: ...
+    def stop_waiting(self) -> None: ...
+
+
+def awaited_words(trace: Trace) -> str | None:
+    """How far another process has come with a trace; None where none is reading it."""
+    return trace.awaited if isinstance(trace, Awaited) else None
+
+
+def stop_waiting(trace: Trace) -> None:
+    """End what another process does for a trace; called by the thread that advances it."""
+    if isinstance(trace, Awaited):
+        trace.stop_waiting()
 
 
 @runtime_checkable

@@ -23,7 +23,14 @@ from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
-from mast_tui.ui.reading import FilesRead, LastLook, Looking, look_at
+from mast_tui.ui.reading import (
+    TOLD_SECONDS,
+    FilesRead,
+    LastLook,
+    Looking,
+    StillReading,
+    look_at,
+)
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
@@ -66,6 +73,13 @@ class ListsTraces(Protocol):
     """A screen that lists what was found."""
 
     def refresh_rows(self) -> None: ...
+
+
+@runtime_checkable
+class HearsReading(Protocol):
+    """A screen that tells how far the reading of a big document has come."""
+
+    def still_reading(self, words: str) -> None: ...
 
 
 @runtime_checkable
@@ -113,9 +127,11 @@ class Background(KeysInOrder):
     def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
         """What is found, in a thread of its own."""
         if not self.read_ahead.single:
-            yield from look_at(self.options.paths, stopped)
+            yield from look_at(self.options.paths, stopped, self.post_message)
             return
         yield LastLook(())
+        while self.read_ahead.report(TOLD_SECONDS) is None and self.read_ahead.under_way:
+            yield StillReading(self.read_ahead.words)
         # There is no report only where reading broke: here it breaks where it is seen.
         report = self.read_ahead.report() or read_file(self.options.paths[0], named=True)
         yield FilesRead([report], True)
@@ -135,9 +151,17 @@ class Background(KeysInOrder):
             self.catalog.add_traces(message.traces)
             self.traces_found()
 
+    @on(StillReading)
+    def _still_reading(self, message: StillReading) -> None:
+        self.catalog.being_read = message.words
+        for screen in self.screen_stack:
+            if isinstance(screen, HearsReading):
+                screen.still_reading(message.words)
+
     @on(FilesRead)
     def _files_read(self, message: FilesRead) -> None:
         catalog = self.catalog
+        catalog.being_read = ""
         catalog.remove(message.gone)
         for report in message.reports:
             catalog.add(report)

@@ -34,7 +34,8 @@ class Catalog:
 
     ``unreadable`` are the files of which nothing could be read, ``troubles`` those and the broken
     parts of others. ``looked_at`` of ``total`` things under the paths have been seen so far; while
-    ``checking``, the other traces are those of the last look. ``changes`` are the ids of traces
+    ``checking``, the other traces are those of the last look. ``being_read`` names a big document
+    that another process reads, and says how far it is. ``changes`` are the ids of traces
     that came, changed or went, in that order; whoever lists traces remembers how far it has come.
 
     Traces of many files have no spans here: ``opened`` gives one that can be read, and whoever
@@ -49,6 +50,7 @@ class Catalog:
     looked_at: int = 0
     total: int = 0
     checking: bool = False
+    being_read: str = ""
     complete: bool = False
     _open: WeakValueDictionary[str, Trace] = field(default_factory=WeakValueDictionary)
     _opened_last: Trace | None = None

@@ -12,14 +12,20 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
 from mast_tui.traces.model import FileReport, Trace
 
+if TYPE_CHECKING:
+    from mast_tui.traces.document_process import DocumentProcess
+
 BATCH_SECONDS: Final = 0.1
 """How long files are gathered before the screen hears of them."""
+
+TOLD_SECONDS: Final = 0.25
+"""How often is told how far the reading of a big document has come."""
 
 BATCH_FILES: Final = 500
 """How many are gathered at most, so that no key waits until they are listed."""
@@ -48,10 +54,20 @@ class LastLook(Message):
     traces: Sequence[Trace]
 
 
-def look_at(paths: Sequence[Path], stopped: Callable[[], bool]) -> Iterator[FilesRead | LastLook]:
+@dataclass
+class StillReading(Message):
+    """Another process reads a big document; ``words`` say which one, and how far it is."""
+
+    words: str
+
+
+def look_at(
+    paths: Sequence[Path], stopped: Callable[[], bool], post: Callable[[Message], object]
+) -> Iterator[FilesRead | LastLook]:
     """What was under the paths the last time, and then what is there now, as it is found.
 
-    The first message tells of the last time, even where nothing is known of it.
+    The first message tells of the last time, even where nothing is known of it. While a big
+    document is read, what is known so far and how far that has come is given to ``post``.
     """
     from mast_tui.traces.last_look import Differences, Looked
     from mast_tui.traces.shelf import Shelf, shelf_path
@@ -66,9 +82,20 @@ def look_at(paths: Sequence[Path], stopped: Callable[[], bool]) -> Iterator[File
         from mast_tui.traces.scanning import Scan
         from mast_tui.ui.library_rows import names_under, natural
 
-        scan = Scan(paths, shelf=shelf, keep_spans=False)
         found: list[Looked] = []
         batch = FilesRead([], False)
+
+        def wait(process: DocumentProcess) -> None:
+            nonlocal batch
+            batch.total, batch.gone = scan.total, news.gone()
+            post(batch)
+            batch = FilesRead([], False)
+            while not process.wait(TOLD_SECONDS):
+                if stopped():
+                    process.stop()
+                post(StillReading(f"{process.path.name}: {process.progress.words}"))
+
+        scan = Scan(paths, shelf=shelf, keep_spans=False, wait=wait)
         due = monotonic() + BATCH_SECONDS
         for report in scan:
             if stopped():

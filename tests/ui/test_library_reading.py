@@ -34,7 +34,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def looks(folder: Path) -> list[FilesRead | LastLook]:
-    return list(look_at([folder], lambda: False))
+    return list(look_at([folder], lambda: False, forbidden))
 
 
 def names(traces: object) -> list[str]:
@@ -106,7 +106,8 @@ def forbidden(*_: object, **__: object) -> FileReport:
 
 def test_a_look_that_is_told_to_stop_stops_and_keeps_no_half_of_it(runs: Path) -> None:
     asked = iter([False, False, True])
-    assert not any(isinstance(one, FilesRead) for one in look_at([runs], lambda: next(asked, True)))
+    look = look_at([runs], lambda: next(asked, True), forbidden)
+    assert not any(isinstance(one, FilesRead) for one in look)
     assert looked(looks(runs)) == []
 
 

@@ -9,6 +9,7 @@ from textual.timer import Timer
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Outcome, Span, SpanKind
+from mast_tui.traces.shelved import awaited_words
 from mast_tui.ui import clock
 from mast_tui.ui.marks import Mark, MarkKind, marks_by_span
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
@@ -38,8 +39,9 @@ class Panels(Suggesting):
         if meta.outcome is not Outcome.UNKNOWN and session is not None and session.hidden_visible:
             left.append(str(meta.outcome))
         count = len(trace)
-        left.append(f"{count} span{'' if count == 1 else 's'}")
-        if not trace.loaded.complete:
+        awaited = awaited_words(trace)
+        left.append(awaited or f"{count} span{'' if count == 1 else 's'}")
+        if not trace.loaded.complete and awaited is None:
             share = trace.loaded.done / max(1, trace.loaded.total)
             left.append(f"{share:.0%} read")
         if self.timeline.duration:
@@ -47,6 +49,11 @@ class Panels(Suggesting):
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self.who())
+
+    def still_reading(self, words: str) -> None:
+        """Tell how far the reading of the one big document that was named has come."""
+        if self.trace is None:
+            self.title_bar.show((words,), self.who())
 
     # What depends on labels
 

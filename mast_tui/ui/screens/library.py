@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 def reading_words(catalog: Catalog) -> str:
     """How far the reading has come."""
+    if catalog.being_read:
+        return catalog.being_read
     if not catalog.total:
         return "reading …"
     return f"reading {catalog.looked_at:,} of {catalog.total:,} …"
@@ -183,6 +185,12 @@ class LibraryScreen(Screen[None]):
             left.append(f"{n} problem{'' if n == 1 else 's'}, see mast-tui inspect")
         self.query_one(TitleBar).show(tuple(left), self.who())
 
+    def still_reading(self, _words: str) -> None:
+        """Tell how far the reading of a big document has come."""
+        if self.is_mounted:
+            self._show_title()
+            self._show_empty(self.query_one("#filter", Input).value)
+
     def desk_refused(self) -> None:
         """Nobody will work here; the traces can be read."""
         self._show_title()
@@ -211,7 +219,7 @@ class LibraryScreen(Screen[None]):
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
         elif not catalog.complete:
-            words = "Looking for traces …"
+            words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
             places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
             first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
