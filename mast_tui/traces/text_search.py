@@ -118,38 +118,38 @@ class TextSearch:
     the search has ``given_up``.
     """
 
-    def __init__(
-        self, trace: Trace, matcher: Matcher, start: int, slice_bytes: int = SLICE_BYTES
-    ) -> None:
+    def __init__(self, trace: Trace, matcher: Matcher, start: int) -> None:
         self.trace = trace
         self.matcher = matcher
         self.start = start
         self.too_slow: list[int] = []
         self._ahead = start
         self._behind = 0
-        self._slice_bytes = slice_bytes
 
     @property
     def given_up(self) -> bool:
         """Whether it has ended early."""
         return len(self.too_slow) >= MOST_SLOW
 
-    def step(self, between: Callable[[], None] = _go_on) -> Found | None:
+    def step(
+        self, between: Callable[[], None] = _go_on, max_bytes: int = SLICE_BYTES
+    ) -> Found | None:
         """Look at the next spans; None when all have been looked at, or it has given up.
 
-        ``between`` is called before each text that is looked at.
+        No more than about ``max_bytes`` of the source are looked at; ``between`` is called before
+        each text that is.
         """
         loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
         known = len(self.trace)
         hits: list[tuple[int, int]] = []
+        slice_of = partial(self._look, max_bytes, between)
         waits = False
         if self.given_up:
             return None
         if self._ahead < known:
-            self._ahead, hits = self._look(self._ahead, known, between)
+            self._ahead, hits = slice_of(self._ahead, known)
         elif self._behind < min(self.start, known):
-            limit = min(self.start, known)
-            self._behind, hits = self._look(self._behind, limit, between)
+            self._behind, hits = slice_of(self._behind, min(self.start, known))
         elif loaded.complete:
             return None
         else:
@@ -162,9 +162,9 @@ class TextSearch:
         return self._ahead - self.start + self._behind
 
     def _look(
-        self, begin: int, limit: int, between: Callable[[], None]
+        self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
-        end, texts, rows_too = sift(self.trace, self.matcher.sieve, begin, limit, self._slice_bytes)
+        end, texts, rows_too = sift(self.trace, self.matcher.sieve, begin, limit, max_bytes)
         if not rows_too:
             texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []

@@ -46,6 +46,12 @@ class _Part:
         self.upto.append(self.total + times)
         self.indices.append(index)
 
+    def extend(self, more: _Part) -> None:
+        """Add what stands behind all of these."""
+        total = self.total
+        self.upto.extend(map(total.__add__, more.upto))
+        self.indices.extend(more.indices)
+
     def before(self, place: int) -> int:
         """The number of matches in the hits before the one at ``place``."""
         return self.upto[place - 1] if place else 0
@@ -66,6 +72,16 @@ class Hits(Sequence[int]):
         """Take in more spans, each with its number of matches."""
         for index, times in hits:
             (self._ahead if index >= self.start else self._behind).add(index, times)
+
+    def extend(self, more: Hits) -> None:
+        """Take in what was found after these, from the same start on."""
+        self._ahead.extend(more._ahead)
+        self._behind.extend(more._behind)
+
+    @property
+    def first(self) -> int:
+        """The span that was found first; there must be one."""
+        return (self._ahead.indices or self._behind.indices)[0]
 
     @property
     def total(self) -> int:

@@ -48,8 +48,8 @@ def _search(setting: Setting, rollout: Rollout, program: Program, base: Row) -> 
         return [missing(first_what, f"given up: {error}")]
     program.send(b"\r")
     keys, answered = _keys_meanwhile(program, rollout.facts.rare[0])
-    # The place among the hits is only told on a hit; "3+ …" is a search that still goes on.
-    every = rb"%s.{1,8}(\d+ of )?%d \xc2\xb7" % (RARE_WORD.encode(), hits)
+    # It stands under the timeline once the search is over, wherever the cursor is by then.
+    every = f"“{RARE_WORD}” · {hits} matches".encode()
     counted = f"all {hits} hits counted, {size}"
     busy = re.search(every, program.raw[before:]) is None
     try:

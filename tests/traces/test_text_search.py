@@ -22,7 +22,7 @@ from mast_tui.traces.readers.codex_lines import SharedLineTrace
 from mast_tui.traces.readers.text import TextParser
 from mast_tui.traces.runs import Member, joined
 from mast_tui.traces.sieve import Sieve, folded
-from mast_tui.traces.text_search import Found, Matcher, Needle, TextSearch
+from mast_tui.traces.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
 from tests.traces import claude_sessions as claude
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning
 
@@ -38,10 +38,10 @@ PIECES = [
 ]  # fmt: skip
 
 
-def everything(search: TextSearch) -> dict[int, int]:
+def everything(search: TextSearch, max_bytes: int = SLICE_BYTES) -> dict[int, int]:
     """All hits of a search that never waits, each span once."""
     hits: list[tuple[int, int]] = []
-    while (found := search.step()) is not None:
+    while (found := search.step(max_bytes=max_bytes)) is not None:
         assert not found.waits
         hits += found.hits
     assert len(dict(hits)) == len(hits)
@@ -142,8 +142,8 @@ def test_a_search_finds_what_looking_at_every_text_finds(
     data: bytes, needle: str, start: int, max_bytes: int
 ) -> None:
     trace = rollout_of(data)[0]
-    search = TextSearch(trace, Needle(needle), min(start, len(trace)), max_bytes)
-    assert everything(search) == naive(trace, needle)
+    search = TextSearch(trace, Needle(needle), min(start, len(trace)))
+    assert everything(search, max_bytes) == naive(trace, needle)
 
 
 @settings(max_examples=30, deadline=None)

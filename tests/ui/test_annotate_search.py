@@ -130,7 +130,7 @@ def test_what_stands_between_slashes_is_a_pattern() -> None:
     assert pattern_in("/a.b/", False) == "a.b"
     assert pattern_in("a.b", True) == "a.b"
     assert [pattern_in(typed, False) for typed in ("a.b", "/", "//", "/etc")] == [None] * 4
-    assert matcher_for("a.b", False).count("a.b axb", ()) == 1
+    assert matcher_for("a.b", False).count("a.b axb", tuple) == 1
 
 
 @given(st.dictionaries(st.integers(0, 40), st.integers(1, 5)), st.integers(0, 41))

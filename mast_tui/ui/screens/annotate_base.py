@@ -11,7 +11,9 @@ from textual.screen import Screen
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.ui.courtesy import Courtesy
 from mast_tui.ui.digits import DigitEntry
+from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.searching import Hits
 from mast_tui.ui.selection import PLAIN, Selection, target_of
@@ -59,6 +61,13 @@ class AnnotateBase(Screen[None]):
         self._shown: set[str] = set()
         self._text: tuple[int, str] = (-1, "")
         self._in_view = -1
+
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which work in threads stands back while a key is answered."""
+        app = self.app
+        assert isinstance(app, KeysInOrder)
+        return app.courtesy
 
     @property
     def timeline(self) -> Timeline:

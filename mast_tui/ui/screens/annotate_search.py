@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import sleep
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 
 from textual import on, work
@@ -15,14 +15,25 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import one_line
 from mast_tui.ui.screens.annotate_base import AnnotateBase
 from mast_tui.ui.searching import Hits, matcher_for, pattern_in
+from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
 
 if TYPE_CHECKING:
-    from mast_tui.traces.text_search import Found, TextSearch
+    from mast_tui.traces.text_search import TextSearch
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
+
+TOLD_EVERY: Final = 0.1
+"""Seconds between reports of what was found; the first hit is told at once."""
+
+LONG_CHARS: Final = 1 << 18
+"""Longer texts are only looked at in the background."""
+
+NEAR_BYTES: Final = 16 * 1024
+"""How much of the source, from the cursor on, is looked at before anything else is done: a
+fraction of a millisecond's worth. What is near is found before the next key does its work."""
 
 MOST_SHOWN: Final = 400
 """Matches that are marked in a text on each side of the one that was gone to."""
@@ -39,14 +50,16 @@ class Searching(AnnotateBase):
 
     @dataclass
     class Progress(Message):
-        """What a step of a search has found; None where the search is over."""
+        """What a search has found since it was told last, and which share it has looked at."""
 
         search: TextSearch
-        found: Found | None
+        found: Hits
+        share: float
+        over: bool
 
     @dataclass
     class Placed(Message):
-        """Where a regular expression stands in the text of a span."""
+        """Where a regular expression, or a word in a long text, stands in the text of a span."""
 
         search: TextSearch
         index: int
@@ -58,6 +71,8 @@ class Searching(AnnotateBase):
     _share = 0.0
     _stood = 0
     _origin: int | None = None
+    _begins_short = False
+    """Whether the text that one stood on when the search line was opened is no long one."""
     _jumped = False
     _awaited = 0
     _said = ""
@@ -71,6 +86,7 @@ class Searching(AnnotateBase):
         line = self.query_one(SearchInput)
         if not line.display:
             self._origin = self.index if self.has_spans else 0
+            self._begins_short = self.has_spans and len(self.text_here()) <= LONG_CHARS
         line.display = True
         self.set_focus(line)
 
@@ -86,13 +102,13 @@ class Searching(AnnotateBase):
             self.hints.prompt(f"What you type is {kind} · ^t changes that · Esc leaves")
 
     @on(Input.Changed, "SearchInput")
-    def _typed(self, event: Input.Changed) -> None:
+    def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
         if event.value != self.needle:
             self.start_search(event.value)
 
     @on(Input.Submitted, "SearchInput")
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.close_search()
         self._say_search()
@@ -124,10 +140,22 @@ class Searching(AnnotateBase):
         self.needle, self._done, self._awaited = "", True, 0
         self._at, self._places = (-1, 0), (-1, ())
         self.matches = Hits()
+        self._show_total()
+
+    def _show_total(self) -> None:
+        """How much was found, once that is known: it stands under the timeline until another text
+        is looked for, as what is said in the last line goes with the next key."""
+        if self.is_mounted:
+            words = self._total_words() if self._done and self.needle else ""
+            self.timeline.border_subtitle = plain_title(words)
+
+    def _total_words(self) -> str:
+        total = self.matches.total
+        return f"{self._what(24)} · {total:,} match{'' if total == 1 else 'es'}"
 
     def start_search(self, needle: str) -> None:
         """Look for another text, from where one was when the search line was opened."""
-        had = bool(self.matches)
+        had = self.matches
         self.drop_search()
         self.needle = needle
         self._stood = self.index if self.has_spans else 0
@@ -135,13 +163,15 @@ class Searching(AnnotateBase):
         self.matches = Hits(start)
         problem = self._begin(start) if needle and self.trace is not None else None
         if had:
-            self._show_matches()
+            self._show_matches(had)
         self.show_span()
         if problem is not None:
             self.hints.say(problem, error=True)
         elif not needle:
             self.hints.clear()
             self.search_changed()
+        elif self._search is not None:
+            self._look_near(self._search)
 
     def _begin(self, start: int) -> str | None:
         """Begin to look; what is wrong with what was typed, in words."""
@@ -155,60 +185,80 @@ class Searching(AnnotateBase):
         self._search = TextSearch(self.trace, matcher, start)
         self._done = self._jumped = False
         self._share = 0.0
-        self._look(self._search)
         return None
+
+    def _look_near(self, search: TextSearch) -> None:
+        from mast_tui.traces.text_search import Needle
+
+        # A regular expression may take its time even on a short text.
+        if self._begins_short and isinstance(search.matcher, Needle):
+            found = search.step(max_bytes=NEAR_BYTES)
+            if found is not None:
+                hits = Hits(search.start)
+                hits.add(found.hits)
+                self.on_searching_progress(self.Progress(search, hits, found.share, False))
+        self._look(search)
 
     @work(thread=True, group="search", exclusive=True, exit_on_error=True)
     def _look(self, search: TextSearch) -> None:
-        worker = get_current_worker()
+        worker, courtesy = get_current_worker(), self.courtesy
+        some, told, first = Hits(search.start), 0.0, True
         while not worker.is_cancelled:
-            found = search.step()
-            if found is not None and found.waits:
-                # The index is still growing: wait for what it gains.
-                sleep(GROWING)
-                continue
-            if not worker.is_cancelled:
-                self.post_message(self.Progress(search, found))
-            if found is None:
+            courtesy.wait()
+            found = search.step(courtesy.wait)
+            if worker.is_cancelled:
                 return
-            sleep(0)  # whoever answers keys goes first
+            if found is None:
+                self.post_message(self.Progress(search, some, 1.0, True))
+                return
+            some.add(found.hits)
+            # The first hits are told at once, what comes then some at a time.
+            at_once = bool(some) and (first or found.waits)
+            if at_once or (not found.waits and monotonic() - told > TOLD_EVERY):
+                self.post_message(self.Progress(search, some, found.share, False))
+                first = first and not some
+                some, told = Hits(search.start), monotonic()
+            # Where the index is still growing it is waited for; else others have their turn.
+            sleep(GROWING if found.waits else 0)
 
     def on_searching_progress(self, message: Progress) -> None:
         """Take in matches; the first from where the search began gets the cursor."""
         if message.search is not self._search:
             return
-        found = message.found
-        if found is None:
+        self._share = message.share
+        if message.found:
+            self._take(message.found)
+        if message.over:
             self._done = True
+            self._show_total()
             self._go_on_awaited()
             self.search_changed()
-        else:
-            self._share = found.seen / max(1, found.known)
-            if found.hits:
-                self._take(found)
         # What was said of something else meanwhile is not talked over.
         free = ("", self._said) if self._done else (self._said,)
         if self.query_one(SearchInput).display or self.hints.message in free:
             self._say_search()
 
-    def _take(self, found: Found) -> None:
-        self.matches.add(found.hits)
-        self._show_matches()
+    def _take(self, found: Hits) -> None:
+        first = not self.matches
+        self.matches.extend(found)
+        self._show_matches(found)
         # Whoever has gone on meanwhile, or is about to label, is not torn away.
         self._jumped |= self.index != self._stood or self.entry.begun
         if self._awaited > 0:
             self._jumped = True
             self._go_on_awaited()
-        elif not self._jumped:
+        elif first and not self._jumped:
             self._jumped = True
-            self._go_to_match(found.hits[0][0], 0)
-        elif self.index in self.matches:
+            self._go_to_match(found.first, 0)
+        elif self.index in found:
             self.show_highlights()
 
-    def _show_matches(self) -> None:
-        self.timeline.matches = self.matches
+    def _show_matches(self, changed: Hits) -> None:
+        """Show what has come to the matches, or is one no longer."""
+        timeline = self.timeline
+        timeline.matches = self.matches
+        timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed)
         self.query_one(Overview).show_matches(self.matches)
-        self.timeline.rows_changed()
 
     # Going to matches
 
@@ -259,7 +309,7 @@ class Searching(AnnotateBase):
             from mast_tui.traces.text_search import Needle
 
             text = self.text_here()
-            if isinstance(search.matcher, Needle):
+            if isinstance(search.matcher, Needle) and len(text) <= LONG_CHARS:
                 self._places = (index, search.matcher.places(text))
             else:
                 self._places = (index, ())
@@ -283,7 +333,7 @@ class Searching(AnnotateBase):
         self.post_message(self.Placed(search, index, places))
 
     def on_searching_placed(self, message: Placed) -> None:
-        """Mark the matches of a regular expression in the text that is shown."""
+        """Mark matches in the text that is shown."""
         if message.search is self._search and message.index == self.index:
             self._places = (message.index, message.places)
             self.show_highlights()
@@ -299,10 +349,7 @@ class Searching(AnnotateBase):
 
     def _say(self, search: TextSearch) -> None:
         typing = self.query_one(SearchInput).display
-        pattern = pattern_in(self.needle, self._regex)
-        what = f"“{one_line(self.needle, 40)}”"
-        if pattern is not None:
-            what = f"/{one_line(pattern, 40)}/"
+        what = self._what(40)
         slow = self._slow_words(search)
         if not self.matches and self._done:
             self.hints.say(f"No span holds {what}{slow}", error=True)
@@ -321,6 +368,13 @@ class Searching(AnnotateBase):
             self.hints.prompt(f"{words} · Enter keeps, Esc forgets")
         else:
             self.hints.say(f"{words} · n next · N previous")
+
+    def _what(self, most: int) -> str:
+        """What is looked for, in so many characters at most."""
+        pattern = pattern_in(self.needle, self._regex)
+        if pattern is not None:
+            return f"/{one_line(pattern, most)}/"
+        return f"“{one_line(self.needle, most)}”"
 
     def _slow_words(self, search: TextSearch) -> str:
         if not search.too_slow:
