@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from mast_tui.labels import (
@@ -19,26 +19,13 @@ from mast_tui.session.draft import Draft
 from mast_tui.session.errors import SessionError
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.reading import ReadSpans
+from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
 from mast_tui.session.words import Words
 from mast_tui.session.work import Work
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.facts import Fact, PassKindSet
-
-_NOWHERE = 1 << 60
-"""Sorts what points to a span that is not here (yet) to the end."""
-
-
-@dataclass(slots=True)
-class _Views:
-    """What was worked out from one state, until there is another."""
-
-    version: int
-    spans: int
-    labels: tuple[Label, ...] | None = None
-    suggestions: tuple[Suggestion, ...] | None = None
-    pending: tuple[Suggestion, ...] | None = None
 
 
 class SessionCore:
@@ -63,11 +50,14 @@ class SessionCore:
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.modes}
         self._words = Words(taxonomy, trace, self._judged_label)
-        self._judged: dict[str, Suggestion] | None = None
+        self._own = OwnLabels(self._place_of_label)
+        self._verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
+        self._answered: frozenset[str] = frozenset()
+        self._seen_version = -1
+        self._suggested: Suggested | None = None
         self._others: tuple[Label, ...] | None = None
         self._judge_on_screen = False
         self._work = self._load()
-        self._views = _Views(self.version, len(trace))
         self._leave_blind_pass()
 
     # What is seen
@@ -87,37 +77,28 @@ class SessionCore:
     @property
     def labels(self) -> tuple[Label, ...]:
         """One's own labels of this pass, those on the whole trace first, then in span order."""
-        views = self._fresh_views()
-        if views.labels is None:
-            current = self._work.current
-            found = [] if current is None else list(current.labels.values())
-            views.labels = tuple(sorted(found, key=self._place_of_label))
-        return views.labels
+        return self._own_now().in_order()
+
+    @property
+    def labels_by_id(self) -> Mapping[str, Label]:
+        """The same by their ids; a label that was changed is another object."""
+        current = self._work.current
+        return MappingProxyType({} if current is None else current.labels)
+
+    @property
+    def labels_of_modes(self) -> Mapping[str, int]:
+        """How many labels of one's own each mode has that has any."""
+        return MappingProxyType(self._own_now().by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
         """One's own labels that cover a span; those on the whole trace are on none of them."""
-        index = self.trace.index_of(key)
-        found = []
-        for label in self.labels:
-            first, last = label.target.first, label.target.last
-            if first is None or last is None:
-                continue
-            if key in (first, last):
-                found.append(label)
-            elif index is not None and first != last:
-                start, end = self._index(first), self._index(last)
-                if start < index < end < _NOWHERE:
-                    found.append(label)
-        return tuple(found)
+        return self._own_now().at(key, self.trace.index_of(key))
 
     @property
     def verdicts(self) -> Mapping[str, VerdictValue]:
         """The verdict on each mode that has one; a mode with labels is present."""
-        current = self._work.current
-        if current is None:
-            return MappingProxyType({})
-        present = {label.mode: VerdictValue.PRESENT for label in current.labels.values()}
-        return MappingProxyType(current.verdicts | present)
+        self._own_now()
+        return self._verdicts
 
     def verdict(self, mode: str) -> VerdictValue | None:
         """The verdict on a mode (slug), or None where it is open."""
@@ -133,20 +114,20 @@ class SessionCore:
         """Judges' suggestions in the reading order of their evidence; none while hidden."""
         if not self.hidden_visible:
             return ()
-        views = self._fresh_views()
-        if views.suggestions is None:
-            found = self._suggestions_by_id().values()
-            views.suggestions = tuple(sorted(found, key=self._place_of_suggestion))
-        return views.suggestions
+        return self._suggestions().in_order(len(self.trace))
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for this annotator's answer."""
-        views = self._fresh_views()
-        if views.pending is None:
-            answered = self._work.reviews
-            views.pending = tuple(s for s in self.suggestions if s.id not in answered)
-        return views.pending
+        if not self.hidden_visible:
+            return ()
+        self._own_now()
+        return self._suggestions().pending(len(self.trace), self._answered)
+
+    @property
+    def pending_by_id(self) -> Mapping[str, Suggestion]:
+        """The same by their ids."""
+        return MappingProxyType(self._suggestions().pending_by_id if self.pending else {})
 
     def review_of(self, suggestion_id: str) -> Review | None:
         """This annotator's answer to a suggestion; of several passes the last one."""
@@ -210,7 +191,7 @@ class SessionCore:
 
     def refresh_suggestions(self) -> None:
         """Look again at what judges and others say: a judge has run, or a file was imported."""
-        self._judged = self._others = None
+        self._suggested = self._others = None
         self._changed()
 
     def reload(self) -> None:
@@ -304,17 +285,29 @@ class SessionCore:
 
     # Places
 
-    def _fresh_views(self) -> _Views:
-        """What was worked out from the state as it is; spans that come later change the order."""
-        if (self._views.version, self._views.spans) != (self.version, len(self.trace)):
-            self._views = _Views(self.version, len(self.trace))
-        return self._views
+    def _own_now(self) -> OwnLabels:
+        """One's own labels as they are, with what follows of verdicts and answers.
+
+        Spans that come later change their order.
+        """
+        current = self._work.current
+        labels = {} if current is None else current.labels
+        if self._seen_version != self.version:
+            self._own.follow(labels, len(self.trace))
+            self._seen_version = self.version
+            self._answered = frozenset(self._work.reviews)
+            present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
+            said = {} if current is None else current.verdicts
+            self._verdicts = MappingProxyType(said | present)
+        else:
+            self._own.grown(len(self.trace))
+        return self._own
 
     def _index(self, key: str) -> int:
         index = self.trace.index_of(key)
-        return _NOWHERE if index is None else index
+        return NOWHERE if index is None else index
 
-    def _place_of_label(self, label: Label) -> tuple[int, int, int, str, str]:
+    def _place_of_label(self, label: Label) -> Place:
         target = label.target
         if target.first is None or target.last is None:
             return (-1, 0, 0, label.mode, label.id)
@@ -331,20 +324,17 @@ class SessionCore:
         index = -1 if key is None else self._index(key)
         return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
 
-    def _suggestions_by_id(self) -> dict[str, Suggestion]:
-        if self._judged is None:
+    def _suggestions(self) -> Suggested:
+        if self._suggested is None:
             labels = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            self._judged = {
-                label.id: Suggestion.of(label)
-                for label in labels
-                if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-            }
-        return self._judged
+            judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
+            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+        return self._suggested
 
     def _judged_label(self, suggestion_id: str) -> Suggestion | None:
         if not self.hidden_visible:
             return None
-        return self._suggestions_by_id().get(suggestion_id)
+        return self._suggestions().by_id.get(suggestion_id)
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:
