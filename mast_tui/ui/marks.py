@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from mast_tui.labels import Target
@@ -36,10 +36,14 @@ _ORDER: Final = {kind: place for place, kind in enumerate(MarkKind)}
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mode's code with a glyph that says whose it is."""
+    """A mode's code with a glyph that says whose it is.
+
+    Of those of one kind on one span the one with the lowest ``rank`` stands first.
+    """
 
     code: str
     kind: MarkKind
+    rank: int = field(default=0, compare=False)
 
     @property
     def shown(self) -> str:
@@ -47,32 +51,65 @@ class Mark:
         return f"{self.code} {GLYPHS[self.kind]}".strip()
 
 
+Marked = tuple[int, int, Mark]
+"""The first and the last span (inclusive) of a mark."""
+
+
 class Marks:
     """Where marks stand, kept as places: a range costs no more than a single span.
 
-    Own labels come first, then suggestions, then others'; equal marks are shown once.
+    Own labels come first, then suggestions, then others'; equal marks are shown once. It stays as
+    it is; ``changed`` gives another one.
     """
 
-    def __init__(self, places: Iterable[tuple[int, int, Mark]] = ()) -> None:
-        """``places``: the first and the last span (inclusive) of each mark."""
-        points: defaultdict[int, list[Mark]] = defaultdict(list)
-        ranges: list[tuple[int, int, int, Mark]] = []
+    def __init__(self, places: Iterable[Marked] = ()) -> None:
+        self._points: dict[int, tuple[Mark, ...]] = {}
+        self._marked: list[int] = []
+        self._ranges: list[tuple[int, int, int, Mark]] = []
         self._order: dict[Mark, int] = {}
-        for place, (low, high, mark) in enumerate(places):
-            self._order.setdefault(mark, place)
+        self._given = 0
+        self._add(places)
+        self._prepare()
+
+    def changed(self, gone: Iterable[Marked], come: Iterable[Marked]) -> Marks:
+        """The marks without some places and with others; each of ``gone`` is taken away once."""
+        other = Marks()
+        other._points = self._points.copy()
+        other._ranges = self._ranges.copy()
+        other._order, other._given = self._order.copy(), self._given
+        for place in gone:
+            other._remove(*place)
+        other._add(come)
+        other._prepare()
+        return other
+
+    def _add(self, places: Iterable[Marked]) -> None:
+        for low, high, mark in places:
+            self._order.setdefault(mark, len(self._order))
             if low == high:
-                points[low].append(mark)
+                self._points[low] = (*self._points.get(low, ()), mark)
             else:
-                ranges.append((low, high, place, mark))
-        self._points = dict(points)
-        self._marked = sorted(points)
-        ranges.sort(key=lambda item: item[:3])
-        self._ranges = ranges
-        self._lows = [low for low, *_ in ranges]
+                self._ranges.append((low, high, self._given, mark))
+                self._given += 1
+
+    def _remove(self, low: int, high: int, mark: Mark) -> None:
+        if low == high:
+            left = list(self._points.pop(low))
+            left.remove(mark)
+            if left:
+                self._points[low] = tuple(left)
+            return
+        place = bisect_left(self._ranges, (low, high), key=lambda one: one[:2])
+        while self._ranges[place][3] != mark:
+            place += 1
+        del self._ranges[place]
+
+    def _prepare(self) -> None:
+        self._marked = sorted(self._points)
+        self._ranges.sort(key=lambda item: item[:3])
+        self._lows = [low for low, *_ in self._ranges]
         # The furthest end of the ranges so far: from there back none reaches a span beyond it.
-        self._reach: list[int] = []
-        for _, high, *_ in ranges:
-            self._reach.append(max(high, self._reach[-1] if self._reach else high))
+        self._reach = list(accumulate((high for _, high, *_ in self._ranges), max))
 
     def at(self, index: int) -> tuple[Mark, ...]:
         """The marks on one span."""
@@ -91,24 +128,110 @@ class Marks:
             place -= 1
         if len(found) < 2:
             return tuple(found)
-        return tuple(
-            sorted(dict.fromkeys(found), key=lambda mark: (_ORDER[mark.kind], self._order[mark]))
-        )
+        return tuple(sorted(dict.fromkeys(found), key=self._place_in_row))
+
+    def _place_in_row(self, mark: Mark) -> tuple[int, int, int]:
+        return _ORDER[mark.kind], mark.rank, self._order[mark]
 
 
 NO_MARKS: Final = Marks()
+
+
+def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int, int] | None:
+    """The first and the last span of a target; None for the whole trace and what is not here."""
+    if target.first is None or target.last is None:
+        return None
+    first, last = index_of(target.first), index_of(target.last)
+    ends = [end for end in (first, last) if end is not None]
+    return (min(ends), max(ends)) if ends else None
 
 
 def marks_by_span(
     targets: Iterable[tuple[Target, Mark]], index_of: Callable[[str], int | None]
 ) -> Marks:
     """The marks of each span; labels on the whole trace stand in none."""
-    places = []
-    for target, mark in targets:
-        if target.first is None or target.last is None:
-            continue
-        first, last = index_of(target.first), index_of(target.last)
-        ends = [end for end in (first, last) if end is not None]
-        if ends:
-            places.append((min(ends), max(ends), mark))
-    return Marks(places)
+    places = ((place_of(target, index_of), mark) for target, mark in targets)
+    return Marks((*place, mark) for place, mark in places if place is not None)
+
+
+class Pointing(Protocol):
+    """What is marked where it points: a label, a suggestion, a note. It never changes."""
+
+    @property
+    def target(self) -> Target: ...
+    @property
+    def mode(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A note on a span, which is of no mode."""
+
+    target: Target
+    mode: str = ""
+
+
+class MarkKeeper:
+    """The marks of one trace, kept up with its labels: what has not changed is not placed again.
+
+    ``mark_of`` gives the mark of a mode (slug); ``index_of`` the place of a span's key.
+    """
+
+    def __init__(
+        self,
+        mark_of: Callable[[str, MarkKind], Mark],
+        index_of: Callable[[str], int | None],
+    ) -> None:
+        self.marks = NO_MARKS
+        self._mark_of = mark_of
+        self._index_of = index_of
+        self._shown: dict[MarkKind, dict[str, Pointing]] = {}
+        self._places: dict[tuple[MarkKind, str], Marked | None] = {}
+        self._partly: set[tuple[MarkKind, str]] = set()
+        self._spans = 0
+
+    def follow(self, shown: Mapping[MarkKind, Mapping[str, Pointing]], spans: int) -> Marks:
+        """The marks of all that is ``shown``, by kind and id, in a trace of so many spans."""
+        gone: list[Marked] = []
+        come: list[Marked] = []
+        if spans != self._spans:
+            self._spans = spans
+            for kind, name in list(self._partly):
+                self._place(kind, name, self._shown[kind][name], gone, come)
+        for kind in {*self._shown, *shown}:
+            things, known = shown.get(kind, {}), self._shown.setdefault(kind, {})
+            for name in [n for n, one in known.items() if not _same(one, things.get(n))]:
+                del known[name]
+                self._partly.discard((kind, name))
+                place = self._places.pop((kind, name))
+                if place is not None:
+                    gone.append(place)
+            for name, thing in [(n, t) for n, t in things.items() if n not in known]:
+                known[name] = thing
+                self._place(kind, name, thing, gone, come)
+        if gone or come:
+            self.marks = self.marks.changed(gone, come)
+        return self.marks
+
+    def _place(
+        self, kind: MarkKind, name: str, thing: Pointing, gone: list[Marked], come: list[Marked]
+    ) -> None:
+        before = self._places.get((kind, name))
+        if before is not None:
+            gone.append(before)
+        target, index_of = thing.target, self._index_of
+        ends = place_of(target, index_of)
+        place = None if ends is None else (*ends, self._mark_of(thing.mode, kind))
+        self._places[kind, name] = place
+        if place is not None:
+            come.append(place)
+        keys = (target.first, target.last)
+        if all(key is None or index_of(key) is not None for key in keys):
+            self._partly.discard((kind, name))
+        else:
+            self._partly.add((kind, name))
+
+
+def _same(one: Pointing, other: Pointing | None) -> bool:
+    # Nearly all are the very same objects; only of the others it matters what they say.
+    return one is other or one == other

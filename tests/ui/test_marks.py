@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import WHOLE_TRACE, Target
-from mast_tui.ui.marks import GLYPHS, Mark, MarkKind, marks_by_span
+from mast_tui.ui.marks import GLYPHS, Mark, MarkKeeper, MarkKind, Marks, Pointing, marks_by_span
 
 OWN = Mark("1.3", MarkKind.OWN)
 keys = st.integers(0, 20)
@@ -80,3 +82,93 @@ def test_marks_differ_by_more_than_colour() -> None:
     assert len(set(GLYPHS.values())) == len(MarkKind)
     assert Mark("1.3", MarkKind.OWN).shown != Mark("1.3", MarkKind.SUGGESTION).shown
     assert Mark("", MarkKind.NOTE).shown == GLYPHS[MarkKind.NOTE]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that points at spans."""
+
+    target: Target
+    mode: str
+
+
+class Spans:
+    """Spans of which only the first are known, and how often one was looked for."""
+
+    def __init__(self, known: int) -> None:
+        self.known = known
+        self.asked = 0
+
+    def index_of(self, key: str) -> int | None:
+        self.asked += 1
+        return int(key) if int(key) < self.known else None
+
+
+def mark_of(mode: str, kind: MarkKind) -> Mark:
+    return Mark(mode, kind, "cba".index(mode))
+
+
+things = st.none() | st.builds(
+    Thing,
+    st.just(WHOLE_TRACE) | st.builds(Target, keys.map(str), keys.map(str)),
+    st.sampled_from("abc"),
+)
+changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"), things))
+
+
+@given(changes, st.integers(5, 21), st.integers(0, 10))
+def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
+    steps: list[tuple[MarkKind, str, Thing | None]], later: int, when: int
+) -> None:
+    spans, shown = Spans(5), dict[MarkKind, dict[str, Pointing]]()
+    keeper = MarkKeeper(mark_of, spans.index_of)
+    for number, (kind, name, thing) in enumerate(steps):
+        if number == when:
+            spans.known = later
+        if thing is not None:
+            shown.setdefault(kind, {})[name] = thing
+        elif number % 2:
+            shown.pop(kind, None)
+        else:
+            shown.get(kind, {}).pop(name, None)
+        kept = keeper.follow(shown, spans.known)
+        anew = marks_by_span(
+            [
+                (thing.target, mark_of(thing.mode, kind))
+                for kind, named in shown.items()
+                for thing in named.values()
+            ],
+            spans.index_of,
+        )
+        assert [kept.at(index) for index in range(21)] == [anew.at(index) for index in range(21)]
+        assert kept.within(3, 15) == anew.within(3, 15)
+
+
+@given(given_marks, given_marks)
+def test_what_is_taken_away_leaves_what_was_there_before(given: Given, more: Given) -> None:
+    def places(what: Given) -> list[tuple[int, int, Mark]]:
+        return [(min(a, b), max(a, b), Mark(code, kind)) for a, b, code, kind in what]
+
+    before = Marks(places(given))
+    seen = [set(before.at(index)) for index in range(21)]
+    both = before.changed((), places(more))
+    assert [set(before.at(index)) for index in range(21)] == seen
+    after = both.changed(places(more), ())
+    assert [set(after.at(index)) for index in range(21)] == seen
+
+
+def test_one_new_label_among_many_is_placed_alone() -> None:
+    spans = Spans(1_000_000)
+    keeper = MarkKeeper(mark_of, spans.index_of)
+    many: dict[str, Pointing] = {
+        f"{number}": Thing(Target(str(number * 7), str(number * 7 + number % 2)), "a")
+        for number in range(5000)
+    }
+    keeper.follow({MarkKind.OWN: many}, spans.known)
+    spans.asked = 0
+    assert keeper.follow({MarkKind.OWN: dict(many)}, spans.known) is keeper.marks
+    assert spans.asked == 0
+    marks = keeper.follow({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
+    assert spans.asked <= 4
+    assert marks.at(3) == (Mark("b", MarkKind.OWN),)
+    assert marks.at(7) == (Mark("a", MarkKind.OWN),)
