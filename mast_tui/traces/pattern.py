@@ -12,6 +12,7 @@ from typing import Final
 
 from mast_tui.traces import pattern_child
 from mast_tui.traces.pattern_child import BUDGET, COUNT, NUMBER, PLACES, packed
+from mast_tui.traces.pattern_needs import needs_of
 from mast_tui.traces.sieve import Sieve
 from mast_tui.traces.text_search import MOST_MATCHES, TooSlow
 
@@ -43,6 +44,8 @@ class Pattern:
         except (re.error, OverflowError, RecursionError) as error:
             raise InvalidPattern(str(error)) from None
         self._text = text
+        needs = needs_of(text, exact=self.exact)
+        self._sieve = None if needs is None else Sieve.for_any(needs)
         self._seconds = SECONDS if seconds is None else seconds
         self._process: Popen[bytes] | None = None
         self._closed = False
@@ -50,8 +53,8 @@ class Pattern:
 
     @property
     def sieve(self) -> Sieve | None:
-        """Nothing tells early that a text cannot match."""
-        return None
+        """What tells early that a text cannot match: literal text in the pattern."""
+        return self._sieve
 
     def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
         """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""

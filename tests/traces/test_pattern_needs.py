@@ -1,0 +1,132 @@
+"""What a pattern cannot match without, so that most texts need no look at the pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from mast_tui.traces.pattern import InvalidPattern, Pattern
+from mast_tui.traces.pattern_needs import needs_of
+from mast_tui.traces.sieve import Sieve, folded
+from mast_tui.traces.text_search import TextSearch
+from tests.traces.rollouts import message, meta
+from tests.traces.test_text_search import (
+    BEHIND_PREVIEW,
+    everything,
+    rollout_bytes,
+    rollout_of,
+    rollouts,
+)
+
+PIECES = [
+    "pod", "error", "k", "is", "0", "404", "é", "K", "ſ", " ", ".", "-", "_", r"\.", r"\d", r"\w+",
+    r"\s", r"\b", r"\x65", r"\u0065", r"\101", r"\N{COLON}", "[a-z]", "[]x]", "[^]x]", r"[\]x]",
+    "[(|)]", "*", "+", "?", "{2}", "{0,1}", "{1,}", "{", "}", "*?", "++", "|", "(", ")", "(?:",
+    "(?P<n>", "(?P=n)", "(?=", "(?!", "(?<=e)", "(?<!e)", "(?i)", "(?x)", "(?i:e)", "(?#|)", "^",
+    "$", ".*", "step 3", "Error", "\\\\",
+]  # fmt: skip
+patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join)
+texts = st.lists(
+    st.sampled_from(["pod", "podd", "error", "Error", "k", "\u212a", "İs", "is", "iſ", "404", "0",
+                     "é", "step 3", "step  3", "e", "A", ":", "|", "]", "x", ".", "-", "\n", "\\",
+                     "(", ")", "a", "#", " "]),
+    max_size=8,
+).map("".join)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needs"),
+    [
+        (r"kubectl get \w+ -n", ("kubectl get ",)),
+        ("error: .*timeout", ("timeout",)),
+        ("colou?r", ("colo",)),
+        ("goo+d", ("goo",)),
+        ("(pod|node) not ready", (" not ready",)),
+        ("(?:timeout|refused)", ("timeout", "refused")),
+        ("timeout|refused|", None),
+        (r"v1\.5", ("v1.5",)),
+        (r"\x41bc", ("bc",)),
+        ("(abc)?d", ("d",)),
+        ("(?=later)x", ("x",)),
+        ("(?i)abc", None),
+        ("[abc]+", None),
+        ("a{2}bc", ("bc",)),
+        (r"(a)b\1cd", ("cd",)),
+    ],
+)
+def test_the_longest_text_that_every_match_holds(
+    pattern: str, needs: tuple[str, ...] | None
+) -> None:
+    assert needs_of(pattern, exact=True) == needs
+
+
+def test_where_case_does_not_count_a_letter_with_more_cases_is_left_out() -> None:
+    assert needs_of("skipping", exact=False) == ("pp",)
+    assert re.search("skip", "\u017f\u212aip", re.IGNORECASE)
+
+
+@settings(max_examples=400)
+@given(patterns, texts)
+@example("(?#()a|b", "b")
+@example("ab{x", "ab{x")
+def test_whatever_matches_holds_what_is_needed(pattern: str, text: str) -> None:
+    try:
+        matcher = Pattern(pattern)
+    except InvalidPattern:
+        assume(False)
+    flags = re.MULTILINE | (0 if matcher.exact else re.IGNORECASE)
+    needs = needs_of(pattern, exact=matcher.exact)
+    if needs is not None and re.search(pattern, text, flags):
+        assert any(folded(need) in folded(text) for need in needs)
+
+
+class Here:
+    """Finds a pattern without a process of its own."""
+
+    def __init__(self, pattern: str, sieve: Sieve | None) -> None:
+        exact = pattern != pattern.lower()
+        self._pattern = re.compile(pattern, re.MULTILINE | (0 if exact else re.IGNORECASE))
+        self.sieve = sieve
+
+    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+        """Where it stands."""
+        return [match.span() for match in self._pattern.finditer(text) if match[0]]
+
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
+        """How often it stands there."""
+        return len(self.places(text)) or int(bool(self.places("\n".join(shown()))))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rollouts(),
+    st.sampled_from(
+        ["er+or", "error|404", r"(step|é) \d", r"v1\.5", "1e2", "[0-9]+0", "null|no", r"k\w", "İ",
+         "Error", r"a/b.*\d\d", r"100(\.0)?", "日本"]
+    ),
+    st.integers(0, 30),
+)  # fmt: skip
+def test_a_sifted_search_finds_what_an_unsifted_one_finds(
+    data: bytes, pattern: str, start: int
+) -> None:
+    trace = rollout_of(data)[0]
+    start = min(start, len(trace))
+    sifted = TextSearch(trace, Here(pattern, Pattern(pattern).sieve), start)
+    assert everything(sifted, 600) == everything(TextSearch(trace, Here(pattern, None), start))
+
+
+def test_most_lines_are_dropped_without_being_parsed() -> None:
+    said = [message("assistant", f"{BEHIND_PREVIEW} nothing {i}") for i in range(300)]
+    said[77] = message("assistant", f"{BEHIND_PREVIEW} the zebra-{77} runs")
+    trace, _content, parser = rollout_of(rollout_bytes([meta(), *said]))
+    parser.made = 0
+    pattern = r"zebra-\d+"
+    assert len(everything(TextSearch(trace, Here(pattern, Pattern(pattern).sieve), 0))) == 1
+    assert parser.made == 1
