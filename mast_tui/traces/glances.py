@@ -47,6 +47,15 @@ class GivesGlances(Protocol):
         and all are known."""
 
 
+@runtime_checkable
+class TellsThreads(Protocol):
+    """A trace that tells of many of its spans at once whether they are one thread's."""
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Whether the keys of the spans from ``first`` up to ``end`` (exclusive) all name the same
+        thread, or none; where that is not known at once it may be denied."""
+
+
 def glances(trace: Trace, first: int, end: int) -> Glances:
     """What is known of the spans from ``first`` up to ``end`` (exclusive) or the last known one.
 

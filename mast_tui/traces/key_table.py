@@ -46,6 +46,11 @@ class KeyTable:
             return f"line {self._lines[index]}"
         return self._own[begin:end].decode("utf-8", "surrogatepass")
 
+    def any_holds(self, part: bytes, first: int, end: int) -> bool:
+        """Whether these bytes stand in a key of its own of the spans ``first`` to ``end``
+        (exclusive)."""
+        return self._own.find(part, self._ends[first], self._ends[end]) >= 0
+
     def find(self, key: str) -> int | None:
         """The index of the span with this key."""
         number = self._slot(key)[2]

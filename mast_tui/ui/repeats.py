@@ -6,10 +6,12 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Final
 
+from mast_tui.traces.glances import Glances, Shape, glances
 from mast_tui.traces.model import Span, SpanKind, Trace
 from mast_tui.ui.folding import MAX_PERIOD, Run
 
@@ -21,8 +23,14 @@ COMPARED_CHARS: Final = 200
 TWIN_REACH: Final = 500
 """How far back a step's twin is looked for, in spans."""
 
+_GLANCED: Final = 256
+"""How many spans are glanced at in one go."""
+
+_LOOKED_BACK: Final = 2 * MAX_PERIOD
+"""So many spans back a run may begin that is not known of yet."""
+
 _NUMBER: Final = re.compile(r"\d+")
-_QUOTE: Final = re.compile(r"""["'`‘’“”]+""")
+_NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))
 _LAST_PART: Final = re.compile(r"""(?<=[\w.~-]/)[^\s/"'`,;:)\]}]+(?=$|[\s"'`,;:)\]}])""")
 
 
@@ -37,8 +45,10 @@ class Look:
     @cached_property
     def normal(self) -> str:
         """The text with numbers, quotes and the last parts of paths left out of account."""
-        text = _LAST_PART.sub("*", self.text[:COMPARED_CHARS])
-        return _NUMBER.sub("0", _QUOTE.sub("", text))
+        text = self.text[:COMPARED_CHARS]
+        if "/" in text:
+            text = _LAST_PART.sub("*", text)
+        return _NUMBER.sub("0", text.translate(_NO_QUOTES))
 
     def equals(self, other: Look) -> bool:
         """Whether the two look the same."""
@@ -53,6 +63,85 @@ class Look:
         from rapidfuzz import fuzz
 
         return fuzz.ratio(self.normal, other.normal, score_cutoff=ALIKE) > 0
+
+
+class _Scan:
+    """Finds where steps are like those ``period`` before them for so long that it may be a run.
+
+    Of so many steps that follow each other each must be; so most of them need not be looked at.
+    """
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+        self._start = period  # no step before this one is in a streak that is still to be found
+        self._end = 0  # behind the streak that begins there; 0 for none
+
+    def go(
+        self, end: int, same_head: Callable[[int, int], bool], alike: Callable[[int, int], bool]
+    ) -> Iterator[tuple[int, int]]:
+        """The stretches before ``end`` that may hold runs; the last may be told again, longer."""
+        period = self.period
+        while True:
+            if self._end:
+                while self._end < end and alike(self._end, period):
+                    self._end += 1
+                yield self._start - period, self._end
+                if self._end == end:
+                    return
+                self._start, self._end = self._end + 1, 0
+            if self._start + period > end:
+                return
+            unlike = self._last_unlike(same_head)
+            if unlike is None:
+                unlike = self._last_unlike(alike)
+            if unlike is None:
+                self._end = self._start + period
+            else:
+                self._start = unlike + 1
+
+    def _last_unlike(self, alike: Callable[[int, int], bool]) -> int | None:
+        """The last of the next ``period`` steps that is not like the one before it."""
+        for place in range(self._start + self.period - 1, self._start - 1, -1):
+            if not alike(place, self.period):
+                return place
+        return None
+
+
+class _Heads:
+    """Numbers for what must be the same of steps that are alike: kind, agent and name."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[SpanKind, str, str | None], int] = {}
+        self._told: Sequence[Shape] = ()
+        self._of_shape: list[int] = []
+        self._first = 0
+        self._window: list[int] = []
+        self._answers: set[int] = set()
+
+    def knows(self, first: int, end: int) -> bool:
+        """Whether the heads of these spans are known."""
+        return self._first <= first and end <= self._first + len(self._window)
+
+    def show(self, found: Glances) -> None:
+        """Know the heads of these spans, and no others."""
+        if found.told is not self._told:
+            self._told, self._of_shape = found.told, []
+        for kind, _role, agent, name in found.told[len(self._of_shape) :]:
+            number = self._numbers.setdefault((kind, agent, name), len(self._numbers))
+            self._of_shape.append(number)
+            if kind is SpanKind.TOOL_RESULT:
+                self._answers.add(number)
+        self._first = found.first
+        self._window = [self._of_shape[number] for number in found.shapes]
+
+    def same(self, index: int, period: int) -> bool:
+        """Whether a step has the head of the one ``period`` before it."""
+        place = index - self._first
+        return self._window[place] == self._window[place - period]
+
+    def is_answer(self, index: int) -> bool:
+        """Whether a step is a tool's result."""
+        return self._window[index - self._first] in self._answers
 
 
 class _Streak:
@@ -74,36 +163,81 @@ class _Streak:
 
 
 class RepeatFinder:
-    """Looks at every span once, in order, and keeps only where runs are.
+    """Looks at the spans in order, and keeps only where runs are.
 
-    Runs never overlap; of two that would, the one that folds away more stays, and equal steps
-    count twice as much as nearly equal ones. One thread may ``take`` while another asks.
+    The texts of steps are compared only where the heads of enough steps in a row come again, and
+    of those only until one differs. Runs never overlap; of two that would, the one that folds away
+    more stays, and equal steps count twice as much as nearly equal ones. One thread may ``take``
+    while another asks.
     """
 
     def __init__(self) -> None:
         self.seen = 0
-        self._recent: deque[Look] = deque(maxlen=MAX_PERIOD)
         periods = range(1, MAX_PERIOD + 1)
+        self._heads = _Heads()
+        self._looks: dict[int, Look] = {}
+        self._scans = [_Scan(period) for period in periods]
+        # Stretches that may hold runs, in order; up to ``_settled`` they have been gone through.
+        self._likely: list[tuple[int, int]] = []
+        self._settled = 0
+        self._recent: deque[Look] = deque(maxlen=MAX_PERIOD)
         self._streaks = [_Streak(p, near) for near in (False, True) for p in periods]
         self._asked_last = -1
         self._open: Run | None = None
         self._lock = Lock()
-        self._firsts = array("Q")
-        self._ends = array("Q")
+        self._firsts = array("I")
+        self._ends = array("I")
         self._periods = array("b")  # negative: nearly equal
 
     def take(self, trace: Trace, end: int) -> None:
         """Look at the spans up to ``end`` (exclusive); at the last of all runs are closed."""
-        for index in range(self.seen, end):
-            self._look(index, trace.span(index))
-        self.seen = max(self.seen, end)
-        if trace.loaded.complete and self.seen >= len(trace):
-            for streak in self._streaks:
-                self._close(streak, self.seen)
+        end = max(self.seen, min(end, len(trace)))
+        first = max(0, self.seen - _LOOKED_BACK)
+        if not self._heads.knows(first, end):
+            self._heads.show(glances(trace, first, max(end, first + _GLANCED)))
+
+        def alike(index: int, period: int) -> bool:
+            if not self._heads.same(index, period):
+                return False
+            if self._heads.is_answer(index):
+                return True
+            return self._look(trace, index).resembles(self._look(trace, index - period))
+
+        for scan in self._scans:
+            self._likely += scan.go(end, self._heads.same, alike)
+        self.seen = end
+        over = trace.loaded.complete and end >= len(trace)
+        # What a scan has not settled yet begins no further back.
+        self._settle(trace, end if over else max(self._settled, end - _LOOKED_BACK))
+        if over:
+            self._leave(end)
             self._open = None
         else:
-            runs = [self._worthy(streak, self.seen) for streak in self._streaks]
+            runs = [self._worthy(streak, self._settled) for streak in self._streaks]
             self._open = max((run for run in runs if run), key=_weight, default=None)
+
+    def _look(self, trace: Trace, index: int) -> Look:
+        look = self._looks.get(index)
+        if look is None:
+            look = self._looks[index] = Look(trace.span(index))
+        return look
+
+    def _settle(self, trace: Trace, limit: int) -> None:
+        """Go through what is likely before ``limit``, and forget what lies further back."""
+        for first, end in sorted(self._likely):
+            if first >= limit:
+                break
+            first, end = max(first, self._settled), min(end, limit)
+            if first > self._settled:
+                self._leave(self._settled)
+            for index in range(first, end):
+                self._go_on(index, self._look(trace, index))
+            self._settled = max(self._settled, end)
+        if self._settled < limit:
+            self._leave(self._settled)
+            self._settled = limit
+        self._likely = [place for place in self._likely if place[1] > limit]
+        self._looks = {i: look for i, look in self._looks.items() if i >= limit - MAX_PERIOD}
 
     def run_at(self, index: int) -> Run | None:
         """The run that holds span ``index``, as far as is known."""
@@ -120,8 +254,7 @@ class RepeatFinder:
         with self._lock:
             return tuple(self._at(place) for place in range(len(self._firsts)))
 
-    def _look(self, index: int, span: Span) -> None:
-        look = Look(span)
+    def _go_on(self, index: int, look: Look) -> None:
         for streak in self._streaks:
             period = streak.period
             if len(self._recent) < period:
@@ -136,6 +269,12 @@ class RepeatFinder:
         if not look.answer:
             self._asked_last = index
         self._recent.append(look)
+
+    def _leave(self, end: int) -> None:
+        """No streak goes on beyond ``end``."""
+        for streak in self._streaks:
+            self._close(streak, end)
+        self._recent.clear()
 
     def _worthy(self, streak: _Streak, end: int) -> Run | None:
         """The streak's run, unless it is made of answers only, which may all be different."""

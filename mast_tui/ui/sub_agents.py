@@ -9,6 +9,7 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
+from mast_tui.traces.glances import TellsThreads
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 from mast_tui.ui.folding import Steps
 
@@ -31,14 +32,27 @@ class SubAgentFinder:
         self._before = ""
         self._open: list[tuple[str, int]] = []
         self._lock = Lock()
-        self._firsts = array("Q")
-        self._ends = array("Q")  # 0 while it may go on
+        self._firsts = array("I")
+        self._ends = array("I")  # 0 while it may go on
 
     def take(self, spans: Iterable[Span]) -> None:
         """Look at the spans that follow those looked at."""
         for span in spans:
             self._look(self.seen, span)
             self.seen += 1
+
+    def take_up_to(self, trace: Trace, end: int) -> None:
+        """Look at the spans that follow up to ``end`` (exclusive).
+
+        Within one thread no sub-agent begins or ends, so its spans are passed over.
+        """
+        first = self.seen
+        if isinstance(trace, TellsThreads) and trace.one_thread(first, end):
+            self._look(first, trace.span(first))
+            self._before = trace.span(end - 1).key
+            self.seen = end
+        else:
+            self.take(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
         """First and end (exclusive) of the sub-agent's steps that begin with span ``index``."""

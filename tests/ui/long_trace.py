@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
+from mast_tui.traces.glances import Glances, GlancesAtSteps
 from mast_tui.traces.model import (
     Loaded,
     Problem,
@@ -51,6 +52,10 @@ class LongTrace:
             self.asked += 1
         else:
             self.asked_behind[index] += 1
+        return self.made(index)
+
+    def made(self, index: int) -> Span:
+        """The span, of which nobody is told that it was asked for."""
         span = Span(
             index=index,
             key=f"k{index}",
@@ -77,6 +82,22 @@ class LongTrace:
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         return False
+
+
+class GlancedTrace(LongTrace):
+    """Such a trace that tells of many spans at once, as one that is kept in columns does."""
+
+    def __init__(self, length: int, change: Change | None = None) -> None:
+        super().__init__(length, change)
+        self._steps = GlancesAtSteps()
+        self.glanced_at = 0
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        self.glanced_at += end - first
+        return self._steps.glances(first, map(self.made, range(first, end)))
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        return not any("/" in self.made(index).key for index in range(first, end))
 
 
 def calling(span: Span, arguments: str, *, tool: str = "look") -> Span:

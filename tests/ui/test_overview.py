@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
 from mast_tui.ui.marks import Mark, MarkKind, Marks
-from mast_tui.ui.overview_cells import Matter
-from mast_tui.ui.widgets import overview
-from mast_tui.ui.widgets.overview import GLYPHS, SLICE, Overview
+from mast_tui.ui.run_counts import Matter
+from mast_tui.ui.trace_survey import Survey
+from mast_tui.ui.widgets.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
     SMALL,
@@ -155,66 +156,127 @@ class Alone(App[None]):
         yield Overview()
 
 
-async def test_a_slice_is_all_that_is_looked_at_in_one_go(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    trace = HugeTrace("step")
-    async with Alone().run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(Overview)
-        waiting: list[object] = []
-        monkeypatch.setattr(view, "call_later", waiting.append)
-        view.show_trace(trace)
-        assert trace.asked == SLICE
-        assert not view.complete
-        view.grown()
-        assert trace.asked == SLICE
-        assert len(waiting) == 1
+def looked(trace: HugeTrace) -> Survey:
+    """All that is found of a trace."""
+    survey = Survey()
+    while survey.step(trace):
+        pass
+    return survey
 
 
 async def test_labels_marks_and_moves_look_at_no_span() -> None:
     trace = HugeTrace("step")
     trace.known = 20_000
+    survey = looked(trace)
+    trace.asked = 0
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
-        view.show_trace(trace)
-        while not view.complete:
-            await pilot.pause()
-        assert trace.asked == 20_000
+        view.show_trace(trace, survey)
         view.show_marks(Marks([(10_000, 10_000, Mark("1.3", MarkKind.OWN))]))
         view.show_matches([5])
         view.show_place(12_345, 12_340, 12_360)
-        assert trace.asked == 20_000
         matters = [cell.matter for cell in view.cells]
         assert matters.count(Matter.OWN) == 1
         assert matters[0] is Matter.MATCH
+        await pilot.click(Overview, offset=(1, 12))
+        assert trace.asked == 0
 
 
-async def test_a_run_that_grows_is_looked_at_once_and_fills_the_column(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(overview, "DRAW_EVERY", 0.0)
-    trace = HugeTrace("step")
+async def test_a_run_that_grows_fills_the_column() -> None:
+    trace, survey = HugeTrace("step"), Survey()
     trace.known = 0
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
-        view.show_trace(trace)
+        view.show_trace(trace, survey)
         assert list(view.cells) == []
         for known in (3, 40, 5000):
             trace.known = known
             view.grown()
-            while not view.complete:
-                await pilot.pause()
+            assert view.cells[-1].matter is Matter.UNSEEN
+            assert not view.complete
+            while survey.step(trace):
+                pass
+            view.grown()
+            assert view.complete
             assert len(view.cells) == min(30, known)
             assert view.cells[-1].end == known
-        assert trace.asked == 5000
+            assert all(cell.matter is Matter.AGENT for cell in view.cells)
 
 
 async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() -> None:
-    trace = HugeTrace("step")
+    trace, survey = HugeTrace("step"), Survey()
     trace.known = 300
     trace.loaded = Loaded(1, 2, False, 3000, True)
+    survey.step(trace, 300)
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
-        view.show_trace(trace)
+        view.show_trace(trace, survey)
         matters = [cell.matter for cell in view.cells]
         assert matters == [Matter.AGENT] * 3 + [Matter.UNSEEN] * 27
+
+
+class CountedOverview(Overview):
+    """Counts the lines that it draws."""
+
+    drawn = 0
+
+    def render_line(self, y: int) -> Strip:
+        self.drawn += 1
+        return super().render_line(y)
+
+
+class CountedAlone(App[None]):
+    """Nothing but an overview whose lines are counted."""
+
+    def compose(self) -> ComposeResult:
+        """One overview."""
+        yield CountedOverview()
+
+
+async def test_a_move_draws_the_cells_that_it_changes() -> None:
+    trace = HugeTrace("step")
+    trace.known = 30_000
+    async with CountedAlone().run_test(size=(2, 30)) as pilot:
+        view = pilot.app.query_one(CountedOverview)
+        view.show_trace(trace, looked(trace))
+        for place, drawn in (
+            ((0, 0, 20), 0),
+            ((5, 0, 20), 0),
+            ((1500, 1490, 1510), 2),
+            ((2000, 1990, 2010), 2),
+        ):
+            await pilot.pause()
+            view.drawn = 0
+            view.show_place(*place)
+            await pilot.pause()
+            assert view.drawn == drawn, place
+
+
+async def test_growth_draws_the_cells_that_look_different() -> None:
+    trace, survey = HugeTrace("step"), Survey()
+    trace.known = 300
+    trace.loaded = Loaded(1, 2, False, 3000, True)
+    survey.step(trace, 300)
+    async with CountedAlone().run_test(size=(2, 30)) as pilot:
+        view = pilot.app.query_one(CountedOverview)
+        view.show_trace(trace, survey)
+        await pilot.pause()
+        view.drawn = 0
+        trace.known = 500
+        survey.step(trace, 200)
+        view.grown()
+        await pilot.pause()
+        assert view.drawn == 2
+
+
+async def test_errors_that_are_everywhere_show_in_the_kinds_shapes(tmp_path: Path) -> None:
+    steps: list[Message] = []
+    for number in range(200):
+        steps += [call(number, "run", "{}"), failed(number)]
+    async with stage(write_trace(tmp_path / "failing.json", steps)) as on:
+        view = on.annotate.overview
+        assert {text[1] for text in column(on)} == {GLYPHS[Matter.TOOL]}
+        glyphs = [list(view.render_line(y))[-1] for y in range(len(view.cells))]
+        assert all(glyph.style is not None and glyph.style.underline for glyph in glyphs)
+        await on.press("E")
+        assert on.number == 2

@@ -1,4 +1,4 @@
-"""A run in a column of cells: every span is in one, the weightiest shows, cost stays small."""
+"""A run in a column of cells: every span is in one, what matters shows, cost stays small."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.traces.glances import GlancesAtSteps
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.marks import NO_MARKS, Mark, MarkKind, Marks
-from mast_tui.ui.overview_cells import (
-    MOST_BUCKETS,
-    Cell,
-    Matter,
-    RunCounts,
-    cell_of,
-    stretch,
-)
+from mast_tui.ui.overview_cells import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
+from mast_tui.ui.run_counts import MOST_BUCKETS, Matter, RunCounts, kind_of
 from tests.ui.build import SmallTrace
 
 PLAIN = SmallTrace("a step").span(0)
@@ -33,15 +28,24 @@ ERROR = replace(PLAIN, status=SpanStatus.ERROR)
 heights = st.integers(1, 80)
 
 
-def counted(spans: Sequence[Span]) -> RunCounts:
-    counts = RunCounts()
-    for span in spans:
-        counts.add(span)
+def counted(spans: Sequence[Span], slices: int = 1_000_000) -> RunCounts:
+    """The spans, counted so many at a time."""
+    counts, columns = RunCounts(), GlancesAtSteps()
+    for first in range(0, len(spans), slices):
+        counts.take(columns.glances(first, spans[first : first + slices]))
     return counts
 
 
 def cells(spans: Sequence[Span], height: int, marks: Marks = NO_MARKS) -> list[Cell]:
-    return counted(spans).cells(height, len(spans), marks.within)
+    return Cells(counted(spans), marks.within).of(height, len(spans))
+
+
+def failing(total: int, *errors: int) -> list[Span]:
+    """So many spans, of which these are errors."""
+    spans = [PLAIN] * total
+    for index in errors:
+        spans[index] = ERROR
+    return spans
 
 
 @given(heights, st.integers(0, 5000))
@@ -81,26 +85,83 @@ MARKS = Marks(
 )
 
 
-def test_an_error_outweighs_a_label_a_suggestion_and_a_match() -> None:
-    spans = [PLAIN] * 10
-    spans[1] = ERROR
-    found = counted(spans).cells(10, 10, MARKS.within, [3, 4, 6])
+def test_a_label_a_suggestion_and_a_match_outweigh_an_error() -> None:
+    found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS.within, [3, 4, 6]).of(10, 10)
     assert [cell.matter.name for cell in found] == [
-        *("OWN", "ERROR", "OWN", "OWN", "SUGGESTION", "SUGGESTION"),
-        *("MATCH", "AGENT", "AGENT", "AGENT"),
+        *("OWN", "OWN", "OWN", "OWN", "SUGGESTION", "SUGGESTION"),
+        *("MATCH", "AGENT", "ERROR", "ERROR"),
     ]
+    assert [number for number, cell in enumerate(found) if cell.errors] == [1, 4, 8, 9]
 
 
 @given(
-    st.lists(st.sampled_from([*KINDS.values(), ERROR]), min_size=1, max_size=60),
+    st.lists(st.sampled_from([*KINDS.values(), ERROR]), min_size=1, max_size=300),
     st.integers(1, 70),
 )
-def test_a_cell_shows_an_error_exactly_where_its_stretch_has_one(
+def test_a_cell_knows_of_errors_exactly_where_its_stretch_has_one(
     spans: list[Span], height: int
 ) -> None:
     for cell in cells(spans, height):
         has_error = any(s.status is SpanStatus.ERROR for s in spans[cell.first : cell.end])
-        assert (cell.matter is Matter.ERROR) is has_error
+        assert cell.errors is has_error
+        assert has_error or cell.matter is not Matter.ERROR
+
+
+@given(st.sets(st.integers(0, 999), max_size=10))
+def test_few_errors_are_all_shown(errors: set[int]) -> None:
+    found = cells(failing(1000, *errors), 40)
+    assert {cell.first for cell in found if cell.matter is Matter.ERROR} == {
+        cell.first for cell in found if errors & set(range(cell.first, cell.end))
+    }
+
+
+@given(st.sets(st.integers(0, 29)), st.integers(30, 60))
+def test_where_each_span_has_a_cell_each_error_is_shown(errors: set[int], height: int) -> None:
+    found = cells(failing(30, *errors), height)
+    assert {cell.first for cell in found if cell.matter is Matter.ERROR} == errors
+
+
+def test_errors_that_are_everywhere_hide_nothing_else_and_show_where_they_are_denser() -> None:
+    every_tenth = range(0, 100_000, 10)
+    found = cells(failing(100_000, *every_tenth), 40)
+    assert all(cell.errors and cell.matter is Matter.AGENT for cell in found)
+    denser = range(30_000, 40_000, 3)
+    found = cells(failing(100_000, *every_tenth, *denser), 40)
+    shown = [number for number, cell in enumerate(found) if cell.matter is Matter.ERROR]
+    assert shown == [12, 13, 14, 15]
+    assert all(cell.errors for cell in found)
+
+
+@given(st.lists(st.booleans(), min_size=41, max_size=400), st.integers(1, 40))
+def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], height: int) -> None:
+    total = len(failed)
+    found = cells(failing(total, *(i for i in range(total) if failed[i])), height)
+    if sum(cell.errors for cell in found) <= FEW * len(found):
+        return
+    for cell in found:
+        part = failed[cell.first : cell.end]
+        stands_out = sum(part) / len(part) >= STANDS_OUT * sum(failed) / total - 1e-9
+        assert (cell.matter is Matter.ERROR) is (cell.errors and stands_out)
+
+
+@given(
+    st.lists(st.sampled_from([*KINDS.values(), ERROR]), max_size=3000),
+    st.integers(1, 700),
+)
+def test_columns_are_counted_as_spans_are(spans: list[Span], slices: int) -> None:
+    counts = counted(spans, slices)
+    assert counts.seen == len(spans)
+    assert list(counts.errors) == [
+        index for index, span in enumerate(spans) if span.status is SpanStatus.ERROR
+    ]
+    kinds = [kind_of(span.kind, span.role) for span in spans]
+    shift = counts.buckets.shift
+    for number, kind in enumerate(KINDS):
+        wanted = [
+            kinds[first : first + (1 << shift)].count(kind)
+            for first in range(0, len(spans), 1 << shift)
+        ]
+        assert list(counts.buckets.counts[number]) == wanted
 
 
 @given(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=300), st.integers(1, 70))
@@ -111,26 +172,23 @@ def test_the_most_frequent_kind_shows(kinds: list[Matter], height: int) -> None:
 
 
 def test_a_click_leads_to_what_the_cell_shows() -> None:
-    spans = [PLAIN] * 1000
-    spans[333] = spans[340] = ERROR
     marks = Marks(
         [(570, 590, Mark("1.3", MarkKind.OWN)), (731, 731, Mark("1.3", MarkKind.SUGGESTION))]
     )
-    counts = counted(spans)
-    found = counts.cells(10, 1000, marks.within, [44, 46, 888])
-    places = [counts.place_in(cell, marks.within, [44, 46, 888]) for cell in found]
+    run = Cells(counted(failing(1000, 333, 340)), marks.within, [44, 46, 888])
+    places = [run.place_in(cell) for cell in run.of(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]
 
 
 @given(st.sets(st.integers(0, 99)), st.integers(0, 99))
 def test_one_goes_from_error_to_error(errors: set[int], here: int) -> None:
-    counts = counted([ERROR if i in errors else PLAIN for i in range(100)])
+    counts = counted(failing(100, *errors))
     assert counts.error_from(here, 1) == min((i for i in errors if i > here), default=None)
     assert counts.error_from(here, -1) == max((i for i in errors if i < here), default=None)
 
 
 def test_what_was_not_looked_at_yet_is_blank() -> None:
-    found = counted([PLAIN] * 25).cells(10, 100, NO_MARKS.within)
+    found = Cells(counted([PLAIN] * 25), NO_MARKS.within).of(10, 100)
     assert [cell.matter for cell in found] == [Matter.AGENT] * 3 + [Matter.UNSEEN] * 7
 
 
@@ -145,14 +203,15 @@ class CountedMarks:
 
 
 def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
-    counts = RunCounts()
-    user = KINDS[Matter.USER]
-    for index in range(1_000_000):
-        counts.add(user if index < 400_000 else PLAIN)
-    assert all(len(row) <= MOST_BUCKETS for row in counts._counts)
-    assert sum(map(sum, counts._counts)) == counts.seen == 1_000_000
+    counts, columns = RunCounts(), GlancesAtSteps()
+    part = [KINDS[Matter.USER]] * 20_000, [PLAIN] * 20_000
+    for number in range(50):
+        counts.take(columns.glances(20_000 * number, part[number >= 20]))
+    buckets = counts.buckets.counts
+    assert all(len(row) <= MOST_BUCKETS for row in buckets)
+    assert sum(map(sum, buckets)) == counts.seen == 1_000_000
     marks = CountedMarks()
-    found = counts.cells(40, 1_000_000, marks.within)
+    found = Cells(counts, marks.within).of(40, 1_000_000)
     assert [cell.matter for cell in found] == [Matter.USER] * 16 + [Matter.AGENT] * 24
     assert marks.asked == 40
 
@@ -163,4 +222,4 @@ def test_nothing_is_lost_when_stretches_become_one(extra: int) -> None:
     spans = [KINDS[kinds[i * 7 % 4]] for i in range(MOST_BUCKETS * 4 + extra)]
     counts = counted(spans)
     wanted = [sum(kinds[i * 7 % 4] is kind for i in range(len(spans))) for kind in kinds]
-    assert [sum(row) for row in counts._counts] == wanted
+    assert [sum(row) for row in counts.buckets.counts] == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.model import Loaded, Span, SpanKind
 from mast_tui.ui.folding import MAX_PERIOD, Run
 from mast_tui.ui.repeats import TWIN_REACH, Look, RepeatFinder, twin_of
-from tests.ui.long_trace import LongTrace, calling
+from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 
 FAR_APART = {"a": "list the pods", "b": "restart everything", "c": "what is 17 + 4?"}
 
@@ -138,24 +139,77 @@ def test_a_run_that_goes_on_is_known_before_it_is_over() -> None:
     trace = told("b" + "a" * 99)
     trace.loaded = Loaded(0, 1, False)
     finder = RepeatFinder()
+    # The last few steps may still belong to a run with a longer cycle.
     finder.take(trace, 50)
     assert finder.runs() == ()
-    assert finder.run_at(30) == Run(1, 50, 1)
+    assert finder.run_at(30) == Run(1, 42, 1)
     finder.take(trace, 80)
-    assert finder.run_at(30) == Run(1, 80, 1)
+    assert finder.run_at(30) == Run(1, 72, 1)
     trace.loaded = Loaded(1, 1, True)
     finder.take(trace, 100)
     assert finder.runs() == (Run(1, 100, 1),)
 
 
 def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
-    trace = LongTrace(5000, lambda span: calling(span, "same"))
+    trace = GlancedTrace(5000, lambda span: calling(span, "same"))
     finder = RepeatFinder()
     for end in range(0, 5001, 100):
         finder.take(trace, end)
+        assert len(finder._looks) <= 100 + 3 * MAX_PERIOD
     assert trace.asked == 5000
     assert finder.runs() == (Run(0, 5000, 1),)
-    assert len(finder._recent) <= MAX_PERIOD
+    assert len(finder._looks) <= MAX_PERIOD
+    assert len(finder._likely) == 0
+
+
+@pytest.mark.parametrize(("cycle", "share"), [(1, 1.0), (2, 0.5), (3, 0.4), (4, 0.3)])
+def test_of_steps_that_come_in_cycles_but_differ_few_texts_are_looked_at(
+    cycle: int, share: float
+) -> None:
+    def change(span: Span) -> Span:
+        digest = sha256(b"%d" % span.index).digest()
+        words = "".join(chr(97 + byte % 26) for byte in digest)
+        return calling(span, words, tool=f"tool{span.index % cycle}")
+
+    trace = GlancedTrace(3000, change)
+    assert found(trace, 24) == ()
+    assert trace.asked <= share * 3000 + 10
+
+
+def test_texts_of_steps_whose_heads_do_not_come_again_are_not_looked_at() -> None:
+    def change(span: Span) -> Span:
+        return calling(span, "same", tool=f"tool{span.index % 7}")
+
+    trace = GlancedTrace(3000, change)
+    assert found(trace, 24) == ()
+    assert trace.asked == 0
+
+
+TEXTS = ("list the pods", "list the pod", "restart everything", "page=1", "page=22", "")
+steps = st.builds(
+    lambda kind, tool, text: (kind, tool, text),
+    st.sampled_from([SpanKind.TOOL_CALL, SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT]),
+    st.sampled_from(["look", "look", "act"]),
+    st.sampled_from(TEXTS),
+)
+cycles = st.lists(
+    st.tuples(st.lists(steps, min_size=1, max_size=5), st.integers(1, 5)), max_size=8
+).map(lambda parts: [step for part, times in parts for step in part * times])
+
+
+@given(cycles, st.integers(1, 30))
+def test_what_is_skipped_holds_no_run(
+    told_steps: list[tuple[SpanKind, str, str]], slices: int
+) -> None:
+    def change(span: Span) -> Span:
+        kind, tool, text = told_steps[span.index]
+        return replace(calling(span, text, tool=tool), kind=kind)
+
+    trace = GlancedTrace(len(told_steps), change)
+    thorough = RepeatFinder()
+    thorough._likely = [(0, len(told_steps))]
+    thorough.take(trace, len(told_steps))
+    assert found(trace, slices) == thorough.runs()
 
 
 def test_the_twin_is_the_nearest_equal_step_or_else_the_nearest_that_is_nearly_so() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from mast_tui.traces.model import Role, Span, SpanKind
 from mast_tui.ui.folding import Steps
 from mast_tui.ui.sub_agents import SubAgentFinder, steps_of_sub_agent, steps_under
-from tests.ui.long_trace import LongTrace
+from tests.ui.long_trace import GlancedTrace, LongTrace
 
 CALL, RESULT, SAYS = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
 
@@ -138,6 +140,32 @@ def test_what_is_not_over_goes_up_to_what_was_looked_at() -> None:
     finder.take(NESTED.span(index) for index in range(4, 8))
     assert finder.beginning_at(2) == (2, 8)
     assert finder.beginning_at(4) == (4, 7)
+
+
+class Threaded(Told):
+    """Such a trace that tells whether spans are of one thread."""
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        threads = {step.key.rpartition("/")[0] for step in self.steps[first:end]}
+        return len(threads) == 1
+
+
+@pytest.mark.parametrize("slices", range(1, 12))
+def test_what_is_of_one_thread_is_passed_over(slices: int) -> None:
+    trace = Threaded(*NESTED.steps)
+    finder = SubAgentFinder()
+    while finder.seen < len(trace):
+        finder.take_up_to(trace, min(len(trace), finder.seen + slices))
+    found = (finder.beginning_at(index) for index in range(len(trace)))
+    assert [block for block in found if block is not None] == [(2, 9), (4, 7)]
+
+
+def test_a_long_thread_costs_two_spans_for_each_look_at_it() -> None:
+    trace = GlancedTrace(100_000)
+    finder = SubAgentFinder()
+    finder.take_up_to(trace, 100_000)
+    assert trace.asked == 2
+    assert finder.seen == 100_000
 
 
 def test_a_step_with_a_million_children_is_followed_only_so_far() -> None:

@@ -82,9 +82,10 @@ async def bare(
     async with app.run_test(size=(100, HEIGHT)) as pilot:
         counts = Counts(app, trace)
         counts.timeline.show_trace(trace)
+        await pilot.pause()
         if not behind:
             app.workers.cancel_all()
-        await pilot.pause()
+            await pilot.pause()
         yield pilot, counts
 
 
@@ -171,7 +172,8 @@ async def test_marks_made_while_off_screen_are_there_when_one_comes_back() -> No
 
 
 async def test_what_grows_is_drawn_only_where_it_comes_on_screen() -> None:
-    trace = LongTrace(10)
+    # Without times, as the bars of all rows change when a run turns out longer.
+    trace = LongTrace(10, lambda span: replace(span, start=None, end=None))
     async with bare(trace) as (pilot, counts):
         trace.length = 12
         await counts.of(pilot, counts.timeline.grown)
@@ -184,7 +186,7 @@ async def test_what_grows_is_drawn_only_where_it_comes_on_screen() -> None:
         assert counts.timeline.row_count == 1_000_000
 
 
-async def test_each_span_is_looked_at_once_in_the_background_however_the_trace_grows() -> None:
+async def test_no_span_is_looked_at_again_in_the_background_as_the_trace_grows() -> None:
     trace = LongTrace(700)
     async with bare(trace, behind=True) as (pilot, counts):
         for length in (900, 3000, 3001, 6000):
@@ -195,7 +197,8 @@ async def test_each_span_is_looked_at_once_in_the_background_however_the_trace_g
         assert counts.timeline.facts.seen == 6000
         assert counts.timeline.duration == 6000.0
         assert set(trace.asked_behind) >= set(range(700, 6000))
-        assert max(trace.asked_behind.values()) == 1
+        # Once for what its columns would tell, once for its thread.
+        assert max(trace.asked_behind.values()) == 2
 
 
 async def test_a_fold_of_most_spans_costs_what_a_small_one_does() -> None:
@@ -225,7 +228,7 @@ async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -
         trace.change = later
         facts = replace(timeline.facts, total=1000.0)
         before = [timeline.render_line(y).text for y in range(4)]
-        message = Timeline.LookedOn(trace, facts, False)
+        message = Timeline.LookedOn(timeline, trace, facts, False)
         await counts.of(pilot, lambda: timeline.post_message(message))
         assert counts.drawn == counts.made <= 3
         assert timeline.render_line(3).text == before[3]

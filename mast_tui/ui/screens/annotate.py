@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.timer import Timer
-from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -56,12 +53,6 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     AUTO_FOCUS = "#timeline"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
     where = Where.ANNOTATE
-
-    @dataclass
-    class Grown(Message):
-        """The index of a trace has come further."""
-
-        trace: Trace
 
     _ready = False
     _away = False
@@ -113,7 +104,6 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``sit``."""
         self.write_read()
-        self.workers.cancel_group(self, "index")
         self.trace, self.session = trace, None
         self._shown = set()
         self.selection, self.suggestion_id = PLAIN, None
@@ -127,35 +117,23 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
-        self.timeline.show_trace(trace)
+        self.timeline.show_trace(trace, reads=True)
         self.show_filter()
-        self.overview.show_trace(trace)
+        self.overview.show_trace(trace, self.timeline.survey)
+        self.await_places()
         self.modes.show_states({})
         self.show_title()
         self.show_span()
-        if not trace.loaded.complete:
-            # Two threads that compute share one interpreter: the screen is drawn first.
-            self.call_after_refresh(self._begin_index, trace)
 
-    def _begin_index(self, trace: Trace) -> None:
-        if trace is self.trace and self.is_attached:
-            self._index(trace)
-
-    @work(thread=True, group="index", exclusive=True)
-    def _index(self, trace: Trace) -> None:
-        worker = get_current_worker()
-        while not worker.is_cancelled and trace.advance():
-            self.post_message(self.Grown(trace))
-        self.post_message(self.Grown(trace))
-
-    def on_annotate_screen_grown(self, message: Grown) -> None:
-        """Take in what the index has gained."""
-        if message.trace is self.trace and self.timeline.trace is self.trace:
-            self.timeline.grown()
+    @on(Timeline.LookedOn, "#timeline")
+    def _looked_on(self, event: Timeline.LookedOn) -> None:
+        """Take in what was read and found in the background; the timeline has done so."""
+        event.stop()
+        if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.grown()
             self.filter_grown()
             self.show_title()
-            self.show_state()
+            self.place_marks()
             if self._in_view < 0:
                 self.show_span()
 
@@ -332,6 +310,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         """Marks, modes, suggestions: after a change of the session."""
         super().show_state()
         self.overview.show_marks(self.timeline.marks)
+        self.await_places()
 
     def show_filter(self) -> None:
         """Tell what is shown, and mark in the overview what of the run is on screen now."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from time import monotonic
+from collections.abc import Container, Mapping, Sequence
 from typing import ClassVar, Final
 
 from rich.segment import Segment
@@ -16,19 +15,15 @@ from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.marks import NO_MARKS, Marks
-from mast_tui.ui.overview_cells import Cell, Matter, RunCounts, cell_of
-
-SLICE: Final = 512
-"""Spans that are looked at in one go; a key never waits for more."""
-
-DRAW_EVERY: Final = 0.3
-"""Seconds between pictures of a run that is still being looked at."""
+from mast_tui.ui.overview_cells import Cell, Cells, cell_of
+from mast_tui.ui.run_counts import KINDS, Matter, RunCounts
+from mast_tui.ui.trace_survey import Survey
 
 GLYPHS: Final[Mapping[Matter, str]] = {
-    Matter.ERROR: "✗",
     Matter.OWN: "●",
     Matter.SUGGESTION: "◌",
     Matter.MATCH: "◆",
+    Matter.ERROR: "✗",
     Matter.USER: "▓",
     Matter.AGENT: "▒",
     Matter.TOOL: "░",
@@ -43,13 +38,14 @@ class Overview(Widget):
     """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
 
     Two cells wide the left one marks the cursor and what the timeline has on screen; one cell
-    wide both show in the style of the only one.
+    wide both show in the style of the only one. A kind is underlined where there are errors too.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "overview--cursor",
         "overview--edge",
         "overview--here",
+        "overview--errors",
         *(f"overview--{matter.value}" for matter in Matter),
     }
 
@@ -72,15 +68,13 @@ class Overview(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.trace: Trace | None = None
-        self.counts = RunCounts()
+        self.survey = Survey()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
         self._cells: list[Cell] = []
         self._cursor = 0
         self._on_screen = (0, 0)
         self._lines: list[Strip] = []
-        self._looking = False
-        self._drawn_at = 0.0
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -88,35 +82,25 @@ class Overview(Widget):
         return tuple(self._cells)
 
     @property
+    def counts(self) -> RunCounts:
+        """What the survey has counted so far."""
+        return self.survey.counts
+
+    @property
     def complete(self) -> bool:
         """Whether all spans were looked at that the trace has so far."""
         return self.trace is None or self.counts.seen >= len(self.trace)
 
-    def show_trace(self, trace: Trace) -> None:
-        """Show another run, of which nothing is known yet."""
-        self.trace = trace
-        self.counts = RunCounts()
+    def show_trace(self, trace: Trace, survey: Survey) -> None:
+        """Show another run, as far as ``survey`` tells of it."""
+        self.trace, self.survey = trace, survey
         self._marks, self._matches = NO_MARKS, ()
         self._cursor, self._on_screen = 0, (0, 0)
         self.grown()
 
     def grown(self) -> None:
-        """Take in spans that the trace has gained, in slices."""
-        if not self._looking:
-            self._look()
-
-    def _look(self) -> None:
-        trace, counts = self.trace, self.counts
-        if trace is None:
-            return
-        end = min(len(trace), counts.seen + SLICE)
-        while counts.seen < end:
-            counts.add(trace.span(counts.seen))
-        self._looking = not self.complete
-        if self._looking:
-            self.call_later(self._look)
-        if not self._looking or monotonic() - self._drawn_at > DRAW_EVERY:
-            self._work_out()
+        """Take in what the survey has found meanwhile."""
+        self._work_out()
 
     def show_marks(self, marks: Marks) -> None:
         """Show where there are labels and suggestions."""
@@ -131,9 +115,20 @@ class Overview(Widget):
 
     def show_place(self, cursor: int, first: int, last: int) -> None:
         """Show where the cursor is, and that ``first`` to ``last`` are on screen."""
-        if (cursor, (first, last)) != (self._cursor, self._on_screen):
-            self._cursor, self._on_screen = cursor, (first, last)
-            self._draw()
+        before = self._places()
+        self._cursor, self._on_screen = cursor, (first, last)
+        now = self._places()
+        if before != now:
+            (old_cursor, old), (new_cursor, new) = before, now
+            self._draw({old_cursor, new_cursor} | set(old) ^ set(new))
+
+    def _places(self) -> tuple[int, range]:
+        """The cell of the cursor, and those of what is on screen."""
+        height, total = self.size.height, self._total
+        cursor, first, last = (
+            cell_of(index, height, total) for index in (self._cursor, *self._on_screen)
+        )
+        return cursor, range(first, last + 1)
 
     def on_resize(self, event: events.Resize) -> None:
         """Share the run out among another number of cells."""
@@ -147,16 +142,22 @@ class Overview(Widget):
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
     def _work_out(self) -> None:
-        self._drawn_at = monotonic()
-        self._cells = self.counts.cells(
-            self.size.height, self._total, self._marks.within, self._matches
-        )
+        self._cells = self._worked_out.of(self.size.height, self._total)
         self._draw()
 
-    def _draw(self) -> None:
-        """Draw the cells that look different now."""
-        old = self._lines
-        self._lines = [self._line(number) for number in range(len(self._cells))]
+    @property
+    def _worked_out(self) -> Cells:
+        return Cells(self.counts, self._marks.within, self._matches)
+
+    def _draw(self, numbers: Container[int] | None = None) -> None:
+        """Draw the cells that look different now; only these may, where numbers are given."""
+        old, places = self._lines, self._places()
+        self._lines = [
+            self._line(number, *places)
+            if numbers is None or number in numbers or number >= len(old)
+            else old[number]
+            for number in range(len(self._cells))
+        ]
         for y in range(max(len(old), len(self._lines))):
             before = list(old[y]) if y < len(old) else []
             now = list(self._lines[y]) if y < len(self._lines) else []
@@ -165,14 +166,13 @@ class Overview(Widget):
                 only_edge = len(before) == len(now) == 2 and before[1] == now[1]
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
-    def _line(self, number: int) -> Strip:
+    def _line(self, number: int, cursor: int, on_screen: range) -> Strip:
         cell = self._cells[number]
-        height, total = self.size.height, self._total
-        at_cursor = number == cell_of(self._cursor, height, total)
-        first, last = (cell_of(index, height, total) for index in self._on_screen)
-        here = first <= number <= last
+        at_cursor, here = number == cursor, number in on_screen
         base = self.rich_style
         style = base + self._style(cell.matter.value)
+        if cell.errors and cell.matter in KINDS:
+            style += self._style("errors")
         glyph = GLYPHS[cell.matter]
         if self.size.width == 1:
             if here:
@@ -197,6 +197,5 @@ class Overview(Widget):
         """Go to what the clicked cell shows."""
         event.stop()
         if 0 <= event.y < len(self._cells):
-            cell = self._cells[event.y]
-            index = self.counts.place_in(cell, self._marks.within, self._matches)
+            index = self._worked_out.place_in(self._cells[event.y])
             self.post_message(self.Chosen(self, index))

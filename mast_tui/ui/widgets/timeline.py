@@ -4,49 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic, sleep
 from typing import Final
 
 from textual import work
+from textual.geometry import Size
 from textual.message import Message
+from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.courtesy import Courtesy
 from mast_tui.ui.folding import Fold, run_at, step_signature
+from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.marks import NO_MARKS
 from mast_tui.ui.sub_agents import steps_of_sub_agent, steps_under
 from mast_tui.ui.trace_facts import TraceFacts
-from mast_tui.ui.trace_survey import Survey
+from mast_tui.ui.trace_survey import Survey, look_on
 from mast_tui.ui.widgets.timeline_lines import TimelineLines
 
 AT_ONCE: Final = 256
 """Spans that are looked at before the first paint: as many as a screen may hold."""
 
-SLICE: Final = 500
-"""Spans that are looked at in the background before keys have their turn."""
-
-PAUSE: Final = 0.002
-"""Seconds between two slices."""
-
 TOLD_EVERY: Final = 0.25
-"""Seconds between two reports of what was found in the background."""
+"""Seconds between two reports of what was read and found in the background."""
+
+WORKS: Final = 0.002
+RESTS: Final = 0.0001
+"""Seconds after which the work in the background lets other threads go on, and for how long."""
 
 
 class Timeline(TimelineLines):
-    """Rows of spans. ``index`` is the span under the cursor, whatever is folded."""
+    """Rows of spans. ``index`` is the span under the cursor, whatever is folded.
+
+    One thread reads the trace on, where that is asked for, and looks at its spans; the timeline
+    takes in what came of it a few times a second, and tells of that by ``LookedOn``.
+    """
 
     @dataclass
     class LookedOn(Message):
-        """More spans were looked at in the background; ``done`` when none were left."""
+        """More of the trace was read or looked at in the background; ``done`` when nothing is left
+        to do."""
 
+        timeline: Timeline
         trace: Trace
         facts: TraceFacts
         done: bool
 
+        @property
+        def control(self) -> Timeline:
+            return self.timeline
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._reads = False
         self._looking = False
+        self._at_work = Lock()
         self._here = 0
+        self._only: Sequence[int] | None = None
+        self._followed_since: int | None = None
 
     @property
     def index(self) -> int:
@@ -73,7 +90,13 @@ class Timeline(TimelineLines):
         """
         here, line = self.index, self.cursor - round(self.scroll_y)
         self._here = here
+        rows = len(self.rows)
+        more = self.filtered and indices is self._only and rows > 0
+        self._only = indices
         self.rows.show_only(indices)
+        if more:
+            self.rows_grown(rows)
+            return
         self._keep_place(here, line)
         if self.index != here:
             self.post_message(self.Moved(self, self.cursor))
@@ -85,73 +108,139 @@ class Timeline(TimelineLines):
         self.scroll_to(y=max(0, self.cursor - line), animate=False, force=True)
         self.show_row(self.cursor)
 
-    def show_trace(self, trace: Trace) -> None:
-        """Show another trace, from its first span."""
+    def show_trace(self, trace: Trace, *, reads: bool = False) -> None:
+        """Show another trace, from its first span; with ``reads`` it is read to its end."""
         self.workers.cancel_group(self, "look")
-        self.trace = trace
+        self.trace, self._reads = trace, reads
         self.rows.clear()
         self.marks, self.read, self.range = NO_MARKS, frozenset(), None
         self.matches = frozenset()
         self.facts, self.survey, self._looking = TraceFacts(), Survey(), False
+        self._only = self._followed_since = None
         self.cursor = self._here = 0
         self.scroll_to(y=0, animate=False, force=True)
+        if len(trace):
+            self.survey.step(trace, AT_ONCE)
+            if trace.loaded.complete:
+                self.survey.peek(trace)
         self.grown()
         self.rows_changed()
 
     def grown(self) -> None:
-        """Take in that the trace has gained spans; only a first screen of them is looked at here,
-        the others in the background."""
-        trace = self.trace
-        if trace is None:
-            return
-        known, rows = len(trace), len(self.rows)
-        columns = self._columns()
-        self.rows.grow(known)
-        if not self._looking and not self.survey.complete(known):
-            if self.survey.facts.facts.seen < AT_ONCE:
-                self.survey.take(trace, AT_ONCE)
-            if not self.survey.complete(known):
-                if trace.loaded.complete:
-                    self.survey.facts.peek(trace.span(known - 1))
-                self._looking = True
-                self._look_on(trace, self.survey)
-            self.facts = self.survey.facts.facts
-        if columns == self._columns():
-            self.rows_grown(rows)
-        else:
-            self.rows_changed()
+        """Take in that the trace has gained spans; they are looked at in the background."""
+        self._take_in(self.survey.facts)
 
     def look_for_repeats(self) -> None:
         """From here on runs of repeated steps are looked for, in the background."""
         self.survey.wanted = True
-        self.grown()
-
-    @work(thread=True, group="look", exclusive=True)
-    def _look_on(self, trace: Trace, survey: Survey) -> None:
-        worker = get_current_worker()
-        told = monotonic()
-        while not worker.is_cancelled and not survey.complete(len(trace)):
-            survey.take(trace, SLICE)
-            if monotonic() - told > TOLD_EVERY:
-                self.post_message(self.LookedOn(trace, survey.facts.facts, False))
-                told = monotonic()
-            sleep(PAUSE)
-        if not worker.is_cancelled:
-            self.post_message(self.LookedOn(trace, survey.facts.facts, True))
+        self._look_further()
 
     def on_timeline_looked_on(self, message: LookedOn) -> None:
-        """Show what was found where it changes what is on screen."""
-        if message.trace is not self.trace:
-            return
-        old = self._columns()
-        self.facts = message.facts
-        self._looking = self._looking and not message.done
-        if old != self._columns():
-            self.rows_changed()
-        else:
+        """Show what was read and found where it changes what is on screen."""
+        if message.trace is self.trace:
+            self._looking = self._looking and not message.done
+            self._take_in(message.facts)
             self.show_found()
-        if message.done:
-            self.grown()
+
+    def _take_in(self, facts: TraceFacts) -> None:
+        trace = self.trace
+        if trace is None:
+            return
+        columns, rows = self._columns(), len(self.rows)
+        self.rows.grow(len(trace))
+        self.facts = facts
+        if columns != self._columns():
+            self.rows_changed()
+        elif rows != len(self.rows):
+            self.rows_grown(rows)
+        self._follow_end(trace)
+        self._look_further()
+
+    def rows_grown(self, old: int) -> None:
+        """Rows have come behind the first ``old`` ones, which show what they did."""
+        if not self.show_vertical_scrollbar:
+            super().rows_grown(old)
+            return
+        # A size that is set in the usual way has the whole screen laid out anew; here nothing but
+        # the scroll bar depends on it.
+        self.set_reactive(Widget.virtual_size, Size(self.virtual_size.width, self.row_count))
+        self.vertical_scrollbar.window_virtual_size = self.row_count
+        for row in self.rows_on_screen():
+            if row >= old:
+                self.redraw_row(row)
+
+    # Behind the screen
+
+    def _look_further(self) -> None:
+        """Begin to look at what was not looked at, unless that is being done."""
+        trace = self.trace
+        if trace is None or self._looking:
+            return
+        unread = self._reads and not trace.loaded.complete
+        if unread or not self.survey.complete(trace):
+            self._looking = True
+            # Two threads that compute share one interpreter: the screen is drawn first. What the
+            # screen calls itself would post messages that come to it from nobody below it.
+            self.call_after_refresh(self.call_later, self._begin, trace)
+
+    def _begin(self, trace: Trace) -> None:
+        if trace is self.trace and self.is_attached:
+            app = self.app
+            courtesy = app.courtesy if isinstance(app, KeysInOrder) else Courtesy()
+            self._look_on(trace, self.survey, courtesy)
+
+    @work(thread=True, group="look", exclusive=True)
+    def _look_on(self, trace: Trace, survey: Survey, courtesy: Courtesy) -> None:
+        worker = get_current_worker()
+        told = rested = monotonic()
+        with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
+            for worth_showing in look_on(trace, survey, reads=self._reads):
+                courtesy.wait()
+                if worker.is_cancelled:
+                    return
+                now = monotonic()
+                if worth_showing or now - told > TOLD_EVERY:
+                    told = now
+                    self.post_message(self.LookedOn(self, trace, survey.facts, False))
+                if now - rested > WORKS:
+                    sleep(RESTS)
+                    rested = monotonic()
+        self.post_message(self.LookedOn(self, trace, survey.facts, True))
+
+    # The end of a trace that is still being read
+
+    @property
+    def follows_end(self) -> bool:
+        """Whether the cursor stays on the last span that is known as more of them come."""
+        return self._followed_since is not None
+
+    def move_to_end(self) -> None:
+        """Go to the last span; while the trace is read, to each that comes, until a key is
+        pressed or something else is looked at."""
+        self.move_to(self.row_count - 1)
+        trace = self.trace
+        if trace is not None and not trace.loaded.complete and not self.filtered:
+            self._followed_since = self._keys_taken()
+
+    def move_to(self, row: int, *, centre: bool = False) -> None:
+        """Put the cursor on ``row`` (clamped) and bring it on screen."""
+        self._followed_since = None
+        super().move_to(row, centre=centre)
+
+    def _follow_end(self, trace: Trace) -> None:
+        since = self._followed_since
+        if since is None:
+            return
+        stays = self._keys_taken() == since and self.cursor in self.rows_on_screen()
+        self._followed_since = None
+        if stays and not self.filtered:
+            self.move_to(self.row_count - 1)
+            if not trace.loaded.complete:
+                self._followed_since = since
+
+    def _keys_taken(self) -> int:
+        app = self.app
+        return app.keys_taken if isinstance(app, KeysInOrder) else 0
 
     @property
     def duration(self) -> float | None:
