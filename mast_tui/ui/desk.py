@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
 
 from mast_tui.labels import AnnotatorKind, checked_person
-from mast_tui.session import Session, library_view, resolve_sight
+from mast_tui.session import Session, resolve_sight
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.options import AppOptions
@@ -34,10 +35,9 @@ class Desk:
         """The annotator's session on a trace."""
         return Session.open(self.workspace, trace, self.taxonomy, self.annotator, blind=self.blind)
 
-    def finished(self) -> set[str]:
+    def finished(self) -> Set[str]:
         """Ids of the traces that the annotator has finished."""
-        view = library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
-        return {trace_id for trace_id, entry in view.items() if entry.state == "finished"}
+        return self.workspace.finished_traces(self.annotator, self.taxonomy.ref)
 
 
 def open_workspace(options: AppOptions) -> Workspace:

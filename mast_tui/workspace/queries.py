@@ -165,6 +165,22 @@ def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:
     return tuple(pass_of(row) for row in connection.execute(statement).mappings())
 
 
+def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> frozenset[str]:
+    """The ids of the traces of which an annotator has finished the last pass."""
+    table = schema.passes
+    statement = (
+        select(table.c.trace_id, table.c.finished_at)
+        .where(
+            *Filter(annotator=annotator, taxonomy=taxonomy).of(table),
+            table.c.withdrawn.is_(False),
+            table.c.kind != PassKind.ADJUDICATION.value,
+        )
+        .order_by(table.c.trace_id, table.c.number)
+    )
+    last = {row[0]: row[1] for row in connection.execute(statement)}
+    return frozenset(trace_id for trace_id, at in last.items() if at is not None)
+
+
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
 ) -> SpansRead:

@@ -286,6 +286,11 @@ class Workspace:
         with self._database.reading() as connection:
             return queries.passes(connection, Filter(trace_id, annotator, taxonomy))
 
+    def finished_traces(self, annotator: str, taxonomy: str) -> frozenset[str]:
+        """The ids of the traces of which an annotator has finished the last pass."""
+        with self._database.reading() as connection:
+            return queries.finished_traces(connection, annotator, taxonomy)
+
     def reads(self, annotator: str, trace_id: str, taxonomy: str, pass_number: int) -> SpansRead:
         """What was read up to and in a pass, each key and each run once."""
         with self._database.reading() as connection:

@@ -1,0 +1,158 @@
+"""What a session asks of the workspace does not grow with the workspace."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from mast_tui.session import Session
+from mast_tui.ui.desk import Desk as Sitting
+from mast_tui.workspace import Workspace, schema
+from tests.session.build import JUDGE, Desk, finding, put, span, spans
+from tests.workspace.build import MAST, MODES, trace_of
+
+ONE, TWO, THREE = MODES[:3]
+
+SMALL = {
+    table.name
+    for table in (schema.annotators, schema.sights, schema.taxonomies, schema.settings, schema.runs)
+}
+"""Tables with a row for each person, taxonomy or run; all others grow with the traces."""
+
+
+class Listening:
+    """The statements that are sent to the workspace's file, as SQLite has got them."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.statements: list[str] = []
+        self._connect = sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", self._heard)
+        self.desk = Desk(Workspace.open(path), trace_of(*"abcde"))
+
+    def _heard(self, *args: object, **kwargs: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = self._connect(*args, **kwargs)  # type: ignore[call-overload]
+        connection.set_trace_callback(self.statements.append)
+        return connection
+
+    @contextmanager
+    def during(self) -> Iterator[list[str]]:
+        """What is sent meanwhile."""
+        self.statements.clear()
+        yield self.statements
+
+    def plans(self, path: Path) -> list[tuple[str, str]]:
+        """How SQLite would go about each of them that reads or changes rows."""
+        found = []
+        with closing(self._connect(path)) as connection:
+            for statement in self.statements:
+                if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+                    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+                    found += [(step[3], statement) for step in plan]
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "w.db"
+
+
+@pytest.fixture
+def listening(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listening]:
+    """A workspace where a judge and somebody else have looked at the trace."""
+    one = Listening(place, monkeypatch)
+    one.desk.judge(finding(ONE, 1), finding(TWO, 2))
+    other = one.desk.open("bob")
+    put(other, TWO, span(3))
+    other.finish(open_modes="absent")
+    yield one
+    one.desk.workspace.close()
+
+
+def all_that_a_person_does(desk: Desk) -> Session:
+    """Open a trace and do everything that keys can do on it."""
+    session = desk.open()
+    session.note_suggestions_on_screen()
+    first, second = session.pending
+    put(session, THREE, span(0))
+    session.mark_read(["k0", "k1"], [range(2, 5)])
+    session.accept(first.id)
+    session.reject(second.id, "no")
+    session.note_span("k1", "look here")
+    label = put(session, TWO, spans(1, 3))
+    session.edit_label(label, note="why", confidence=0.5)
+    session.remove_label(label)
+    session.undo()
+    session.redo()
+    session.set_verdict(MODES[5], None)
+    session.finish(open_modes="absent")
+    Sitting(desk.workspace, MAST, "alice", False).finished()
+    session.unfinish()
+    session.finish(open_modes="leave")
+    session.reveal()
+    assert [label.annotator for label in session.others] == ["bob"]
+    put(session, ONE, span(4))
+    session.reload()
+    assert session.suggestions
+    return session
+
+
+def test_no_statement_of_a_session_goes_through_all_of_a_big_table(
+    listening: Listening, place: Path
+) -> None:
+    with listening.during():
+        all_that_a_person_does(listening.desk)
+    plans = listening.plans(place)
+    assert {"labels", "events", "passes", "traces"} <= {
+        word for step, _ in plans for word in step.split() if word in schema.metadata.tables
+    }
+    scanned = [
+        (step, statement)
+        for step, statement in plans
+        if step.startswith("SCAN ") and step.split()[1] not in SMALL
+    ]
+    assert scanned == []
+
+
+Keys = Callable[[Session], object]
+
+
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        pytest.param(lambda s: put(s, THREE, span(0)), 2, id="label"),
+        pytest.param(lambda s: s.accept(s.pending[0].id), 4, id="accept"),
+        pytest.param(lambda s: s.reject(s.pending[0].id), 2, id="reject"),
+        pytest.param(lambda s: s.undo(), 2, id="undo"),
+        pytest.param(lambda s: s.set_verdict(THREE, None) and None, 0, id="nothing"),
+        pytest.param(lambda s: s.mark_read(["k3"]), 1, id="read"),
+        pytest.param(lambda s: s.finish(open_modes="leave"), 2, id="finish"),
+    ],
+)
+def test_a_key_is_one_transaction_with_two_questions_and_one_statement_per_kind_of_row(
+    listening: Listening, key: Keys, rows: int
+) -> None:
+    session = listening.desk.open()
+    session.note_suggestions_on_screen()
+    put(session, ONE, span(4))
+    assert session.pending
+    with listening.during() as sent:
+        key(session)
+    words = [statement.split()[0] for statement in sent]
+    assert words.count("COMMIT") == words.count("BEGIN") == (1 if rows else 0)
+    assert words.count("SELECT") == (2 if rows else 0)
+    written = [word for word in words if word in ("INSERT", "UPDATE", "DELETE")]
+    assert len(written) == rows
+
+
+def test_a_judges_suggestions_are_asked_for_once(listening: Listening) -> None:
+    session = listening.desk.open()
+    assert [one.judge for one in session.suggestions] == [JUDGE, JUDGE]
+    with listening.during() as sent:
+        assert len(session.pending) == 2
+        assert session.verdicts == {}
+        assert session.labels_at("k1") == ()
+    assert sent == []
