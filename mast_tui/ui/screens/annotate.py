@@ -23,13 +23,10 @@ from mast_tui.ui.screens.annotate_panels import Panels
 from mast_tui.ui.screens.annotate_search import SearchInput
 from mast_tui.ui.selection import PLAIN, Selection
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.known_looks import KnownLooks
 from mast_tui.ui.widgets.overview import Overview
 from mast_tui.ui.widgets.span_view import SpanView
-from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
-from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 from mast_tui.ui.widgets.timeline import Timeline
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.words import QuoteCursor, word_at
 
@@ -43,6 +40,14 @@ WIDE = 100
 
 READ_EVERY = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
+
+
+class Beside(Horizontal, KnownLooks):
+    """Panes beside each other."""
+
+
+class Below(Vertical, KnownLooks):
+    """Panes below each other."""
 
 
 class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
@@ -68,19 +73,20 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         # Known before there are panes, whose styles would else all be worked out twice.
         self.set_class(self.app.size.width >= WIDE, "-wide")
         self.set_class(self.app.size.width < WIDE, "-narrow")
-        yield TitleBar()
-        with Horizontal(id="panes"):
-            with Vertical(id="left"):
-                yield Timeline(id="timeline")
-                yield SpanView(id="span", sets_out_json=True)
-                yield SuggestionPanel(id="suggestion-below")
+        below, beside = self.suggestion_panels
+        yield self.title_bar
+        with Beside(id="panes"):
+            with Below(id="left"):
+                yield self.timeline
+                yield self.span_view
+                yield below
             yield Overview(id="overview")
-            with Vertical(id="side"):
-                yield TaxonomyPanel(id="modes")
-                yield SpanView(id="definition")
-                yield SuggestionPanel(id="suggestion")
+            with Below(id="side"):
+                yield self.modes
+                yield self.definition
+                yield beside
         yield SearchInput(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
-        yield HintBar(self.where)
+        yield self.hints
 
     def on_mount(self) -> None:
         """Name the panes and say what is awaited."""
@@ -329,7 +335,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
 
     def _drawn(self, trace: Trace, index: int) -> None:
         # A screen that is being left loses its panes before it stops hearing what it asked for.
-        if trace is self.trace and index == self._in_view and self.query("#timeline"):
+        if trace is self.trace and index == self._in_view and self.timeline.is_attached:
             self._seen = index
             self._shown |= self._keys_on_screen()
 

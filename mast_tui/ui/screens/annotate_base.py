@@ -11,6 +11,7 @@ from textual.screen import Screen
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.ui.actions import Where
 from mast_tui.ui.courtesy import Courtesy
 from mast_tui.ui.digits import DigitEntry
 from mast_tui.ui.key_order import KeysInOrder
@@ -18,6 +19,7 @@ from mast_tui.ui.place_words import place_words
 from mast_tui.ui.searching import Hits
 from mast_tui.ui.selection import PLAIN, Selection, target_of
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.known_looks import KnownLooks
 from mast_tui.ui.widgets.span_view import SpanView
 from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
@@ -43,7 +45,7 @@ class Waiting:
     here: bool
 
 
-class AnnotateBase(Screen[None]):
+class AnnotateBase(Screen[None], KnownLooks):
     """State of the annotate screen and the few steps that its parts build on."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:
@@ -61,6 +63,23 @@ class AnnotateBase(Screen[None]):
         self._shown: set[str] = set()
         self._text: tuple[int, str] = (-1, "")
         self._in_view = -1
+        self.timeline = Timeline(id="timeline")
+        """The spans."""
+        self.span_view = SpanView(id="span", sets_out_json=True)
+        """The text of the span under the cursor."""
+        self.modes = TaxonomyPanel(id="modes")
+        """The taxonomy."""
+        self.definition = SpanView(id="definition")
+        """The definition of the mode under the cursor."""
+        self.hints = HintBar(Where.ANNOTATE)
+        """The last line."""
+        self.title_bar = TitleBar()
+        """The first line."""
+        self.suggestion_panels = (
+            SuggestionPanel(id="suggestion-below"),
+            SuggestionPanel(id="suggestion"),
+        )
+        """The suggestion under the cursor: under the timeline where it is narrow, else beside."""
 
     @property
     def courtesy(self) -> Courtesy:
@@ -68,41 +87,6 @@ class AnnotateBase(Screen[None]):
         app = self.app
         assert isinstance(app, KeysInOrder)
         return app.courtesy
-
-    @property
-    def timeline(self) -> Timeline:
-        """The spans."""
-        return self.query_one("#timeline", Timeline)
-
-    @property
-    def span_view(self) -> SpanView:
-        """The text of the span under the cursor."""
-        return self.query_one("#span", SpanView)
-
-    @property
-    def modes(self) -> TaxonomyPanel:
-        """The taxonomy."""
-        return self.query_one("#modes", TaxonomyPanel)
-
-    @property
-    def definition(self) -> SpanView:
-        """The definition of the mode under the cursor."""
-        return self.query_one("#definition", SpanView)
-
-    @property
-    def hints(self) -> HintBar:
-        """The last line."""
-        return self.query_one(HintBar)
-
-    @property
-    def title_bar(self) -> TitleBar:
-        """The first line."""
-        return self.query_one(TitleBar)
-
-    @property
-    def suggestion_panels(self) -> list[SuggestionPanel]:
-        """The suggestion under the cursor: beside the timeline, and under it where it is narrow."""
-        return list(self.query(SuggestionPanel))
 
     @property
     def index(self) -> int:

@@ -36,7 +36,7 @@ class Overseeing(AnnotateBase):
     def show_place(self) -> None:
         """Mark in the overview the cursor and what the timeline has on screen."""
         # A screen that is being left loses its panes before it stops hearing what it asked for.
-        if not self.has_spans or not self.query("#timeline"):
+        if not self.has_spans or not self.timeline.is_attached:
             return
         timeline = self.timeline
         rows = timeline.rows_on_screen()

@@ -12,10 +12,10 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
-from mast_tui.ui.widgets.known_styles import KnownStyles
+from mast_tui.ui.widgets.known_looks import KnownLooks
 
 
-class HintBar(KnownStyles):
+class HintBar(KnownLooks):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
     The key for help always keeps its room at the right end. Every hint can be clicked.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import BindingType
@@ -13,10 +13,16 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.known_styles import KnownStyles
+from mast_tui.ui.widgets.known_looks import KnownLooks
+
+SMALL: Final = 4
+"""Lists of no more rows than this show no context beside the cursor."""
+
+AHEAD: Final = 3
+"""What part of the screen comes into view when the cursor runs against its edge."""
 
 
-class VirtualLines(KnownStyles, ScrollView, can_focus=True, inherit_bindings=False):
+class VirtualLines(ScrollView, KnownLooks, can_focus=True, inherit_bindings=False):
     """Rows of one cell's height, with a cursor, rendered on demand.
 
     Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
@@ -149,18 +155,22 @@ class VirtualLines(KnownStyles, ScrollView, can_focus=True, inherit_bindings=Fal
             self.post_message(self.Moved(self, row))
 
     def show_row(self, row: int, *, centre: bool = False) -> None:
-        """Scroll so that ``row`` is on screen, with a line of context where there is room."""
+        """Scroll so that ``row`` is on screen, with a line of context where there is room.
+
+        Where that takes scrolling, a third of the screen comes into view beyond the row: one sees
+        what follows, and the next keys move the cursor only, which sends a sixth of the bytes.
+        """
         height = self.lines_area.height
         if height <= 0:
             return
         top = round(self.scroll_y)
-        context = 1 if height > 4 else 0
+        context, ahead = (1, height // AHEAD) if height > SMALL else (0, 0)
         if centre and not top + context <= row < top + height - context:
-            target = row - height // 3
+            target = row - height // AHEAD
         elif row < top + context:
-            target = row - context
+            target = row - ahead
         elif row > top + height - 1 - context:
-            target = row - height + 1 + context
+            target = row - height + 1 + ahead
         else:
             return
         self.scroll_to(y=max(0, min(target, self.row_count - height)), animate=False, force=True)
