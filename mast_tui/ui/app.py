@@ -17,6 +17,7 @@ from mast_tui.ui.actions import Where, bindings_for, textual_keymap
 from mast_tui.ui.background import HearsJudge, Judged, ListsTraces
 from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.colours import line_colours
+from mast_tui.ui.courtesy import take_short_turns
 from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
@@ -184,5 +185,6 @@ def run_app(options: AppOptions) -> int:
     except TaxonomyError as error:
         print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
         return 1
+    take_short_turns()
     MastApp(options, taxonomy).run()
     return 0
