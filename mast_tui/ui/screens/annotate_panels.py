@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from textual.timer import Timer
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Outcome, Span, SpanKind
+from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.traces.shelved import awaited_words
 from mast_tui.ui import clock
-from mast_tui.ui.marks import Mark, MarkKind, marks_by_span
+from mast_tui.ui.marks import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
 from mast_tui.ui.titles import origin_title, plain_title
 from mast_tui.ui.widgets.span_view import Highlight
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, definition_of
+
+if TYPE_CHECKING:
+    from mast_tui.session import Session
 
 SPAN_WAIT: Final = 0.05
 """Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
@@ -25,6 +29,7 @@ class Panels(Suggesting):
     """Draws the panes from the trace, the session and the cursor; changes neither."""
 
     _moves: Timer | None = None
+    _keeper: tuple[Session, MarkKeeper] | None = None
 
     def show_title(self) -> None:
         """What is open, and who works."""
@@ -62,29 +67,15 @@ class Panels(Suggesting):
         session, trace = self.session, self.trace
         if session is None or trace is None:
             return
-        from mast_tui.labels import Target
-
         if session.suggestions:
             session.note_suggestions_on_screen()
-        own_labels = sorted(session.labels, key=lambda label: self.place_of_mode(label.mode))
-        targets = [
-            (label.target, Mark(self._code(label.mode), MarkKind.OWN)) for label in own_labels
-        ]
-        targets += [
-            (s.target, Mark(self._code(s.mode), MarkKind.SUGGESTION)) for s in session.pending
-        ]
-        if session.others_shown:
-            targets += [
-                (label.target, Mark(self._code(label.mode), MarkKind.OTHER))
-                for label in session.others
-            ]
-        targets += [(Target(key, key), Mark("", MarkKind.NOTE)) for key in session.span_notes]
-        self.timeline.show_marks(marks_by_span(targets, trace.index_of))
-        own = Counter(label.mode for label in session.labels)
-        pending = Counter(s.mode for s in session.pending)
+        self.timeline.show_marks(self._marks_of(session, trace))
+        own, pending = session.labels_of_modes, Counter(s.mode for s in session.pending)
         self.modes.show_states(
             {
-                mode.slug: ModeState(own[mode.slug], session.verdict(mode.slug), pending[mode.slug])
+                mode.slug: ModeState(
+                    own.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
+                )
                 for mode in self.taxonomy.modes
             }
         )
@@ -92,6 +83,25 @@ class Panels(Suggesting):
         self.show_title()
         self.show_suggestion_panel()
         self.show_highlights()
+
+    def _marks_of(self, session: Session, trace: Trace) -> Marks:
+        """Own labels, suggestions, others' labels and notes, where they stand by now."""
+        from mast_tui.labels import Target
+
+        if self._keeper is None or self._keeper[0] is not session:
+            self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
+        shown: dict[MarkKind, Mapping[str, Pointing]] = {
+            MarkKind.OWN: session.labels_by_id,
+            MarkKind.SUGGESTION: session.pending_by_id,
+            MarkKind.OTHER: {label.id: label for label in session.others},
+            MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
+        }
+        return self._keeper[1].follow(shown, len(trace))
+
+    def _mark(self, slug: str, kind: MarkKind) -> Mark:
+        if kind is MarkKind.NOTE:
+            return Mark("", kind)
+        return Mark(self._code(slug), kind, self.place_of_mode(slug))
 
     def _code(self, slug: str) -> str:
         mode = next((m for m in self.taxonomy.modes if m.slug == slug), None)
