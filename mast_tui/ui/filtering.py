@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.glances import STATUSES, Glances, Shape, glances
+from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
 if TYPE_CHECKING:
     from mast_tui.labels import Target
@@ -21,6 +22,8 @@ KIND_NAMES: Final[Mapping[SpanKind, str]] = {
     SpanKind.LOG: "log records",
 }
 """What several spans of a kind are called."""
+
+_ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,15 @@ class SpanFilter:
 EVERYTHING: Final = SpanFilter()
 
 
+class Indices(Protocol):
+    """Indices of spans, in order."""
+
+    def within(self, first: int, end: int, /) -> Sequence[int]:
+        """Those from ``first`` up to ``end`` (exclusive)."""
+
+
 class Stretches:
-    """Spans that lie in any of some ranges; asked for one it looks at few of them."""
+    """Spans that lie in any of some ranges; asked for some it looks at few of them."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._first = array("Q")
@@ -80,11 +90,14 @@ class Stretches:
                 self._first.append(first)
                 self._last.append(last)
 
-    def __contains__(self, index: object) -> bool:
-        if not isinstance(index, int):
-            return False
-        place = bisect_right(self._first, index) - 1
-        return place >= 0 and index <= self._last[place]
+    def within(self, first: int, end: int, /) -> Sequence[int]:
+        """The spans from ``first`` up to ``end`` (exclusive) that lie in any of the ranges."""
+        found: list[int] = []
+        place = bisect_left(self._last, first)
+        while place < len(self._first) and self._first[place] < end:
+            found += range(max(first, self._first[place]), min(end, self._last[place] + 1))
+            place += 1
+        return found
 
 
 def ranges_of(
@@ -98,45 +111,59 @@ def ranges_of(
             yield min(found), max(found)
 
 
+_NONE: Final = Stretches()
+
+
 @dataclass(frozen=True, slots=True)
 class Marked:
     """Which spans have labels, suggestions and matches, by their indices."""
 
-    labelled: Container[int] = ()
-    suggested: Container[int] = ()
-    matches: Container[int] = ()
-
-
-def keeps(chosen: SpanFilter, marked: Marked, span: Span) -> bool:
-    """Whether a span is shown."""
-    return (
-        (not chosen.kinds or span.kind in chosen.kinds)
-        and (not chosen.agents or span.agent in chosen.agents)
-        and (not chosen.errors or span.status is SpanStatus.ERROR)
-        and (not chosen.labelled or span.index in marked.labelled)
-        and (not chosen.suggested or span.index in marked.suggested)
-        and (not chosen.matches or span.index in marked.matches)
-    )
+    labelled: Indices = _NONE
+    suggested: Indices = _NONE
+    matches: Indices = _NONE
 
 
 class Narrowing:
     """Applies a filter to a trace slice by slice, and to what the trace gains later.
 
-    ``seen`` spans have been looked at.
+    ``seen`` spans have been looked at: their columns, and of what is marked only what lies there.
     """
 
     def __init__(self, trace: Trace, chosen: SpanFilter, marked: Marked) -> None:
         self.trace = trace
         self.chosen = chosen
-        self._marked = marked
+        wanted = (
+            (chosen.labelled, marked.labelled),
+            (chosen.suggested, marked.suggested),
+            (chosen.matches, marked.matches),
+        )
+        self._among = [indices for asked, indices in wanted if asked]
+        self._by_shape = bool(chosen.kinds or chosen.agents)
         self.seen = 0
 
     def step(self, most: int) -> array[int]:
         """Look at up to ``most`` more spans; the indices of those that are shown."""
-        end = min(len(self.trace), self.seen + most)
-        found = array("Q")
-        for index in range(self.seen, end):
-            if keeps(self.chosen, self._marked, self.trace.span(index)):
-                found.append(index)
-        self.seen = end
-        return found
+        first, end = self.seen, min(len(self.trace), self.seen + most)
+        self.seen = max(first, end)
+        indices: Sequence[int] = range(first, end)
+        for number, among in enumerate(self._among):
+            found = among.within(first, end)
+            indices = found if number == 0 else sorted({*indices} & {*found})
+        if indices and (self._by_shape or self.chosen.errors):
+            indices = self._in_columns(glances(self.trace, first, end), indices)
+        return array("Q", indices)
+
+    def _in_columns(self, known: Glances, indices: Sequence[int]) -> Sequence[int]:
+        """Of these spans those of the kinds and agents that are chosen, and errors."""
+        first, shapes, statuses = known.first, known.shapes, known.statuses
+        if self.chosen.errors:
+            indices = [index for index in indices if statuses[index - first] == _ERROR]
+        if self._by_shape:
+            kept = {number for number, shape in enumerate(known.told) if self._keeps(shape)}
+            indices = [index for index in indices if shapes[index - first] in kept]
+        return indices
+
+    def _keeps(self, shape: Shape) -> bool:
+        kind, _role, agent, _name = shape
+        kinds, agents = self.chosen.kinds, self.chosen.agents
+        return (not kinds or kind in kinds) and (not agents or agent in agents)

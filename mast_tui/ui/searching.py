@@ -52,6 +52,11 @@ class _Part:
         self.upto.extend(map(total.__add__, more.upto))
         self.indices.extend(more.indices)
 
+    def within(self, first: int, end: int) -> array[int]:
+        """The spans from ``first`` up to ``end`` (exclusive)."""
+        low = bisect_left(self.indices, first)
+        return self.indices[low : bisect_left(self.indices, end, low)]
+
     def before(self, place: int) -> int:
         """The number of matches in the hits before the one at ``place``."""
         return self.upto[place - 1] if place else 0
@@ -123,6 +128,10 @@ class Hits(Sequence[int]):
         if place == len(part.indices) or part.indices[place] != index:
             return 0
         return part.upto[place] - part.before(place)
+
+    def within(self, first: int, end: int) -> Sequence[int]:
+        """The hits from span ``first`` up to ``end`` (exclusive)."""
+        return self._behind.within(first, end) + self._ahead.within(first, end)
 
     def rank(self, index: int, nth: int) -> int:
         """Of all matches known, in reading order and from 1, which one the ``nth`` (from 0) of the

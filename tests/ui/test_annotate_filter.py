@@ -86,6 +86,25 @@ async def test_escape_shows_all_from_the_dialog_and_from_the_timeline(small: Pat
         assert title(on) == "Timeline"
 
 
+async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
+    async with stage(small) as on:
+        everything = len(shown(on))
+        await on.press("/", *"pod", "enter")
+        await on.press("F", "c", "enter")
+        assert (on.annotate.needle, len(shown(on))) == ("pod", 4)
+        await on.press("escape")
+        assert (on.annotate.needle, len(shown(on))) == ("pod", everything)
+        await on.press("escape")
+        assert on.annotate.needle == ""
+        await on.press("F", "c", "enter")
+        narrowed = len(shown(on))
+        await on.press("/", *"zzz", "enter")
+        await on.press("escape")
+        assert (on.annotate.needle, len(shown(on))) == ("", narrowed)
+        await on.press("escape")
+        assert len(shown(on)) == everything
+
+
 async def test_x_clears_what_is_chosen(small: Path) -> None:
     async with stage(small) as on:
         await on.press("F", "c", "e", "x")

@@ -2,44 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import Target
-from mast_tui.traces.model import SpanKind, SpanStatus
+from mast_tui.traces.glances import Glances, glances
+from mast_tui.traces.model import Span, SpanKind, SpanStatus
 from mast_tui.ui.filtering import (
     EVERYTHING,
     Marked,
     Narrowing,
     SpanFilter,
     Stretches,
-    keeps,
     ranges_of,
 )
+from mast_tui.ui.searching import Hits
 from tests.ui.build import SmallTrace
 
 TRACE = SmallTrace("a", "b", "c", "d", "e")
 SPAN = TRACE.span(2)
 
 
-def test_kinds_and_agents_are_any_of_those_chosen_and_all_else_holds_at_once() -> None:
-    chosen = EVERYTHING.with_kind(SpanKind.LOG)
-    assert not keeps(chosen, Marked(), SPAN)
-    assert keeps(chosen.with_kind(SpanKind.MESSAGE), Marked(), SPAN)
-    both = EVERYTHING.with_kind(SpanKind.MESSAGE).with_agent("planner")
-    assert not keeps(both, Marked(), SPAN)
-    assert keeps(both.with_agent("agent"), Marked(), SPAN)
-    assert not keeps(replace(both.with_agent("agent"), errors=True), Marked(), SPAN)
-    failed = replace(SPAN, status=SpanStatus.ERROR)
-    assert keeps(replace(both.with_agent("agent"), errors=True), Marked(), failed)
+def keeps(chosen: SpanFilter, marks: Mapping[str, Set[int]], span: Span) -> bool:
+    """Whether a span is shown, as the filter says it in words."""
+    return (
+        (not chosen.kinds or span.kind in chosen.kinds)
+        and (not chosen.agents or span.agent in chosen.agents)
+        and (not chosen.errors or span.status is SpanStatus.ERROR)
+        and (not chosen.labelled or span.index in marks["labelled"])
+        and (not chosen.suggested or span.index in marks["suggested"])
+        and (not chosen.matches or span.index in marks["matches"])
+    )
 
 
-def test_marks_are_those_of_the_span() -> None:
-    marked = Marked(labelled={2}, suggested={1}, matches={2, 3})
-    assert keeps(SpanFilter(labelled=True, matches=True), marked, SPAN)
-    assert not keeps(SpanFilter(labelled=True, suggested=True), marked, SPAN)
+def steps(kinds: Sequence[SpanKind], agents: Sequence[str], failed: Set[int]) -> list[Span]:
+    return [
+        replace(
+            SPAN,
+            index=index,
+            kind=kind,
+            agent=agents[index % len(agents)],
+            status=SpanStatus.ERROR if index in failed else SpanStatus.OK,
+        )
+        for index, kind in enumerate(kinds)
+    ]
+
+
+class Steps(SmallTrace):
+    """A trace of these steps."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        super().__init__(*(str(span.index) for span in spans))
+        self._steps = spans
+
+    def span(self, index: int, /) -> Span:
+        return self._steps[index]
+
+
+places = st.frozensets(st.integers(0, 29))
+filters = st.builds(
+    SpanFilter,
+    st.frozensets(st.sampled_from(SpanKind), max_size=2),
+    st.frozensets(st.sampled_from("ab"), max_size=1),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@given(
+    st.lists(st.sampled_from(SpanKind), max_size=30),
+    st.sampled_from(["a", "ab", "abc"]),
+    places,
+    filters,
+    st.tuples(places, places, places),
+    st.integers(1, 12),
+)
+def test_what_is_narrowed_by_columns_is_what_each_span_would_be_kept_by(
+    kinds: list[SpanKind],
+    agents: str,
+    failed: frozenset[int],
+    chosen: SpanFilter,
+    marks: tuple[frozenset[int], frozenset[int], frozenset[int]],
+    most: int,
+) -> None:
+    spans = steps(kinds, agents, failed)
+    labelled, suggested, matches = marks
+    hits = Hits(15)
+    hits.add((index, 1) for index in sorted(matches))
+    own, asked = (Stretches((index, index) for index in found) for found in (labelled, suggested))
+    narrowing = Narrowing(Steps(spans), chosen, Marked(own, asked, hits))
+    found: list[int] = []
+    while narrowing.seen < len(spans):
+        found += narrowing.step(most)
+    named = {"labelled": labelled, "suggested": suggested, "matches": matches}
+    assert found == [span.index for span in spans if keeps(chosen, named, span)]
+
+
+def test_a_filter_by_columns_makes_no_span() -> None:
+    class Columns(SmallTrace):
+        def span(self, index: int, /) -> Span:
+            raise AssertionError(f"span {index} was made")
+
+        def glances(self, first: int, end: int, /) -> Glances:
+            return glances(TRACE, first, end)
+
+    chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
+    narrowing = Narrowing(Columns("a", "b", "c", "d", "e"), chosen, Marked())
+    assert list(narrowing.step(9)) == [0, 1, 2, 3, 4]
 
 
 def test_choosing_twice_chooses_nothing() -> None:
@@ -65,12 +139,15 @@ def test_labels_on_the_whole_trace_or_on_what_is_gone_lie_nowhere() -> None:
 def test_stretches_hold_what_lies_in_any_of_their_ranges(spans: list[tuple[int, int]]) -> None:
     ranges = [(first, first + more) for first, more in spans]
     found = Stretches(ranges)
-    wanted = [any(a <= i <= b for a, b in ranges) for i in range(40)]
-    assert [i in found for i in range(40)] == wanted
+    wanted = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
+    assert list(found.within(0, 40)) == wanted
+    assert list(found.within(7, 20)) == [i for i in wanted if 7 <= i < 20]
 
 
 def test_a_trace_is_narrowed_slice_by_slice_and_goes_on_where_it_grows() -> None:
-    narrowing = Narrowing(TRACE, SpanFilter(matches=True), Marked(matches={0, 2, 3, 4}))
+    narrowing = Narrowing(
+        TRACE, SpanFilter(matches=True), Marked(matches=Stretches([(0, 0), (2, 4)]))
+    )
     assert list(narrowing.step(3)) == [0, 2]
     assert narrowing.seen == 3
     assert list(narrowing.step(10)) == [3, 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from textual.screen import Screen
 
@@ -58,6 +58,7 @@ class AnnotateBase(Screen[None], KnownLooks):
         self.suggestion_id: str | None = None
         self.matches = Hits()
         self.needle = ""
+        self.set_last: Literal["search", "filter"] = "search"
         self._waiting: list[Waiting] = []
         self._serving: Session | None = None
         self._shown: set[str] = set()

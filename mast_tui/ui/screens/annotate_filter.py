@@ -37,7 +37,6 @@ class Filtering(AnnotateBase):
         narrowing: Narrowing
         indices: Sequence[int]
         seen: int
-        over: bool
 
     span_filter: SpanFilter = EVERYTHING
     _narrowing: Narrowing | None = None
@@ -68,6 +67,7 @@ class Filtering(AnnotateBase):
         def answered(kept: bool | None) -> None:
             self._filter_choice = None
             if kept:
+                self.set_last = "filter"
                 self._settle_filter()
             else:
                 self.show_only(EVERYTHING)
@@ -137,23 +137,23 @@ class Filtering(AnnotateBase):
 
     @work(thread=True, group="filter", exclusive=True)
     def _narrow(self, narrowing: Narrowing) -> None:
-        worker = get_current_worker()
+        worker, courtesy = get_current_worker(), self.courtesy
+        indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:
-            indices = narrowing.step(SLICE)
+            courtesy.wait()
+            indices += narrowing.step(SLICE)
             over = narrowing.seen >= len(narrowing.trace)
-            if not worker.is_cancelled:
-                self.post_message(self.Narrowed(narrowing, indices, narrowing.seen, over))
-            sleep(0)  # whoever answers keys goes first
+            sleep(0)  # others have their turn
+        if not worker.is_cancelled:
+            self.post_message(self.Narrowed(narrowing, indices, narrowing.seen))
 
     def on_filtering_narrowed(self, message: Narrowed) -> None:
-        """Take in spans; they are shown when all have been looked at, so that the cursor finds
-        the one next to it."""
+        """Show these spans, once all have been looked at: so the cursor finds the one next to
+        it."""
         if message.narrowing is not self._narrowing or self._shown_only is None:
             return
         self._shown_only.extend(message.indices)
-        if not message.over:
-            return
         first, self._applied, self._narrows = not self._applied, True, False
         self.timeline.show_only(self._shown_only)
         self.show_filter()

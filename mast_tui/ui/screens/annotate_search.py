@@ -158,6 +158,8 @@ class Searching(AnnotateBase):
         had = self.matches
         self.drop_search()
         self.needle = needle
+        if needle:
+            self.set_last = "search"
         self._stood = self.index if self.has_spans else 0
         start = self._stood if self._origin is None else self._origin
         self.matches = Hits(start)
