@@ -180,11 +180,17 @@ class Moving(Labelling, Filtering, Searching):
         self.hints.say(f"Copied {min(len(text), COPY_LIMIT):,} characters{cut}")
 
     def action_back(self) -> None:
-        """Leave what is open, one thing at a time; then the trace."""
+        """Leave what is open, one thing at a time; then the trace.
+
+        Of a search and a filter the one that was set last goes first.
+        """
         if self.focused is not None and isinstance(self.focused, SearchInput):
             self.forget_search()
             return
-        if self.forget_choice() or self.forget_search() or self.forget_filter():
+        steps = [self.forget_search, self.forget_filter]
+        if self.set_last == "filter":
+            steps.reverse()
+        if self.forget_choice() or any(step() for step in steps):
             self.hints.clear()
             return
         if self.has_class("-drawer"):
