@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for, textual_keymap
-from mast_tui.ui.background import HearsJudge, Judged, ListsTraces
+from mast_tui.ui.background import PATIENCE, HearsJudge, Judged, ListsTraces
 from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.courtesy import take_short_turns
@@ -23,6 +25,9 @@ from mast_tui.ui.keys_file import Configuration, configuration_path, read_config
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
 from mast_tui.ui.rooms import Rooms
+from mast_tui.ui.sizes import WIDE
+from mast_tui.ui.titles import trace_title
+from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
@@ -39,8 +44,7 @@ class MastApp(Rooms):
     COMMAND_PALETTE_BINDING = "f24"
     """The palette's keys stand in the registry; this one is never pressed."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
-    CSS_PATH = [SCREENS / "annotate.tcss", SCREENS / "library.tcss"]
-    """What the first screen needs, read with the rest: later it would all be parsed again."""
+    CSS_PATH = SCREENS / "first_look.tcss"
 
     def __init__(self, options: AppOptions, taxonomy: Taxonomy) -> None:
         super().__init__()
@@ -51,6 +55,8 @@ class MastApp(Rooms):
         self.catalog = Catalog()
         self.desk: Desk | None = None
         self.queue: list[str] = []
+        self.opening = True
+        """Whether the first screen is not on screen yet."""
         self._finished = 0
         self._at_desk: list[Callable[[Desk], None]] = []
 
@@ -59,17 +65,51 @@ class MastApp(Rooms):
         if self.configuration.theme in self.available_themes:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
-        # What is mounted together with the app is drawn twice, and the first time for nobody.
-        self.call_later(self._open_first_screen)
+        # The first spans are on screen before anything else is imported.
+        self.call_after_refresh(self._open_first_screen)
+
+    def compose(self) -> ComposeResult:
+        """The first spans of a single file, where they are there; a screen takes their place."""
+        early = self.read_ahead.report(PATIENCE)
+        if early is None or len(early.traces) != 1 or not len(early.traces[0]):
+            return
+        from mast_tui.ui.widgets.first_look import BelowFirstSpans, FirstSpans
+
+        trace, wide = early.traces[0], self.size.width >= WIDE
+        title = TitleBar()
+        title.show(tuple(trace_title(trace)), (self.waiting_words(),))
+        yield title
+        yield FirstSpans(trace, wide=wide)
+        yield BelowFirstSpans(wide=wide)
 
     def _open_first_screen(self) -> None:
+        self.add_styles(SCREENS / "annotate.tcss")
         if self.read_ahead.single:
             self.push_screen(self.make_annotate())
         else:
             self.action_library()
         self.begin_reading()
         self.let_keys_in()
-        self.call_after_refresh(self.open_workspace)
+        self.call_after_refresh(self._first_screen_open)
+
+    def _first_screen_open(self) -> None:
+        self.opening = False
+        for waiting in self.query("FirstSpans, BelowFirstSpans, TitleBar"):
+            waiting.remove()
+        self.open_workspace()
+
+    def add_styles(self, path: Path) -> None:
+        """Take in another file of styles.
+
+        Textual would parse all others again with it, and style every widget anew.
+        """
+        if not self.stylesheet.has_source(str(path)):
+            self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
+
+    def _load_screen_css(self, screen: Screen[object]) -> None:
+        for path in screen.css_path:
+            self.add_styles(Path(path))
+        super()._load_screen_css(screen)
         self.set_timer(COLLECT_AFTER, collect_again)
 
     def get_css_variables(self) -> dict[str, str]:

@@ -8,6 +8,8 @@ from typing import TypeVar
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled, WorkerFailed
 
+from mast_tui.ui.app import MastApp
+
 Result = TypeVar("Result")
 
 
@@ -17,7 +19,10 @@ async def settle(pilot: Pilot[Result]) -> None:
     Workers post messages and messages start workers, so both are waited for until neither is
     left. A worker that has failed ends the app, which reports it; here it only counts as over.
     """
+    app = pilot.app
     await pilot.pause()
+    while isinstance(app, MastApp) and app.opening and app.is_running:
+        await pilot.pause(0)
     while running := [worker for worker in pilot.app.workers if not worker.is_finished]:
         for worker in running:
             with suppress(WorkerCancelled, WorkerFailed):

@@ -16,6 +16,8 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
 from mast_tui.ui.screens.annotate import AnnotateScreen
 from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.widgets.first_look import FirstSpans
+from mast_tui.ui.widgets.title_bar import TitleBar
 from tests.ui.settle import settle
 
 SAMPLE = samples_folder() / "cart-valkey-noeviction.jsonl"
@@ -62,6 +64,44 @@ async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library()
         await settle(pilot)
         assert isinstance(app.screen, LibraryScreen)
         assert app.screen.table.row_count == len(app.catalog.traces) > 0
+
+
+class OnlyAFirstLook(MastApp):
+    """The app before its first screen."""
+
+    def _open_first_screen(self) -> None:
+        """Leave it closed."""
+
+
+@pytest.mark.parametrize("size", [(120, 40), (99, 30), (80, 24), (200, 60)])
+async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
+    size: tuple[int, int],
+) -> None:
+    early = OnlyAFirstLook(options(SAMPLE), load_mast())
+    async with early.run_test(size=size) as pilot:
+        await pilot.pause()
+        (spans,) = early.query(FirstSpans)
+        place = spans.region
+        rows = [spans.render_line(y).text for y in range(spans.scrollable_content_region.height)]
+        (title,) = early.query(TitleBar)
+        said = title.render_line(0).text
+    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        assert isinstance(app.screen, AnnotateScreen)
+        timeline = app.screen.timeline
+        assert timeline.region == place
+        assert [timeline.render_line(y).text for y in range(len(rows))] == rows
+        assert len(set(rows)) > 3
+        assert said.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]
+
+
+async def test_the_first_look_is_given_up_when_the_first_screen_is_open() -> None:
+    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert not app.screen_stack[0].query(FirstSpans)
+        assert not app.screen_stack[0].query(TitleBar)
 
 
 async def test_keys_that_are_pressed_before_the_first_screen_is_open_are_not_lost() -> None:

@@ -22,6 +22,7 @@ from mast_tui.ui.screens.annotate_overview import Overseeing
 from mast_tui.ui.screens.annotate_panels import Panels
 from mast_tui.ui.screens.annotate_search import SearchInput
 from mast_tui.ui.selection import PLAIN, Selection
+from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.known_looks import KnownLooks
 from mast_tui.ui.widgets.overview import Overview
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.app import MastApp
     from mast_tui.ui.background import Judged
-
-WIDE = 100
-"""Columns from which on the taxonomy stands beside the timeline."""
 
 READ_EVERY = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""

@@ -14,7 +14,7 @@ from mast_tui.traces.shelved import awaited_words
 from mast_tui.ui import clock
 from mast_tui.ui.marks import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
-from mast_tui.ui.titles import origin_title, plain_title
+from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.widgets.span_view import Highlight
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, definition_of
 
@@ -36,19 +36,10 @@ class Panels(Suggesting):
         trace = self.trace
         if trace is None:
             return
-        meta = trace.meta
         session = self.session
-        record = "" if trace.record is None else f"#{trace.record}"
-        left = [one_line(f"{trace.path.stem}{record}")]
-        left += [one_line(part, 40) for part in (meta.model or meta.system,) if part]
-        if meta.outcome is not Outcome.UNKNOWN and session is not None and session.hidden_visible:
-            left.append(str(meta.outcome))
-        count = len(trace)
-        awaited = awaited_words(trace)
-        left.append(awaited or f"{count} span{'' if count == 1 else 's'}")
-        if not trace.loaded.complete and awaited is None:
-            share = trace.loaded.done / max(1, trace.loaded.total)
-            left.append(f"{share:.0%} read")
+        told = session is not None and session.hidden_visible
+        outcome = trace.meta.outcome if told else Outcome.UNKNOWN
+        left = trace_title(trace, outcome, awaited_words(trace))
         if self.timeline.duration:
             left.append(clock.duration(self.timeline.duration))
         if problems := len(trace.problems):
