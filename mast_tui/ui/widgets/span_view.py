@@ -345,6 +345,12 @@ class SpanView(VirtualLines):
         """Scroll by ``delta`` screens, keeping one row of what was there."""
         self.move_by(delta * max(1, self._height - 1))
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines for this width: the first frame is drawn before one hears of any size."""
+        if self._layout.width != self._width:
+            self._lay_out()
+        return super().render_lines(crop)
+
     def render_row(self, row: int, width: int) -> Strip:
         """One row of the text with its highlights."""
         base = self.rich_style
