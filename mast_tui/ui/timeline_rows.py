@@ -34,6 +34,11 @@ class TimelineRows:
         return max(0, self._spans - self._removed)
 
     @property
+    def spans(self) -> int:
+        """How many spans the trace had when that was told last."""
+        return self._spans
+
+    @property
     def folds(self) -> tuple[Fold, ...]:
         """What is folded, in the order of what it hides."""
         return tuple(self._folds)

@@ -129,8 +129,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self.show_title()
         self.show_span()
 
-    @on(Timeline.LookedOn, "#timeline")
-    def _looked_on(self, event: Timeline.LookedOn) -> None:
+    def on_timeline_looked_on(self, event: Timeline.LookedOn) -> None:
         """Take in what was read and found in the background; the timeline has done so."""
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
@@ -340,10 +339,13 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     def _keys_on_screen(self) -> set[str]:
         """The spans whose text was drawn: in the span view, or whole in their rows.
 
-        One member counts for a fold of equal steps, which may be long: it is kept as a run.
+        One member counts for a fold of equal steps, which may be long: it is kept as a run. What
+        rushes by while the end of a trace is followed counts for nothing.
         """
         trace = self.trace
         assert trace is not None
+        if self.timeline.follows_end:
+            return set()
         keys = set(self.timeline.fully_shown())
         if self._seen < 0:
             return keys

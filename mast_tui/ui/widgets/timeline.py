@@ -47,14 +47,9 @@ class Timeline(TimelineLines):
         """More of the trace was read or looked at in the background; ``done`` when nothing is left
         to do."""
 
-        timeline: Timeline
         trace: Trace
         facts: TraceFacts
         done: bool
-
-        @property
-        def control(self) -> Timeline:
-            return self.timeline
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -179,9 +174,8 @@ class Timeline(TimelineLines):
         unread = self._reads and not trace.loaded.complete
         if unread or not self.survey.complete(trace):
             self._looking = True
-            # Two threads that compute share one interpreter: the screen is drawn first. What the
-            # screen calls itself would post messages that come to it from nobody below it.
-            self.call_after_refresh(self.call_later, self._begin, trace)
+            # Two threads that compute share one interpreter: the screen is drawn first.
+            self.call_after_refresh(self._begin, trace)
 
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
@@ -201,11 +195,11 @@ class Timeline(TimelineLines):
                 now = monotonic()
                 if worth_showing or now - told > TOLD_EVERY:
                     told = now
-                    self.post_message(self.LookedOn(self, trace, survey.facts, False))
+                    self.post_message(self.LookedOn(trace, survey.facts, False))
                 if now - rested > WORKS:
                     sleep(RESTS)
                     rested = monotonic()
-        self.post_message(self.LookedOn(self, trace, survey.facts, True))
+        self.post_message(self.LookedOn(trace, survey.facts, True))
 
     # The end of a trace that is still being read
 

@@ -126,7 +126,8 @@ class TimelineLines(VirtualLines):
         return [key for key in known if key is not None]
 
     def _columns(self) -> Columns:
-        asked = (0 if self.trace is None else len(self.trace), self.facts, self.lines_area.width)
+        # The trace may have grown meanwhile: rows of one screen have the same columns all the same.
+        asked = (self.rows.spans, self.facts, self.lines_area.width)
         if asked != self._columns_for:
             self._columns_for, self._columns_known = asked, Columns.of(*asked)
         return self._columns_known

@@ -179,6 +179,10 @@ class VirtualLines(ScrollView, KnownLooks, can_focus=True, inherit_bindings=Fals
         """Move the cursor by ``delta`` rows."""
         self.move_to(self.cursor + delta)
 
+    def move_to_end(self) -> None:
+        """Move the cursor to the last row that is known."""
+        self.move_to(self.row_count - 1)
+
     def move_page(self, delta: int) -> None:
         """Move the cursor by ``delta`` screens."""
         self.move_by(delta * max(1, self.lines_area.height - 1))
