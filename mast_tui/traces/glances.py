@@ -70,19 +70,17 @@ def glances(trace: Trace, first: int, end: int) -> Glances:
     return GlancesAtSteps().glances(first, map(trace.span, range(first, end)))
 
 
-class ShapeNumbers:
+class ShapeNumbers(dict[Shape, int]):
     """Numbers the shapes of one trace in the order in which they are met, in one thread."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.told: list[Shape] = []
-        self._numbers: dict[Shape, int] = {}
 
-    def of(self, shape: Shape) -> int:
-        """The number of the shape."""
-        number = self._numbers.get(shape)
-        if number is None:
-            number = self._numbers[shape] = len(self.told)
-            self.told.append(shape)
+    def __missing__(self, shape: Shape) -> int:
+        """The number of a shape that is met for the first time."""
+        number = self[shape] = len(self.told)
+        self.told.append(shape)
         return number
 
 
@@ -118,7 +116,7 @@ class GlancesAtSteps:
         starts, ends = array("d"), array("d")
         with self._lock:
             for step in steps:
-                shapes.append(self._numbers.of((step.kind, step.role, step.agent, step.name)))
+                shapes.append(self._numbers[step.kind, step.role, step.agent, step.name])
                 statuses.append(STATUSES.index(step.status))
                 starts.append(nan if step.start is None else step.start)
                 ends.append(nan if step.end is None else step.end)
@@ -150,6 +148,6 @@ class GlancesAtParts:
         known, numbers = self._in_run.get(number, (told, array("I")))
         if known is not told:
             numbers = array("I")
-        numbers.extend(map(self._numbers.of, told[len(numbers) :]))
+        numbers.extend(map(self._numbers.__getitem__, told[len(numbers) :]))
         self._in_run[number] = told, numbers
         return numbers

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from math import nan
 from typing import Final
 
+from mast_tui.traces.columns import wider
 from mast_tui.traces.glances import STATUSES, Glances, Shape, ShapeNumbers
 from mast_tui.traces.key_table import KeyTable
 from mast_tui.traces.late_span import late_span
@@ -16,7 +17,7 @@ from mast_tui.traces.model import Problem, Role, Span, SpanKind, SpanStatus, Tok
 from mast_tui.traces.sieve import Lines, Sieve
 
 _LISTED_PROBLEMS: Final = 200
-_MOST_COUNTED: Final = (1 << 63) - 1
+_MOST_COUNTED: Final = (1 << 32) - 1
 
 
 class SpanTable:
@@ -33,10 +34,10 @@ class SpanTable:
         """By thread id the key of the span before which a sub-agent's spans belong."""
         self._shapes = ShapeNumbers()
         self._first = array("I")
-        self._last = array("I")
-        self._shape = array("I")
+        self._last = self._first  # a column of its own once a span lies on several lines
+        self._shape = array("H")
         self._status = bytearray()
-        self._parent = array("I")  # counted from 1; 0 for none
+        self._parent = array("H")  # so many spans before this one; 0 for none
         self._start = array("d")
         self._end = array("d")
         self._tokens = _TokenColumn()
@@ -70,15 +71,29 @@ class SpanTable:
         earlier span.
         """
         number = len(self._first)
+        if last != first or self._last is not self._first:
+            self._add_last(last)
         self._first.append(first)
-        self._last.append(last)
-        self._shape.append(self._shapes.of((kind, role, agent, name)))
+        shape = self._shapes[kind, role, agent, name]
+        try:
+            self._shape.append(shape)
+        except OverflowError:
+            self._shape = wider(self._shape, shape)
+        back = 0 if parent is None else number - parent
+        try:
+            self._parent.append(back)
+        except OverflowError:
+            self._parent = wider(self._parent, back)
         self._status.append(0 if status is SpanStatus.UNKNOWN else STATUSES.index(status))
-        self._parent.append(0 if parent is None else parent + 1)
         self._start.append(nan if start is None else start)
         self._end.append(nan)
         self._keys.add(key)  # the last, as it makes the span known
         return number
+
+    def _add_last(self, last: int) -> None:
+        if self._last is self._first:
+            self._last = self._first[:]
+        self._last.append(last)
 
     def set_end(self, index: int, end: float | None) -> None:
         """Tell when the step at ``index`` was over."""
@@ -166,7 +181,7 @@ class SpanTable:
     def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
         """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
         kind, role, agent, name = self._shapes.told[self._shape[index]]
-        parent, start, end = self._parent[index], self._start[index], self._end[index]
+        back, start, end = self._parent[index], self._start[index], self._end[index]
         return late_span(
             look,
             index,
@@ -175,7 +190,7 @@ class SpanTable:
             role,
             agent,
             name,
-            self.prefix + self._keys[parent - 1] if parent else None,
+            self.prefix + self._keys[index - back] if back else None,
             start if start == start else None,
             end if end == end else None,
             STATUSES[self._status[index]],
@@ -189,8 +204,8 @@ class _TokenColumn:
 
     def __init__(self) -> None:
         self._index = array("I")
-        self._input = array("q")
-        self._output = array("q")
+        self._input = array("I")  # counted from 1; 0 where the source does not tell
+        self._output = array("I")
         self._huge: dict[int, Tokens] = {}
 
     def of(self, index: int) -> Tokens | None:
@@ -201,18 +216,23 @@ class _TokenColumn:
         if place == len(self._index) or self._index[place] != index:
             return None
         taken, given = self._input[place], self._output[place]
-        return Tokens(None if taken < 0 else taken, None if given < 0 else given)
+        return Tokens(taken - 1 if taken else None, given - 1 if given else None)
 
     def set(self, index: int, tokens: Tokens) -> None:
         """Give the span at ``index`` these tokens."""
-        taken = -1 if tokens.input is None else tokens.input
-        given = -1 if tokens.output is None else tokens.output
+        taken = 0 if tokens.input is None else tokens.input + 1
+        given = 0 if tokens.output is None else tokens.output + 1
         if taken > _MOST_COUNTED or given > _MOST_COUNTED:
             self._huge[index] = tokens
             return
         self._huge.pop(index, None)
+        if not self._index or self._index[-1] < index:  # as it nearly always is
+            self._input.append(taken)
+            self._output.append(given)
+            self._index.append(index)
+            return
         place = bisect_left(self._index, index)
-        if place < len(self._index) and self._index[place] == index:
+        if self._index[place] == index:
             self._input[place], self._output[place] = taken, given
             return
         self._input.insert(place, taken)

@@ -18,7 +18,8 @@ def unix_seconds(value: object) -> float | None:
     """
     if isinstance(value, str):
         try:
-            return _seconds(datetime.fromisoformat(value.strip()))
+            moment = datetime.fromisoformat(value.strip())
+            return moment.timestamp() if moment.tzinfo is UTC else _seconds(moment)
         except ValueError:
             return None
     number = as_number(value)

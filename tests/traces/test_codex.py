@@ -7,8 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.codex_items import item_entry, status_of_output
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.traces.rollouts import (
     SESSION,
@@ -95,6 +98,62 @@ def test_an_id_that_repeats_gets_a_key_of_its_own(tmp_path: Path) -> None:
     spans = spans_of(trace_of(write(tmp_path, *records)))
     assert [span.key for span in spans] == ["a:call", "a:result", "a:call~2", "a:result~2"]
     assert [span.parent for span in spans] == [None, "a:call", None, "a:call~2"]
+
+
+def test_a_result_finds_its_call_however_many_were_made_in_between(tmp_path: Path) -> None:
+    ids = [f"call_{number}" for number in range(1000)]
+    records = [meta(), *map(call, ids), call("call_7"), *map(output, ids)]
+    spans = spans_of(trace_of(write(tmp_path, *records)))
+    assert [span.parent for span in spans[1001:]] == [
+        "call_7:call~2" if one == "call_7" else f"{one}:call" for one in ids
+    ]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 300) | st.floats(0, 9) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["exit_code", "duration_seconds", "output", "x"]), inner)
+    ),
+    max_leaves=5,
+)
+tool_outputs = st.one_of(
+    st.text(max_size=20),
+    json_values,
+    st.fixed_dictionaries(
+        {"output": st.text(max_size=30) | st.just('"},"metadata":{"exit_code":1}}') | json_values},
+        optional={
+            "x": json_values,
+            "metadata": st.fixed_dictionaries(
+                {"exit_code": st.integers(-9, 300) | json_values},
+                optional={
+                    "duration_seconds": st.floats(0, 1e9) | st.integers(0, 9),
+                    "x": json_values,
+                },
+            ),
+        },
+    ),
+)
+
+
+@given(tool_outputs)
+def test_the_status_of_an_output_is_the_same_however_it_is_found(value: object) -> None:
+    """The end of the wrapping tells it, or all of it."""
+    inner = {**value, "x": value.pop("x")} if isinstance(value, dict) and "x" in value else value
+    for wrapped in (json.dumps(inner, separators=(",", ":")), json.dumps(inner), inner):
+        entry = item_entry({"type": "function_call_output", "call_id": "a", "output": wrapped})
+        assert entry is not None
+        assert status_of_output(wrapped) is entry.status
+
+
+def test_the_end_of_a_wrapped_output_tells_its_status() -> None:
+    long = json.dumps({"output": "x" * 500, "metadata": 0}, separators=(",", ":"))[:-2]
+    told = [
+        status_of_output(f'{long}{{"exit_code":{code},"duration_seconds":0.1}}}}')
+        for code in ("0", "1", "-9", "null")
+    ]
+    ok, error, unknown = SpanStatus.OK, SpanStatus.ERROR, SpanStatus.UNKNOWN
+    assert told == [ok, error, error, unknown]
 
 
 @pytest.mark.parametrize("event_first", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.columns import wider
 from mast_tui.traces.key_table import KeyTable
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.late_span import late_span, moved
@@ -137,6 +139,60 @@ def test_what_is_told_of_spans_is_known_of_them(
     assert table.index_of("no such key") is None
 
 
+def test_a_column_widens_when_a_number_does_not_fit() -> None:
+    column = wider(array("H", [1, 65_535]), 65_536)
+    assert (column.typecode, list(column)) == ("I", [1, 65_535, 65_536])
+    column = wider(column, 1 << 32)
+    assert (column.typecode, list(column)) == ("Q", [1, 65_535, 65_536, 1 << 32])
+    assert list(wider(array("H"), 1 << 40)) == [1 << 40]
+    with pytest.raises(OverflowError):
+        wider(array("H"), 1 << 64)
+
+
+def test_many_shapes_and_parents_far_away_are_known() -> None:
+    table = SpanTable()
+    for number in range(70_000):
+        parent = 0 if number > 65_530 else None
+        name = f"tool {number}"
+        line = number + 1
+        table.add(line, line, SpanKind.LOG, Role.LOG, "one", name=name, parent=parent)
+    for index in (0, 65_530, 65_531, 65_535, 65_536, 69_999):
+        span = table.span(index, shown)
+        assert (span.name, span.key) == (f"tool {index}", f"line {index + 1}")
+        assert span.parent == ("line 1" if index > 65_530 else None)
+
+
+def test_spans_on_several_lines_stand_beside_those_on_one() -> None:
+    table = SpanTable()
+    lines = [(1, 1), (2, 2), (3, 7), (8, 8), (9, 12)]
+    for first, last in lines:
+        table.add(first, last, SpanKind.LOG, Role.LOG, "one")
+    assert [table.lines_of(index) for index in range(5)] == lines
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.sampled_from(["a", "a~2", "line 2", "line 2~2", "line 02", "line "])
+        | st.integers(1, 6),
+        max_size=30,
+    )
+)
+def test_every_key_is_found_and_none_that_only_looks_like_one(
+    wanted: list[str | int | None],
+) -> None:
+    lines = [one if isinstance(one, int) else number + 1 for number, one in enumerate(wanted)]
+    keys, names = KeyTable(lines), UniqueKeys()
+    for number, one in enumerate(wanted):
+        keys.add(one if isinstance(one, str) else None)
+        assert keys[number] == names.take(one if isinstance(one, str) else f"line {lines[number]}")
+    given_out = {keys[number]: number for number in range(len(wanted))}
+    assert len(given_out) == len(wanted)
+    some = ("line 0", "line 1", "line 01", "line 2", "line +1", "line ", "line ٣", "line 1 ", "a~2")
+    for key in (*given_out, *some, "line " + "9" * 30):
+        assert keys.find(key) == given_out.get(key)
+
+
 class Colliding(str):
     """A text that has the same hash as any other."""
 
@@ -257,9 +313,11 @@ class CountingParser:
 class CountingContent(MemoryContent):
     """Counts what is read of it."""
 
+    reads = 0
     bytes_read = 0
 
     def read(self, offset: int, length: int, /) -> bytes:
+        self.reads += 1
         self.bytes_read += length
         return super().read(offset, length)
 
@@ -268,7 +326,7 @@ def trace_of(parser: CountingParser, data: bytes) -> tuple[LineTrace, CountingCo
     content = CountingContent(data)
     index = LineIndex(content, len(data))
     feed_lines(index, parser, len(data))
-    content.bytes_read = 0
+    content.reads = content.bytes_read = 0
     return LineTrace(IDENTITY, Path("some.txt"), index, parser), content
 
 
@@ -316,6 +374,19 @@ def test_only_the_beginning_of_many_lines_is_read_for_their_preview(
     assert span.preview == ("begin" + " line" * 100)[:PREVIEW_CHARS]
     assert not span.whole
     assert content.bytes_read <= most
+
+
+def test_a_jump_into_a_long_trace_reads_as_little_as_into_a_short_one() -> None:
+    read = []
+    for lines in (1_000, 200_000):
+        parser = CountingParser()
+        trace, content = trace_of(parser, b"".join(b"%08d\n" % line for line in range(lines)))
+        spans = [trace.span(lines * part // 7) for part in range(6, 0, -1)]
+        assert (content.reads, parser.asked) == (0, 0)
+        assert [trace.text(span.index) for span in spans] == [f"{span.index:08d}" for span in spans]
+        assert parser.asked == 6
+        read.append((content.reads, content.bytes_read))
+    assert read == [(6, 6 * 9)] * 2
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)

@@ -7,9 +7,8 @@ the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thre
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -28,10 +27,23 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import TASK_CHARS, preview
+from mast_tui.traces.readers.codex_calls import CallBook
 from mast_tui.traces.readers.codex_entry import Entry
-from mast_tui.traces.readers.codex_items import item_entry
+from mast_tui.traces.readers.codex_items import (
+    id_and_name_of_call,
+    output_of,
+    status_of_output,
+    text_of_output,
+    thought_of,
+)
 from mast_tui.traces.readers.codex_lines import SharedLines, SharedLineTrace
-from mast_tui.traces.readers.codex_marks import marks_of, use_up
+from mast_tui.traces.readers.codex_marks import (
+    SAID_IN,
+    Marks,
+    TwiceTold,
+    marks_of,
+    marks_of_text,
+)
 from mast_tui.traces.readers.codex_records import (
     AGENT,
     RECORD_TYPES,
@@ -40,9 +52,11 @@ from mast_tui.traces.readers.codex_records import (
     time_of,
 )
 from mast_tui.traces.readers.codex_replay import ReplayFilter
-from mast_tui.traces.readers.codex_threads import agent_of, thread_in_answer, thread_of
+from mast_tui.traces.readers.codex_threads import agent_of, thread_of
 from mast_tui.traces.readers.codex_tokens import TokenBook
 from mast_tui.traces.source import Source
+
+Record = Mapping[str, object]
 
 _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -96,15 +110,6 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """An event of which it is not known yet whether an item says the same."""
-
-    line: int
-    time: float | None
-    entry: Entry
-
-
 class CodexParser:
     """Makes spans of the records of one rollout."""
 
@@ -113,17 +118,11 @@ class CodexParser:
         self.meta = TraceMeta(system=AGENT)
         self.thread: Thread | None = None
         self._agent = AGENT
-        self._again: dict[str, int] = {}  # the last call of each id that repeats
-        self._waiting: dict[int, _Waiting] = {}
-        self._awaited: dict[int, list[int]] = {}
-        self._items: Counter[int] = Counter()
-        self._events: Counter[int] = Counter()
-        self._said: set[int] = set()
         self._has_items = False
+        self._twice = TwiceTold()
         self._replay = ReplayFilter()
         self._tokens = TokenBook(self.table)
-        self._reported: dict[str, SpanStatus] = {}
-        self._spawning: dict[str, tuple[str, ...]] = {}
+        self._calls = CallBook(self.table)
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
@@ -171,10 +170,11 @@ class CodexParser:
         """
         if not self._has_items:
             self._show_waiting()
-        for waiting in self._waiting.values():
-            said, _whole = preview(waiting.entry.text)
+        for line, record in self._twice.waiting:
+            entry = self._entry(*payload_of(record))
+            said, _whole = preview(entry.text if entry is not None else "")
             message = f"the file ends before the turn does, so this is not shown: {said}"
-            self.table.complain(waiting.line, message)
+            self.table.complain(line, message)
         self._tokens.finish()
 
     def text(self, data: bytes, /) -> str:
@@ -198,19 +198,38 @@ class CodexParser:
         return entry_of(kind, payload)
 
     def _take_record(
-        self, number: int, record: Mapping[str, object], kind: str, payload: Mapping[str, object]
+        self, number: int, record: Record, kind: str, payload: Mapping[str, object]
     ) -> None:
-        if kind == "response_item":
-            entry = item_entry(payload)
-        elif kind == "event_msg" and payload.get("type") == "token_count":
-            self._tokens.counted(payload, record)
-            return
-        else:
-            if kind in ("turn_context", "session_meta"):
-                self._note_facts(kind, payload)
-            entry = self._entry(kind, payload)
+        # Most records are calls, results and thoughts, and events that repeat those. Nothing is
+        # made of them here that is not wanted: not their texts, and of most events not even steps.
+        what = payload.get("type")
+        if type(what) is not str:
+            what = ""
+        if kind == "event_msg":
+            if what == "token_count":
+                self._tokens.counted(payload, record)
+                return
+            if what in SAID_IN:
+                text = payload.get(SAID_IN[what])
+                if type(text) is str and text.strip():
+                    thought = what.startswith("agent_reasoning")
+                    self._take_event(number, record, marks_of_text(not thought, text))
+                return
+        elif kind == "response_item":
+            if what.endswith("_call"):
+                self._take_call(number, record, *id_and_name_of_call(what, payload))
+                return
+            if what.endswith("_output"):
+                self._take_result(number, record, payload)
+                return
+            if what == "reasoning":
+                self._take_thought(number, record, payload)
+                return
+        elif kind in ("turn_context", "session_meta"):
+            self._note_facts(kind, payload)
+        entry = self._entry(kind, payload)
         if entry is not None:
-            self._take(number, time_of(record), entry)
+            self._take(number, record, entry)
 
     def _note_facts(self, kind: str, payload: Mapping[str, object]) -> None:
         if kind == "session_meta" and self.thread is None:
@@ -228,168 +247,120 @@ class CodexParser:
             self.table.prefix = f"{thread.id}/"
             self._agent = agent_of(meta, thread)
 
-    def _take(self, number: int, time: float | None, entry: Entry) -> None:
-        if entry.closes_turn:
+    def _take(self, number: int, record: Record, entry: Entry) -> None:
+        if entry.event:
+            if not entry.at_once:
+                self._take_event(number, record, marks_of(entry))
+            elif self._twice.event_is_new(marks_of(entry)):
+                self._show_event(number, record, entry)
+        elif entry.closes_turn:
             self._show_waiting()
-            if entry.text and not self._said.intersection(marks_of(entry)):
-                self._show(number, time, entry)
+            if entry.text and not self._twice.is_shown(marks_of(entry)):
+                self._show(number, time_of(record), entry)
         elif entry.twin or entry.spawned:
-            self._take_report(number, time, entry)
-        elif entry.event:
-            if not use_up(self._items, entry):
-                if entry.at_once:
-                    self._show_event(number, time, entry)
-                else:
-                    self._wait(number, time, entry)
-        elif entry.kind in (SpanKind.MESSAGE, SpanKind.REASONING):
-            self._take_item(number, time, entry)
+            self._take_report(number, time_of(record), entry)
+        elif entry.kind is SpanKind.MESSAGE:
+            self._take_message(number, time_of(record), entry)
         else:
-            if entry.kind is SpanKind.TOOL_CALL:
-                self._show_waiting()
-            self._show(number, time, entry)
+            self._show(number, time_of(record), entry)
+
+    def _take_event(self, number: int, record: Record, marks: Marks) -> None:
+        """Let an event wait for the item that says the same, where none has done so yet."""
+        if self._twice.event_is_new(marks):
+            self._twice.wait(number, record, marks)
+
+    def _take_call(self, number: int, record: Record, call_id: str | None, name: str) -> None:
+        self._show_waiting()
+        time = time_of(record)
+        index = self._calls.add_call(number, time, self._agent, call_id, name)
+        self._tokens.item_shown(index, time)
+
+    def _take_result(self, number: int, record: Record, payload: Mapping[str, object]) -> None:
+        call_id, output = as_text(payload.get("call_id")), output_of(payload)
+        call = None if call_id is None else self._calls.call_of(call_id)
+        time, status = time_of(record), status_of_output(output)
+        result = self._calls.add_result(number, time, self._agent, call_id, call, status)
+        if call_id is not None and self._calls.begins_agents(call):
+            self._calls.answered(call_id, result, text_of_output(output))
 
     def _take_report(self, number: int, time: float | None, entry: Entry) -> None:
         """Take what is known of a call after the event; show it where nothing else shows it."""
-        call_id = entry.call_id
-        known = call_id is not None and self._call_of(call_id) is not None
+        call_id, calls = entry.call_id, self._calls
+        known = call_id is not None and calls.call_of(call_id) is not None
         shown = None
         if not (entry.twin and known):
-            shown = self._show(number, time, entry)
+            shown = self._show_report(number, time, entry)
         elif call_id is not None and entry.status is not SpanStatus.UNKNOWN:
-            self._note_status(call_id, entry.status)
+            calls.reported(call_id, entry.status)
         for thread in entry.spawned:
-            result = None if call_id is None else self._result_of(call_id)
-            if result is not None:
-                self.table.spawned.setdefault(thread, self.table.key_of(result))
-            elif known and call_id is not None:
-                self._spawning[call_id] = (*self._spawning.get(call_id, ()), thread)
+            if call_id is not None and (known or calls.result_of(call_id) is not None):
+                calls.spawned(call_id, thread)
             elif shown is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(shown))
 
-    def _note_status(self, call_id: str, status: SpanStatus) -> None:
-        """Tell how a call went, whether or not its result has come."""
-        result = self._result_of(call_id)
+    def _show_report(self, number: int, time: float | None, entry: Entry) -> int:
+        """Show a call with its result as a report tells of both, or what else is reported."""
+        result = entry.result
         if result is None:
-            self._reported[call_id] = status
-        elif self.table.status_of(result) is SpanStatus.UNKNOWN:
-            self.table.set_status(result, status)
-
-    def _call_of(self, call_id: str) -> int | None:
-        """The index of the last call with this id."""
-        if call_id in self._again:
-            return self._again[call_id]
-        call = self.table.find_own(f"{call_id}:call")
-        if call is None or self.table.kind_of(call) is not SpanKind.TOOL_CALL:
-            return None
+            return self._show(number, time, entry)
+        start = None if time is None else time - (entry.lasted or 0.0)
+        call_id, calls = entry.call_id, self._calls
+        call = calls.add_call(number, start, self._agent, call_id, entry.name)
+        answer = calls.add_result(number, time, self._agent, call_id, call, result.status)
+        self.table.share(call, answer, len(entry.text), len(result.text))
         return call
 
-    def _result_of(self, call_id: str) -> int | None:
-        """The index of the result of the call with this id, where it has come."""
-        return self.table.find_own(f"{call_id}:result")
-
-    def _take_item(self, number: int, time: float | None, entry: Entry) -> None:
-        """Show an item once: drop the events that announced it, remember it for those to come."""
+    def _take_thought(self, number: int, record: Record, payload: Mapping[str, object]) -> None:
+        """Show a thought once, where it can be read."""
+        text, parts = thought_of(payload)
+        if not parts:
+            return
         self._has_items = True
-        announced = self._drop_waiting(entry)
+        marks = marks_of_text(False, text, parts)
+        if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
+            key, time = as_text(payload.get("id")), time_of(record)
+            kind, role = SpanKind.REASONING, Role.AGENT
+            index = self.table.add(number, number, kind, role, self._agent, key=key, start=time)
+            self._tokens.item_shown(index, time)
+
+    def _take_message(self, number: int, time: float | None, entry: Entry) -> None:
+        """Show a message once: drop the events that announced it, remember it for those to come."""
+        self._has_items = True
+        marks = marks_of(entry)
+        announced = self._twice.was_announced(marks)
         if entry.role is Role.USER and not announced:
             self._show_waiting()
-            self._items.clear()
-            self._events.clear()
-            self._said.clear()
-        if not announced:
-            if use_up(self._events, entry):
-                return
-            self._items.update(marks_of(entry))
-        self._show(number, time, entry)
-
-    def _wait(self, number: int, time: float | None, entry: Entry) -> None:
-        self._waiting[number] = _Waiting(number, time, entry)
-        for mark in marks_of(entry):
-            self._awaited.setdefault(mark, []).append(number)
-
-    def _drop_waiting(self, entry: Entry) -> bool:
-        """Drop the events that say what the item says; whether there were any."""
-        if not self._waiting:
-            return False
-        before = len(self._waiting)
-        for mark in marks_of(entry):
-            for number in self._awaited.pop(mark, ()):
-                self._waiting.pop(number, None)
-        return len(self._waiting) < before
+            self._twice.prompted()
+        if announced or self._twice.item_is_new(marks):
+            index = self._show(number, time, entry)
+            if entry.role is Role.AGENT and not entry.agent:
+                self._tokens.item_shown(index, time)
 
     def _show_waiting(self) -> None:
-        for waiting in self._waiting.values():
-            self._show_event(waiting.line, waiting.time, waiting.entry)
-        self._waiting.clear()
-        self._awaited.clear()
+        for line, record in self._twice.no_longer_waiting():
+            entry = self._entry(*payload_of(record))
+            if entry is not None:
+                self._show_event(line, record, entry)
 
-    def _show_event(self, number: int, time: float | None, entry: Entry) -> None:
-        self._show(number, time, entry)
-        self._events.update(marks_of(entry))
+    def _show_event(self, number: int, record: Record, entry: Entry) -> None:
+        self._show(number, time_of(record), entry)
+        self._twice.event_shown(marks_of(entry))
 
     def _show(self, number: int, time: float | None, entry: Entry) -> int:
-        call_id, kind = entry.call_id, entry.kind
-        call = None
-        if kind is SpanKind.TOOL_RESULT and call_id is not None:
-            call = self._call_of(call_id)
-        status, name = entry.status, entry.name or None
-        if call is not None:
-            if status is SpanStatus.UNKNOWN and call_id in self._reported:
-                status = self._reported.pop(call_id)
-            name = name or self.table.name_of(call)
-        repeats = self.table.repeats
+        """Make a span of what is said, thought or noted."""
         index = self.table.add(
             number,
             number,
-            kind,
+            entry.kind,
             entry.role,
             entry.agent or _AGENT_NAMES.get(entry.role, self._agent),
             key=entry.key,
-            name=name,
-            parent=call,
-            start=time if entry.result is None or time is None else time - (entry.lasted or 0.0),
-            status=SpanStatus.UNKNOWN if entry.result else status,
+            name=entry.name or None,
+            start=time,
+            status=entry.status,
         )
-        if call is not None:
-            self.table.set_end(call, time)
-            asked = self.table.name_of(call)
-            if asked is not None and "spawn" in asked:
-                self._note_spawned(call_id or "", entry.text, self.table.key_of(index))
-        if kind is SpanKind.TOOL_CALL and call_id is not None:
-            if self.table.repeats != repeats:  # else its key tells of it
-                self._again[call_id] = index
-        elif kind is SpanKind.MESSAGE:
-            self._said.update(marks_of(entry))
+        if entry.kind is SpanKind.MESSAGE:
+            self._twice.message_shown(marks_of(entry))
             if entry.role is Role.USER and self.meta.task is None:
                 self.meta = replace(self.meta, task=entry.text[:TASK_CHARS])
-        if entry.result is not None:
-            self._show_result(number, time, index, entry)
-        elif entry.role is Role.AGENT and not (entry.event or entry.closes_turn or entry.agent):
-            self._tokens.item_shown(index, time)
         return index
-
-    def _show_result(self, number: int, time: float | None, call: int, entry: Entry) -> None:
-        """Show the result that a report tells of together with its call."""
-        if entry.result is None:
-            return
-        result = self.table.add(
-            number,
-            number,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            self._agent,
-            key=entry.result.key,
-            name=self.table.name_of(call),
-            parent=call,
-            start=time,
-            status=entry.result.status,
-        )
-        self.table.share(call, result, len(entry.text), len(entry.result.text))
-        self.table.set_end(call, time)
-
-    def _note_spawned(self, call_id: str, answer: str, key: str) -> None:
-        """A spawn call has been answered: its sub-agents were at work before this."""
-        threads = self._spawning.pop(call_id, ())
-        named = thread_in_answer(answer)
-        for thread in (*threads, *((named,) if named else ())):
-            self.table.spawned.setdefault(thread, key)

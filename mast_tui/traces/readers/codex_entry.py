@@ -49,19 +49,11 @@ def reported_call(
     spawned: tuple[str, ...] = (),
 ) -> Entry:
     """A call with its result, as a report after the event tells of both."""
-    result = Entry(
-        SpanKind.TOOL_RESULT,
-        Role.TOOL,
-        output,
-        key=f"{call_id}:result" if call_id else None,
-        call_id=call_id,
-        status=status,
-    )
+    result = Entry(SpanKind.TOOL_RESULT, Role.TOOL, output, call_id=call_id, status=status)
     return Entry(
         SpanKind.TOOL_CALL,
         Role.AGENT,
         arguments,
-        key=f"{call_id}:call" if call_id else None,
         name=name,
         call_id=call_id,
         status=status,

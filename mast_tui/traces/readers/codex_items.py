@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
@@ -45,11 +45,17 @@ _EXIT_CODE: Final = re.compile(
     re.VERBOSE,
 )
 _HEADER_CHARS: Final = 1000
+_WRAPPED: Final = '{"output":"'
+_WRAPPING_ENDS: Final = re.compile(
+    r'","metadata":\{"exit_code":(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
+)
+_ENDING_CHARS: Final = 100
 _ENVELOPE: Final = '{"author":'
 _ENCRYPTED: Final = '"encrypted_content"'
 
 
 def item_entry(payload: Mapping[str, object]) -> Entry | None:
+    """The step that an item tells of; None for one without anything that could be read."""
     kind = payload.get("type")
     if not isinstance(kind, str):
         return log(dump_text(payload), None)
@@ -61,28 +67,25 @@ def item_entry(payload: Mapping[str, object]) -> Entry | None:
         return reasoning(payload.get("summary"), payload.get("content"), as_text(payload.get("id")))
     if kind in _SILENT_ITEMS:
         return None
-    call_id = as_text(payload.get("call_id"))
     if kind.endswith("_call"):
-        call_id = call_id or as_text(payload.get("id"))
-        return Entry(
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            _arguments(payload),
-            key=f"{call_id}:call" if call_id else None,
-            name=as_text(payload.get("name")) or kind.removesuffix("_call"),
-            call_id=call_id,
-        )
+        call_id, name = id_and_name_of_call(kind, payload)
+        text = _arguments(payload)
+        return Entry(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
     if kind.endswith("_output"):
-        text, status = _output(payload.get("output", payload.get("tools")))
-        return Entry(
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            text,
-            key=f"{call_id}:result" if call_id else None,
-            call_id=call_id,
-            status=status,
-        )
+        call_id, (text, status) = as_text(payload.get("call_id")), _output(output_of(payload))
+        return Entry(SpanKind.TOOL_RESULT, Role.TOOL, text, call_id=call_id, status=status)
     return log(dump_text(payload), kind)
+
+
+def id_and_name_of_call(kind: str, payload: Mapping[str, object]) -> tuple[str | None, str]:
+    """The id of a call, if it has one, and the name of the tool."""
+    call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
+    return call_id, as_text(payload.get("name")) or kind.removesuffix("_call")
+
+
+def output_of(payload: Mapping[str, object]) -> object:
+    """What a tool gave, as the item of its result wraps it."""
+    return payload.get("output", payload.get("tools"))
 
 
 def _message(payload: Mapping[str, object]) -> Entry | None:
@@ -151,11 +154,17 @@ def between_agents(
     )
 
 
+def thought_of(payload: Mapping[str, object]) -> tuple[str, Sequence[str]]:
+    """What can be read of a thought, as a whole and in its parts, of which there may be none."""
+    parts = _texts(payload.get("summary")) + _texts(payload.get("content"))
+    return "\n\n".join(parts), parts
+
+
 def reasoning(
     summary: object, content: object, key: str | None, *, event: bool = False
 ) -> Entry | None:
     """Readable reasoning; what is only there encrypted shows nothing."""
-    parts = (*_texts(summary), *_texts(content))
+    parts = _texts(summary) + _texts(content)
     if not parts:
         return None
     text = "\n\n".join(parts)
@@ -166,17 +175,27 @@ def _texts(content: object) -> tuple[str, ...]:
     """The texts of a content's parts that are not blank."""
     if content is None:
         return ()
+    text = _only_text(content)
+    if text is not None:
+        return (text,) if text.strip() else ()
     pieces = content if isinstance(content, list) else [content]
     return tuple(text for piece in pieces if (text := content_text(piece)).strip())
 
 
 def _text_and_parts(content: object) -> tuple[str, tuple[str, ...]]:
     """The text of a content as a whole, and those of its parts that are not blank."""
-    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
-        text = content[0].get("text")
-        if isinstance(text, str):  # as it nearly always is
-            return text, (text,) if text.strip() else ()
+    text = _only_text(content)
+    if text is not None:
+        return text, (text,) if text.strip() else ()
     return content_text(content), _texts(content)
+
+
+def _only_text(content: object) -> str | None:
+    """The text of a content of one part, as nearly every one is; None where it is anything else."""
+    if type(content) is list and len(content) == 1 and type(content[0]) is dict:
+        text = content[0].get("text")
+        return text if type(text) is str else None
+    return None
 
 
 def _arguments(payload: Mapping[str, object]) -> str:
@@ -205,6 +224,21 @@ def _output(output: object) -> tuple[str, SpanStatus]:
             return content_text(said), _status_of_fields(output)
     text = content_text(output)
     return text, _status_of_text(text)
+
+
+def status_of_output(output: object) -> SpanStatus:
+    """Whether the tool went well that gave this output."""
+    if type(output) is str and output.startswith(_WRAPPED):
+        # The end of the wrapping tells it without the parsing of what may be a long text.
+        found = _WRAPPING_ENDS.search(output, max(0, len(output) - _ENDING_CHARS))
+        if found is not None:
+            return SpanStatus.OK if int(found[1]) == 0 else SpanStatus.ERROR
+    return _output(output)[1]
+
+
+def text_of_output(output: object) -> str:
+    """What the tool said that gave this output."""
+    return _output(output)[0]
 
 
 def _status_of_fields(output: Mapping[str, object]) -> SpanStatus:

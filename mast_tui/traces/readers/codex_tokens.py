@@ -24,7 +24,7 @@ class TokenBook:
 
     def __init__(self, table: SpanTable) -> None:
         self._table = table
-        self._last: tuple[object, ...] = ()
+        self._last: tuple[int | None, ...] = ()
         self._open: int | None = None
         self._early: Tokens | None = None
         self._early_time: float | None = None
@@ -46,12 +46,19 @@ class TokenBook:
         if not isinstance(info, dict):
             return
         usage, total = info.get("last_token_usage"), info.get("total_token_usage")
-        tokens = usage_of(usage) if isinstance(usage, dict) else None
-        counts = (tokens, *_counts(total)) if isinstance(total, dict) else (tokens,)
-        if tokens is None or counts == self._last:
+        if not isinstance(usage, dict):
+            return
+        taken, given = _input_and_output(usage)
+        if taken is None and given is None:
+            return
+        counts: tuple[int | None, ...] = (taken, given)
+        if isinstance(total, dict):  # compared to tell a new call from one told of again
+            counts = (taken, given, as_count(total.get("total_tokens")), *_input_and_output(total))
+        if counts == self._last:
             return
         self._last = counts
         self._settle()
+        tokens = Tokens(taken, given)
         if self._open is None:
             self._early, self._early_time = tokens, unix_seconds(record.get("timestamp"))
         else:
@@ -73,10 +80,5 @@ def usage_of(usage: Mapping[str, object]) -> Tokens | None:
     return tokens_of(usage.get("input_tokens"), usage.get("output_tokens"))
 
 
-def _counts(total: Mapping[str, object]) -> tuple[int | None, ...]:
-    """What is compared of the thread's count, to tell a new call from one told of again."""
-    return (
-        as_count(total.get("total_tokens")),
-        as_count(total.get("input_tokens")),
-        as_count(total.get("output_tokens")),
-    )
+def _input_and_output(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
+    return as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
