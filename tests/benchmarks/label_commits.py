@@ -1,10 +1,10 @@
-"""From the two digits of a label until it is on disk, in a workspace that holds many."""
+"""From the key of a label until it is on disk, in a workspace that holds many."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,12 @@ from tests.benchmarks.setting import Setting, attempt, new_home
 from tests.benchmarks.starts import first_words, our_app
 from tests.benchmarks.table import Row, times
 from tests.benchmarks.terminals import Program, TooLate
-from tests.benchmarks.workspaces import ANNOTATOR
+from tests.benchmarks.workspaces import ANNOTATOR, suggest
 
 LABELS = 100_000
 QUICK_LABELS = 10_000
 SPANS = 1000
-CODE = b"13"
+FIRST, SECOND, ACCEPT = b"1", b"3", b"a"
 LOOK_EVERY = 0.0005
 """Seconds between two looks at the database."""
 
@@ -33,6 +33,14 @@ def measure(setting: Setting) -> list[Row]:
     rows: list[Row] = []
     with new_home() as home:
 
+        @contextmanager
+        def ready(workspace: Path) -> Iterator[Program]:
+            with Program(our_app(rollout.path, workspace), home) as program:
+                program.until_screen(re.escape(words), setting.timeout)
+                program.until_bytes(ANNOTATOR.encode(), setting.timeout)
+                program.until_idle(setting.timeout)
+                yield program
+
         def plain() -> list[Row]:
             return [times("one row written and synced by itself", _bare_commits(home, keys))]
 
@@ -41,44 +49,66 @@ def measure(setting: Setting) -> list[Row]:
             path = home / f"workspace-{labels}.db"
             if labels:
                 path = setting.data.workspace(labels, rollout, home)
-            with Program(our_app(rollout.path, path), home) as program:
-                program.until_screen(re.escape(words), setting.timeout)
-                program.until_bytes(ANNOTATOR.encode(), setting.timeout)
-                program.until_idle(setting.timeout)
-                committed, drawn = _labels(program, path, keys)
+            with ready(path) as program, _reading(path) as database:
+                program.until_quiet(program.send(b"G"))
+                second = [_label(program, database, FIRST, SECOND) for _ in range(keys)]
+                both = [_label(program, database, b"", FIRST + SECOND) for _ in range(keys)]
             where = f"{labels:,} labels" if labels else "an empty workspace"
             return [
-                times(f"label key → committed, {where}", committed, against=base),
-                times(f"label key → last byte, {where}", drawn),
+                times(f"second digit → committed, {where}", column(second, 0), against=base),
+                times(f"second digit → last byte, {where}", column(second, 1)),
+                times(f"both digits at once → committed, {where}", column(both, 0)),
+            ]
+
+        def accepted() -> list[Row]:
+            path = setting.data.workspace(many, rollout, home)
+            suggest(path, rollout.path, keys + 2)
+            with ready(path) as program, _reading(path) as database:
+                program.until_quiet(program.send(b"]"))
+                answers = [_committed(program, database, ACCEPT) for _ in range(keys)]
+            return [
+                times(f"suggestion accepted → committed, {many:,} labels", column(answers, 0)),
+                times(f"suggestion accepted → last byte, {many:,} labels", column(answers, 1)),
             ]
 
         rows += plain()
         for labels in (0, many):
             what = f"label key → committed, {labels:,} labels"
             rows += attempt(what, partial(in_workspace, labels))
+        rows += attempt("suggestion accepted → committed", accepted)
     return rows
 
 
-def _labels(program: Program, path: Path, keys: int) -> tuple[list[float], list[float]]:
-    """Seconds until a label is committed, and until the screen is drawn, each on a span of its own.
+def column(measured: Sequence[tuple[float, float]], place: int) -> list[float]:
+    """The first or the second value of each."""
+    return [one[place] for one in measured]
 
-    The first spans have labels already; the spans are taken from the end of the trace.
+
+def _label(
+    program: Program, database: sqlite3.Connection, before: bytes, keys: bytes
+) -> tuple[float, float]:
+    """Label the span above: seconds until it is committed, and until the screen is drawn.
+
+    ``before`` is pressed, and drawn, before the time runs: of two digits only the second one
+    commits anything, and a person presses it later. The spans are taken from the end of the
+    trace, as the first ones have labels already.
     """
-    committed: list[float] = []
-    drawn: list[float] = []
-    with _reading(path) as database:
-        program.until_quiet(program.send(b"G"))
-        for _ in range(keys):
-            program.until_quiet(program.send(b"k"), quiet=0.5)
-            before = _count(database)
-            sent = program.send(CODE)
-            while _count(database) == before:
-                if perf_counter() - sent > 10:
-                    raise TooLate("no label in the workspace after 10 s")
-                sleep(LOOK_EVERY)
-            committed.append(perf_counter() - sent)
-            drawn.append(program.until_quiet(sent).last)
-    return committed, drawn
+    program.until_quiet(program.send(b"k"), quiet=0.5)
+    if before:
+        program.until_quiet(program.send(before))
+    return _committed(program, database, keys)
+
+
+def _committed(program: Program, database: sqlite3.Connection, keys: bytes) -> tuple[float, float]:
+    """Press keys: seconds until there is another label on disk, and until it is on screen."""
+    before = _count(database)
+    sent = program.send(keys)
+    while _count(database) == before:
+        if perf_counter() - sent > 10:
+            raise TooLate("no label in the workspace after 10 s")
+        sleep(LOOK_EVERY)
+    committed = perf_counter() - sent
+    return committed, program.until_quiet(sent).last
 
 
 @contextmanager

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from mast_tui.judges.protocol import Finding
 from mast_tui.labels import Label, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.workspace import NewEvent, TraceRecord, Workspace
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
 from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted
 
 ANNOTATOR: Final = "someone"
@@ -39,6 +40,30 @@ def write_workspace(path: Path, rollout: Path, labels: int) -> None:
                 workspace.append(
                     _events(workspace, annotator, trace_id, taxonomy.ref, modes, keys, count)
                 )
+    workspace.close()
+
+
+def suggest(path: Path, rollout: Path, count: int) -> None:
+    """Let a judge suggest a mode on ``count`` spans of a rollout, one after the other.
+
+    ``path`` is the workspace, which gets them in addition to what is there.
+    """
+    (trace,) = read_file(rollout, named=True).traces
+    read_fully(trace)
+    taxonomy = load_mast()
+    workspace = Workspace.open(path)
+    keys = [trace.span(len(trace) - 1 - number).key for number in range(count)]
+    store_judgement(
+        workspace,
+        judge="judge:rules@1",
+        taxonomy=taxonomy.ref,
+        trace_id=workspace.register_trace(TraceRecord.of(trace)),
+        looks_at=[mode.slug for mode in taxonomy.modes],
+        findings=[
+            Finding(taxonomy.modes[0].slug, key, key, None, None, None, None, "because", 0.5)
+            for key in keys
+        ],
+    )
     workspace.close()
 
 
