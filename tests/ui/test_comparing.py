@@ -61,10 +61,49 @@ def test_what_is_gone_is_of_the_earlier_text_and_what_has_come_of_the_later(
         assert "\n" not in found.text[first:end]
 
 
-def test_of_long_texts_only_the_beginning_is_compared() -> None:
-    long = "\n".join(str(n) for n in range(3 * MOST_LINES))
-    found = compare(long, long + "\nmore")
-    assert (found.text, found.cut) == ("", True)
+def test_a_difference_is_found_however_far_down_it_is() -> None:
+    lines = [f"line {n}" for n in range(30 * MOST_LINES)]
+    changed = [*lines[:50_000], "another", *lines[50_001:]]
+    found = compare("\n".join(lines), "\n".join(changed))
+    assert (found.equal, found.cut) == (False, False)
+    assert found.text.split("\n") == [
+        "⋯ line 49999",
+        "  line 49998",
+        "  line 49999",
+        "- line 50000",
+        "+ another",
+        "  line 50001",
+        "  line 50002",
+    ]
+
+
+def test_of_a_very_long_line_only_what_is_near_the_difference_is_shown() -> None:
+    one = "a" * 3_000_000 + " old " + "b" * 3_000_000
+    found = compare(one, one.replace("old", "new"))
+    assert parts(found) == ["old", "new"]
+    assert len(found.text) < 2_000
+    assert "- …aaa" in found.text
+
+
+def test_of_long_texts_that_differ_all_over_only_the_beginning_is_compared() -> None:
+    numbers = range(3 * MOST_LINES)
+    found = compare("\n".join(f"a{n}" for n in numbers), "\n".join(f"b{n}" for n in numbers))
+    assert found.cut
+    assert found.text.count("\n") < 2 * MOST_LINES + 3
     one_line = compare("a" * 5_000_000, "b" * 5_000_000)
     assert one_line.cut
     assert len(one_line.text) < 1_000_000
+
+
+@given(texts, texts, texts, texts)
+def test_what_long_texts_have_in_common_is_passed_over(
+    head: str, one: str, other: str, tail: str
+) -> None:
+    around = "same\n" * 70_000
+    before, after = f"{around}{head}{one}{tail}{around}", f"{around}{head}{other}{tail}{around}"
+    found = compare(before, after)
+    assert found.equal == (one == other)
+    assert not found.cut
+    assert len(found.text) < 1_000
+    if one != other:
+        assert any(line[:1] in ("-", "+") for line in found.text.split("\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.folding import Fold, Run
+from mast_tui.ui.screens.annotate_compare import Comparing
 from mast_tui.ui.screens.annotate_filter import Filtering
 from mast_tui.ui.screens.annotate_labelling import Labelling
 from mast_tui.ui.screens.annotate_search import Searching, SearchInput
@@ -24,7 +25,7 @@ def _folded_words(fold: Fold) -> str:
     return f"Folded the steps of {one_line(fold.agent, 40)}, {places}"
 
 
-class Moving(Labelling, Filtering, Searching):
+class Moving(Labelling, Filtering, Searching, Comparing):
     """Keys that change what one looks at, and no label."""
 
     @property
@@ -149,23 +150,6 @@ class Moving(Labelling, Filtering, Searching):
         elif self.timeline.rows.folded_at(fold.first) is not None:
             self.hints.say(_folded_words(fold))
         self.show_span()
-
-    def action_compare(self) -> None:
-        """Show what differs between the step under the cursor and the one that it repeats."""
-        if not self.has_spans:
-            return
-        assert self.trace is not None
-        from mast_tui.ui.comparing import compare
-        from mast_tui.ui.repeats import twin_of
-        from mast_tui.ui.screens.compare import CompareScreen
-
-        index = self.index
-        twin = twin_of(self.trace, index)
-        if twin is None:
-            self.hints.say(f"#{index + 1} repeats no step before it")
-            return
-        found = compare(self.trace.text(twin), self.text_here())
-        self.app.push_screen(CompareScreen(f"#{twin + 1} and then #{index + 1}", found))
 
     def action_copy(self) -> None:
         """Copy the span's text, or the marked quote, through the terminal."""

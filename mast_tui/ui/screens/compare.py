@@ -44,7 +44,7 @@ class CompareScreen(ModalScreen[None]):
         self.query_one(SpanView).show_text(
             self._found.text,
             [Highlight(first, end, "evidence") for first, end in self._found.changed],
-            empty="Nothing differs." if not self._found.cut else "Nothing differs so far.",
+            empty="Nothing differs so far.",
         )
 
     def action_scroll_text(self, rows: int) -> None:
