@@ -50,7 +50,8 @@ class DocumentProcess:
         self.failed: str | None = None
         """Why the document is not kept, once it is over; None where all went well."""
         size = path.stat().st_size
-        self.progress = Progress(0, size, "reading …")
+        self._progress = Progress(0, size, "reading …")
+        self._parsing_since: float | None = None
         place = documents.place_of(path)
         paths = map(os.fspath, (path.absolute(), documents.folder.absolute(), place.absolute()))
         self._process = Popen(
@@ -70,6 +71,16 @@ class DocumentProcess:
         self._done = False
 
     @property
+    def progress(self) -> Progress:
+        """How far it is: of the bytes first, then of the spans."""
+        since = self._parsing_since
+        if since is None:
+            return self._progress
+        # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
+        size, seconds = self._progress.total, monotonic() - since
+        return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
+
+    @property
     def pid(self) -> int:
         """The process's number."""
         return self._process.pid
@@ -78,9 +89,11 @@ class DocumentProcess:
         """Whether it is over, after ``seconds`` at the most (None: any time)."""
         due = None if seconds is None else monotonic() + seconds
         while self._end.alive:
-            left = None if due is None else max(0.0, due - monotonic())
+            left = None if due is None else max(0, round((due - monotonic()) * 1000))
             assert self._process.stdout is not None
-            if not select.select([self._process.stdout], [], [], left)[0]:
+            said = select.poll()
+            said.register(self._process.stdout, select.POLLIN)
+            if not said.poll(left):
                 return False
             heard = os.read(self._process.stdout.fileno(), _ASKED_AT_ONCE)
             if heard:
@@ -101,17 +114,20 @@ class DocumentProcess:
             self._take(what, *numbers)
 
     def _take(self, what: str, done: int | str = 0, total: int = 0) -> None:
-        size = self.progress.total
+        size = self._progress.total
         of_size = f"{size / 1e6:,.0f} MB"
         if isinstance(done, str):
             self.failed = done
         elif what == "reading":
             read = size * done // max(1, total)
-            self.progress = Progress(read, size, f"reading {done / max(1, total):.0%} of {of_size}")
+            self._progress = Progress(
+                read, size, f"reading {done / max(1, total):.0%} of {of_size}"
+            )
         elif what == "parsing":
-            self.progress = Progress(size, size, f"making sense of {of_size} …")
+            self._parsing_since = monotonic()
         elif what == "writing":
-            self.progress = Progress(size, size, f"setting out its spans, {done} %")
+            self._parsing_since = None
+            self._progress = Progress(size, size, f"setting out its spans, {done} %")
         else:
             self._done = True
 

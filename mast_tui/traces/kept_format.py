@@ -96,7 +96,9 @@ def _row(span: Span, places: Mapping[str, int], text_bytes: int) -> bytes:
     parent: object = span.parent
     if span.parent is not None and places.get(span.parent, span.index) < span.index:
         parent = places[span.parent]
-    tokens = None if span.tokens is None else (span.tokens.input, span.tokens.output)
+    tokens = None
+    if span.tokens is not None:
+        tokens = [_exact(count) for count in (span.tokens.input, span.tokens.output)]
     row: Sequence[object] = (
         text_bytes,
         span.key,
@@ -112,6 +114,11 @@ def _row(span: Span, places: Mapping[str, int], text_bytes: int) -> bytes:
         None if span.place == span.key else span.place,
     )
     return _to_json(row) + b"\n"
+
+
+def _exact(count: int | None) -> int | str | None:
+    """A number as it can be read again: beyond 64 bits it would become a float."""
+    return count if count is None or count < 1 << 63 else str(count)
 
 
 def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:

@@ -9,13 +9,14 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
 
 from mast_tui.traces.glances import Glances
 from mast_tui.traces.kept_format import BEFORE_TEXT, from_json, known_of
 from mast_tui.traces.late_span import moved
-from mast_tui.traces.line_index import READ_BYTES, LineIndex
+from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
@@ -38,6 +39,10 @@ _FIRST_SLICE: Final = 64 * 1024
 
 _PREVIEW_BYTES: Final = 4096
 """How much of a line of text its preview takes at most, with all that stands before the text."""
+
+_KINDS: Final = MappingProxyType({kind.value: kind for kind in SpanKind})
+_ROLES: Final = MappingProxyType({role.value: role for role in Role})
+_STATUSES: Final = MappingProxyType({status.value: status for status in SpanStatus})
 
 _CACHED_CHARS: Final = 4 << 20
 _CACHED_PREVIEWS: Final = 8192
@@ -206,10 +211,14 @@ class KeptTrace:
         end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
         rows = sieve is None or words is not None
         try:
-            spans = self._spans_hit(used, words is not None, begin, end)
-            return Sifted(end, [(index, self.text(index)) for index in spans], rows)
+            spans = self._spans_hit(used, words is not None, begin, end, max_bytes)
         except OSError:
-            return Sifted(limit, [])
+            return Sifted(limit, ())
+        return Sifted(end, ((index, self.text(index)) for index in spans), rows)
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
+        return self._table.one_thread(first, end)
 
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
@@ -243,18 +252,18 @@ class KeptTrace:
         self._table.add(
             index + 1,
             index + 1,
-            SpanKind(kind),
-            Role(role),
+            _KINDS[kind],
+            _ROLES[role],
             agent,
             key=key,
             name=name,
             parent=None if isinstance(parent, str) else parent,
             start=start,
-            status=SpanStatus(status),
+            status=_STATUSES[status],
         )
         self._table.set_end(index, end)
         if tokens is not None:
-            self._table.set_tokens(index, Tokens(*tokens))
+            self._table.set_tokens(index, Tokens(*map(_count, tokens)))
 
     def _preview(self, index: int) -> tuple[str, bool]:
         with self._lock:
@@ -283,7 +292,7 @@ class KeptTrace:
             self._known_chars -= len(dropped)
 
     def _spans_hit(
-        self, sieve: Sieve | None, names_too: bool, begin: int, end: int
+        self, sieve: Sieve | None, names_too: bool, begin: int, end: int, max_bytes: int
     ) -> Sequence[int]:
         """The spans whose lines may hold what is looked for, and where asked those whose name
         does."""
@@ -291,14 +300,15 @@ class KeptTrace:
             return range(begin, end)
         found = set(self._table.rows_with(sieve, begin, end) if names_too else ())
         start, stop = self._starts[begin], self._starts[end]
+        most = max(max_bytes, 2 * sieve.overlap)
         while start < stop:  # of one very long line only a piece is in memory at a time
-            block = self._texts.read(start, min(stop - start, READ_BYTES))
+            block = self._texts.read(start, min(stop - start, most))
             if not block:
                 break
             for hit in sieve.hits(block):
                 found.add(bisect_left(self._starts, start + hit + 1) - 1)
             last = start + len(block) >= stop
-            start += len(block) if last else max(1, len(block) - sieve.overlap)
+            start += len(block) if last else len(block) - sieve.overlap
         return sorted(found)
 
     def _check(self, index: int) -> None:
@@ -321,6 +331,10 @@ class _Words:
         """Append a text."""
         self._bytes += words.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._bytes))
+
+
+def _count(told: int | str | None) -> int | None:
+    return None if told is None else int(told)
 
 
 def _text_of(line: bytes) -> str:

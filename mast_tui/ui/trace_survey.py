@@ -7,6 +7,7 @@ from typing import Final
 
 from mast_tui.traces.glances import glances
 from mast_tui.traces.model import Trace
+from mast_tui.traces.shelved import stop_waiting
 from mast_tui.ui.repeats import RepeatFinder
 from mast_tui.ui.run_counts import RunCounts
 from mast_tui.ui.sub_agents import SubAgentFinder
@@ -105,13 +106,17 @@ class Survey:
 def look_on(trace: Trace, survey: Survey, *, reads: bool) -> Iterator[bool]:
     """Do all that can be done behind the screen, in small steps; with ``reads`` read the trace on.
 
-    Tells after each step whether that is worth showing at once.
+    Tells after each step whether that is worth showing at once. Where no further step is asked for,
+    nobody waits for what another process may be reading.
     """
     reading = reads and not trace.loaded.complete
-    while reading:
-        reading = trace.advance(READ_BYTES)
-        yield not reading
-        while survey.behind(trace) >= SPANS and survey.step(trace):
-            yield False
+    try:
+        while reading:
+            reading = trace.advance(READ_BYTES)
+            yield not reading
+            while survey.behind(trace) >= SPANS and survey.step(trace):
+                yield False
+    finally:
+        stop_waiting(trace)
     while survey.step(trace):
         yield False

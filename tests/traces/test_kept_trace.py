@@ -171,13 +171,26 @@ def test_no_text_with_a_word_is_missed_by_its_sieve(
 def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.traces.kept_trace.READ_BYTES", 4096)
     texts = ["a" * 10_000, "b" * 5_000 + "quagmire" + "b" * 5_000, "c" * 10_000]
     report = read_one(chat(tmp_path, texts), named=True)
     (trace,) = reopened(report, tmp_path / "a.spans").traces
     read_fully(trace)
-    found = sift(trace, Sieve.for_needle("quagmire"), 0, len(trace), 1 << 20)
-    assert [index for index, _text in found.texts] == [1]
+    read: list[int] = []
+    original = os.pread
+
+    def counted(file: int, length: int, offset: int) -> bytes:
+        read.append(length)
+        return original(file, length, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    found = []
+    for begin in range(len(trace)):
+        end, texts_found, _rows = sift(trace, Sieve.for_needle("quagmire"), begin, begin + 1, 1024)
+        assert end == begin + 1
+        assert max(read) == 1024
+        found += [index for index, _text in texts_found]
+        read.clear()
+    assert found == [1]
 
 
 def test_only_rows_are_read_before_a_text_is_asked_for(

@@ -272,6 +272,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
 
     def leave(self) -> None:
         """Back to the library."""
+        if self.trace is None:  # the one file that was named: nobody waits for it any more
+            self.mast.read_ahead.stop()
         self.mast.action_library()
 
     def other_trace(self, step: int) -> None:

@@ -1,0 +1,170 @@
+"""A big document is read by another process: one sees how far it is, works on, and may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+from textual.pilot import Pilot
+
+from mast_tui.traces.document_process import STOPPED, Progress
+from mast_tui.traces.shelved import FileToRead, ShelvedTrace, facts_of
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.screens.help import HelpScreen
+from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.widgets.title_bar import TitleBar
+from tests.ui.settle import settle
+from tests.ui.stage import MAST, SMALL, read_trace, write_trace
+
+WORDS = "reading 37% of 120 MB"
+
+
+class Process:
+    """What is asked of a process that reads a document; it is over when the test says so."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.progress = Progress(37, 100, WORDS)
+        self.failed: str | None = None
+        self.asked = Event()
+        self._over = Event()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        self.asked.set()
+        return self._over.wait(seconds)
+
+    def stop(self) -> None:
+        self.end(STOPPED)
+
+    def end(self, failed: str | None = None) -> None:
+        self.failed = failed
+        self._over.set()
+
+
+class Processes:
+    """Begins a process for each file whose name begins with ``big``, once."""
+
+    def __init__(self) -> None:
+        self.begun: list[Process] = []
+
+    def begin(self, path: Path) -> Process | None:
+        if not path.name.startswith("big") or any(one.path == path for one in self.begun):
+            return None
+        self.begun.append(Process(path))
+        return self.begun[-1]
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
+    """In the place of those that would be begun for big documents."""
+    found = Processes()
+    for module in ("mast_tui.ui.read_ahead", "mast_tui.traces.scanning", "mast_tui.traces.shelved"):
+        monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", found)
+    return found
+
+
+def app_on(path: Path) -> MastApp:
+    """The app on a file or folder, for somebody who has worked here before."""
+    remember_welcome()
+    return MastApp(AppOptions((path,), False, None, "tester", None, False, False), MAST)
+
+
+async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
+    """Let the app work until something is so."""
+    while not done():
+        await pilot.pause(0.01)
+
+
+def title(app: MastApp) -> str:
+    """The first line of the screen; empty before there is one."""
+    return "".join(bar.render_line(0).text for bar in app.screen.query(TitleBar))
+
+
+async def test_the_title_tells_how_far_the_reading_is(tmp_path: Path, processes: Processes) -> None:
+    app = app_on(write_trace(tmp_path / "big.json"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: WORDS in title(app))
+        await pilot.press("j", "question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("escape")
+        processes.begun[0].end()
+        await settle(pilot)
+        assert isinstance(app.screen, AnnotateScreen)
+        assert app.screen.trace is not None
+        assert len(app.screen.trace) == len(SMALL)
+        assert WORDS not in title(app)
+
+
+async def test_leaving_ends_the_reading_of_the_one_file(
+    tmp_path: Path, processes: Processes
+) -> None:
+    app = app_on(write_trace(tmp_path / "big.json"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: WORDS in title(app))
+        await pilot.press("escape")
+        await settle(pilot)
+        assert processes.begun[0].failed == STOPPED
+        assert isinstance(app.screen, LibraryScreen)
+        assert [trouble.message for trouble in app.catalog.unreadable] == [STOPPED]
+
+
+async def test_the_library_works_on_while_a_document_is_read(
+    tmp_path: Path, processes: Processes
+) -> None:
+    folder = tmp_path / "runs"
+    write_trace(folder / "a.json", [{"role": "user", "content": "task of a"}, *SMALL[1:]])
+    write_trace(folder / "big.json")
+    app = app_on(folder)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: WORDS in title(app))
+        library = app.screen
+        assert isinstance(library, LibraryScreen)
+        assert [row.name for row in library.table.rows] == ["a.json"]
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AnnotateScreen))
+        await pilot.press("L")
+        processes.begun[0].end()
+        await settle(pilot)
+        library = app.screen
+        assert isinstance(library, LibraryScreen)
+        assert [row.name for row in library.table.rows] == ["a.json", "big.json"]
+
+
+async def test_a_process_that_fails_costs_only_its_own_file(
+    tmp_path: Path, processes: Processes
+) -> None:
+    folder = tmp_path / "runs"
+    write_trace(folder / "a.json", [{"role": "user", "content": "task of a"}, *SMALL[1:]])
+    write_trace(folder / "big.json")
+    app = app_on(folder)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: WORDS in title(app))
+        processes.begun[0].end("the process that was reading it was ended (SIGKILL)")
+        await settle(pilot)
+        assert len(app.catalog.traces) == 1
+        assert [trouble.path for trouble in app.catalog.unreadable] == ["big.json"]
+
+
+async def test_leaving_a_trace_ends_the_reading_of_its_document(
+    tmp_path: Path, processes: Processes
+) -> None:
+    path = write_trace(tmp_path / "big.json")
+    trace = ShelvedTrace(FileToRead(str(path)), None, facts_of(read_trace(path)))
+    app = app_on(write_trace(tmp_path / "small.json"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.open_trace(trace)
+        await until(pilot, lambda: WORDS in title(app))
+        assert trace.awaited == WORDS
+        await pilot.press("escape")
+        await settle(pilot)
+        assert processes.begun[0].failed == STOPPED
+        assert trace.awaited is None
+        assert not trace.loaded.complete
+        assert not trace.advance()  # it is asked for again, and read
+        assert len(trace) == len(SMALL)
