@@ -20,6 +20,8 @@ LABELS = 100_000
 QUICK_LABELS = 10_000
 SPANS = 1000
 FIRST, SECOND, ACCEPT = b"1", b"3", b"a"
+REDRAW = 0.3
+"""Seconds without a byte after which an answer is on screen, with the suggestion after it."""
 LOOK_EVERY = 0.0005
 """Seconds between two looks at the database."""
 
@@ -108,7 +110,7 @@ def _committed(program: Program, database: sqlite3.Connection, keys: bytes) -> t
             raise TooLate("no label in the workspace after 10 s")
         sleep(LOOK_EVERY)
     committed = perf_counter() - sent
-    return committed, program.until_quiet(sent).last
+    return committed, program.until_quiet(sent, quiet=REDRAW).last
 
 
 @contextmanager

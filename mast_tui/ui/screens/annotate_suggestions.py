@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mast_tui.safe_text import one_line
@@ -11,7 +14,7 @@ from mast_tui.ui.selection import Selection
 
 if TYPE_CHECKING:
     from mast_tui.labels import Target
-    from mast_tui.session import Session, Suggestion
+    from mast_tui.session import Change, Session, Suggestion
 
 
 class Suggesting(AnnotateBase):
@@ -39,16 +42,22 @@ class Suggesting(AnnotateBase):
         if current is not None:
             place = (current + step) % len(pending)
         else:
-            at = self.index if after is None else after
-            places = [self.index_of_suggestion(s) for s in pending]
-            if step > 0:
-                place = next((i for i, p in enumerate(places) if p >= at), 0)
-            else:
-                place = next(
-                    (i for i in range(len(places) - 1, -1, -1) if places[i] < at), len(pending) - 1
-                )
+            place = self._place_beside(pending, self.index if after is None else after, step)
         self.show_suggestion(pending[place])
         return True
+
+    def _place_beside(self, pending: Sequence[Suggestion], at: int, step: int) -> int:
+        """Which of the suggestions, that are in reading order, comes next from a span on."""
+        assert self.trace is not None
+        index_of = self.trace.index_of
+
+        def index(suggestion: Suggestion) -> int:
+            key = suggestion.evidence_key
+            found = 0 if key is None else index_of(key)
+            return sys.maxsize if found is None else found
+
+        place = bisect_left(pending, at, key=index)
+        return (place if step > 0 else place - 1) % len(pending)
 
     def show_suggestion(self, suggestion: Suggestion) -> None:
         """Put the cursor on a suggestion's evidence."""
@@ -94,14 +103,21 @@ class Suggesting(AnnotateBase):
                 self.hints.say("Here is the next suggestion: a accepts, x rejects, e edits")
             return
         place = self.index_of_suggestion(suggestion)
-        done = self.changed(
-            lambda s: s.accept(suggestion.id) if accept else s.reject(suggestion.id)
-        )
+
+        def answer(session: Session) -> Change:
+            done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
+            # The panel goes from one suggestion to the next without a stop between them.
+            pending = session.pending
+            following = pending[self._place_beside(pending, place, 1)].id if pending else None
+            self.suggestion_id = following
+            return done
+
+        done = self.changed(answer)
         if done is None:
             return
-        self.suggestion_id = None
-        if session.pending:
-            self.go_to_suggestion(session, 1, after=place)
+        following = self.suggestion_here()
+        if following is not None:
+            self.show_suggestion(following)
             self.hints.say(f"{one_line(done.message)} · {len(session.pending)} to go")
         else:
             self.show_span()

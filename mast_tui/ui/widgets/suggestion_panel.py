@@ -37,5 +37,7 @@ class SuggestionPanel(SpanView):
 
     def _fill(self, text: str, head: int) -> None:
         if text != self.text:
+            rows = self.row_count
             self.show_text(text, [Highlight(0, head, "head")] if head else ())
-            self.refresh(layout=True)
+            if self.row_count != rows:
+                self.refresh(layout=True)
