@@ -34,8 +34,8 @@ from mast_tui.traces.model import (
 from mast_tui.traces.sieve import Sieve, Sifted
 from mast_tui.traces.span_table import SpanTable
 
-_FIRST_SLICE: Final = 64 * 1024
-"""How much of the rows of a single trace is read before it is handed out, in bytes."""
+_FIRST_SLICE: Final = 256 * 1024
+"""Of how much of a single trace the rows are taken in before it is handed out, in bytes."""
 
 _PREVIEW_BYTES: Final = 4096
 """How much of a line of text its preview takes at most, with all that stands before the text."""
@@ -123,6 +123,7 @@ class KeptTrace:
         self._problems = _problems(head["problems"])
         rows_begin, rows_bytes = head["rows"]
         self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
+        self._bytes = max(1, rows_bytes + head["texts"][1])
         self._texts = _Part(spans, head["texts"][0])
         self._starts = array("Q", [0])  # of the lines of text; there is one more than spans
         self._table = SpanTable()
@@ -229,12 +230,12 @@ class KeptTrace:
         return self._table.index_of(key)
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        """Take in about ``max_bytes`` more of the rows; False when nothing is left.
+        """Take in the rows of about ``max_bytes`` more of the document; False when none is left.
 
         An error of the file system ends the trace where it stands and becomes a problem.
         """
         try:
-            for line in self._rows.advance(max_bytes):
+            for line in self._rows.advance(max_bytes * self._rows.size // self._bytes):
                 self._take(from_json(line))
         except OSError as error:
             reason = f"the rest cannot be read: {error.strerror or error}"

@@ -111,7 +111,7 @@ def _otlp(rng: Random, number: int) -> bytes:
     return _json(
         {
             "traceId": "5b8efff798038103d269b633813fc60c",
-            "spanId": f"{_NUMBER.decode()}{number:08d}",
+            "spanId": f"{_NUMBER.decode()}{number + 1:08d}",
             "name": "execute_tool bash",
             "kind": 1,
             "startTimeUnixNano": str(begin),
