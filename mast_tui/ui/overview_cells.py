@@ -83,13 +83,13 @@ class Cells:
         return cells
 
     def _matter(self, first: int, end: int, errors: bool) -> Matter:
+        if _any_within(self._matches, first, end):
+            return Matter.MATCH
         kinds = {mark.kind for mark in self._marks_within(first, end)}
         if MarkKind.OWN in kinds:
             return Matter.OWN
         if MarkKind.SUGGESTION in kinds:
             return Matter.SUGGESTION
-        if _any_within(self._matches, first, end):
-            return Matter.MATCH
         if errors:
             return Matter.ERROR
         return self._counts.kind_in(first, end) if first < self._counts.seen else Matter.UNSEEN

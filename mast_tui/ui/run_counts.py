@@ -17,11 +17,14 @@ MOST_BUCKETS: Final = 1024
 
 
 class Matter(Enum):
-    """What a cell of the overview shows, the weightiest first; ``UNSEEN`` was not looked at yet."""
+    """What a cell of the overview shows, the weightiest first; ``UNSEEN`` was not looked at yet.
 
+    What is looked for now comes before what stays, and what fails often after what is rare.
+    """
+
+    MATCH = "match"
     OWN = "own"
     SUGGESTION = "suggestion"
-    MATCH = "match"
     ERROR = "error"
     USER = "user"
     AGENT = "agent"

@@ -46,7 +46,7 @@ class Columns:
         """The columns for this many spans on a timeline of ``width`` cells."""
         time = 0
         if facts.start is not None:
-            time = 7 if facts.total >= 3600 else 5
+            time = max(5, len(clock.offset(facts.total)))
         who = 7
         if len(facts.agents) > 1:
             most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9

@@ -85,10 +85,10 @@ MARKS = Marks(
 )
 
 
-def test_a_label_a_suggestion_and_a_match_outweigh_an_error() -> None:
+def test_a_match_a_label_and_a_suggestion_outweigh_an_error() -> None:
     found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS.within, [3, 4, 6]).of(10, 10)
     assert [cell.matter.name for cell in found] == [
-        *("OWN", "OWN", "OWN", "OWN", "SUGGESTION", "SUGGESTION"),
+        *("OWN", "OWN", "OWN", "MATCH", "MATCH", "SUGGESTION"),
         *("MATCH", "AGENT", "ERROR", "ERROR"),
     ]
     assert [number for number, cell in enumerate(found) if cell.errors] == [1, 4, 8, 9]

@@ -20,9 +20,9 @@ from mast_tui.ui.run_counts import KINDS, Matter, RunCounts
 from mast_tui.ui.trace_survey import Survey
 
 GLYPHS: Final[Mapping[Matter, str]] = {
+    Matter.MATCH: "◆",
     Matter.OWN: "●",
     Matter.SUGGESTION: "◌",
-    Matter.MATCH: "◆",
     Matter.ERROR: "✗",
     Matter.USER: "▓",
     Matter.AGENT: "▒",
