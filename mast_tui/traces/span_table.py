@@ -17,6 +17,7 @@ from mast_tui.traces.model import Problem, Role, Span, SpanKind, SpanStatus, Tok
 from mast_tui.traces.sieve import Lines, Sieve
 
 _LISTED_PROBLEMS: Final = 200
+_UNKNOWN: Final = SpanStatus.UNKNOWN
 _MOST_COUNTED: Final = (1 << 32) - 1
 
 
@@ -70,21 +71,35 @@ class SpanTable:
         Without a ``key`` of its own it goes by its first line. ``parent`` is the index of an
         earlier span.
         """
+        shape = (kind, role, agent, name)
+        return self.append(first, last, shape, key, parent, start, status)
+
+    def append(
+        self,
+        first: int,
+        last: int,
+        shape: Shape,
+        key: str | None,
+        parent: int | None,
+        start: float | None,
+        status: SpanStatus,
+    ) -> int:
+        """What ``add`` does, for a reader that adds most of a million spans."""
         number = len(self._first)
         if last != first or self._last is not self._first:
             self._add_last(last)
         self._first.append(first)
-        shape = self._shapes[kind, role, agent, name]
+        known = self._shapes[shape]
         try:
-            self._shape.append(shape)
+            self._shape.append(known)
         except OverflowError:
-            self._shape = wider(self._shape, shape)
+            self._shape = wider(self._shape, known)
         back = 0 if parent is None else number - parent
         try:
             self._parent.append(back)
         except OverflowError:
             self._parent = wider(self._parent, back)
-        self._status.append(0 if status is SpanStatus.UNKNOWN else STATUSES.index(status))
+        self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
         self._start.append(nan if start is None else start)
         self._end.append(nan)
         self._keys.add(key)  # the last, as it makes the span known
@@ -106,7 +121,11 @@ class SpanTable:
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Tell what the model call behind the step at ``index`` took and gave."""
-        self._tokens.set(index, tokens)
+        self._tokens.set(index, tokens.input, tokens.output)
+
+    def set_counts(self, index: int, taken: int | None, given: int | None) -> None:
+        """Tell so many tokens of the model call behind the step at ``index``."""
+        self._tokens.set(index, taken, given)
 
     def complain(self, line: int, message: str) -> None:
         """Note a problem; of a file that is broken all over only the first are listed."""
@@ -218,12 +237,12 @@ class _TokenColumn:
         taken, given = self._input[place], self._output[place]
         return Tokens(taken - 1 if taken else None, given - 1 if given else None)
 
-    def set(self, index: int, tokens: Tokens) -> None:
+    def set(self, index: int, taken_in: int | None, given_out: int | None) -> None:
         """Give the span at ``index`` these tokens."""
-        taken = 0 if tokens.input is None else tokens.input + 1
-        given = 0 if tokens.output is None else tokens.output + 1
+        taken = 0 if taken_in is None else taken_in + 1
+        given = 0 if given_out is None else given_out + 1
         if taken > _MOST_COUNTED or given > _MOST_COUNTED:
-            self._huge[index] = tokens
+            self._huge[index] = Tokens(taken_in, given_out)
             return
         self._huge.pop(index, None)
         if not self._index or self._index[-1] < index:  # as it nearly always is

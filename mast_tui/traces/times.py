@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 from mast_tui.traces.json_values import as_number
 
 _MILLISECONDS = 1e11
 _MICROSECONDS = 1e14
 _NANOSECONDS = 1e17
+_from_iso: Final = datetime.fromisoformat
 
 
 def unix_seconds(value: object) -> float | None:
@@ -18,7 +20,7 @@ def unix_seconds(value: object) -> float | None:
     """
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value.strip())
+            moment = _from_iso(value.strip())
             return moment.timestamp() if moment.tzinfo is UTC else _seconds(moment)
         except ValueError:
             return None

@@ -7,7 +7,7 @@ the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -38,7 +38,6 @@ from mast_tui.traces.readers.codex_items import (
 )
 from mast_tui.traces.readers.codex_lines import SharedLines, SharedLineTrace
 from mast_tui.traces.readers.codex_marks import (
-    SAID_IN,
     Marks,
     TwiceTold,
     marks_of,
@@ -57,6 +56,7 @@ from mast_tui.traces.readers.codex_tokens import TokenBook
 from mast_tui.traces.source import Source
 
 Record = Mapping[str, object]
+Payload = Mapping[str, object]
 
 _LOOKED_AT: Final = 5
 _AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -188,7 +188,7 @@ class CodexParser:
             return "[cannot be read any more: the file has changed]"
         return entry.text + entry.result.text if entry.result else entry.text
 
-    def _entry(self, kind: str, payload: Mapping[str, object]) -> Entry | None:
+    def _entry(self, kind: str, payload: Payload) -> Entry | None:
         """The step of a record, where the thread whose history is repeated gives only a note."""
         if kind == "session_meta" and self._replay.thread is not None:
             thread = as_text(payload.get("id"))
@@ -197,41 +197,28 @@ class CodexParser:
                 return Entry(SpanKind.LOG, Role.LOG, text, name="history")
         return entry_of(kind, payload)
 
-    def _take_record(
-        self, number: int, record: Record, kind: str, payload: Mapping[str, object]
-    ) -> None:
+    def _take_record(self, number: int, record: Record, kind: str, payload: Payload) -> None:
         # Most records are calls, results and thoughts, and events that repeat those. Nothing is
         # made of them here that is not wanted: not their texts, and of most events not even steps.
         what = payload.get("type")
-        if type(what) is not str:
-            what = ""
-        if kind == "event_msg":
-            if what == "token_count":
-                self._tokens.counted(payload, record)
+        if type(what) is str:
+            usual = _USUAL.get((kind, what))
+            if usual is not None:
+                usual(self, number, record, payload)
                 return
-            if what in SAID_IN:
-                text = payload.get(SAID_IN[what])
-                if type(text) is str and text.strip():
-                    thought = what.startswith("agent_reasoning")
-                    self._take_event(number, record, marks_of_text(not thought, text))
+            if kind == "response_item" and what.endswith("_call"):
+                self._take_call(number, record, payload)
                 return
-        elif kind == "response_item":
-            if what.endswith("_call"):
-                self._take_call(number, record, *id_and_name_of_call(what, payload))
-                return
-            if what.endswith("_output"):
+            if kind == "response_item" and what.endswith("_output"):
                 self._take_result(number, record, payload)
                 return
-            if what == "reasoning":
-                self._take_thought(number, record, payload)
-                return
-        elif kind in ("turn_context", "session_meta"):
+        if kind in ("turn_context", "session_meta"):
             self._note_facts(kind, payload)
         entry = self._entry(kind, payload)
         if entry is not None:
             self._take(number, record, entry)
 
-    def _note_facts(self, kind: str, payload: Mapping[str, object]) -> None:
+    def _note_facts(self, kind: str, payload: Payload) -> None:
         if kind == "session_meta" and self.thread is None:
             self._begin_thread(thread_of(payload), payload)
         if self.meta.model is None:
@@ -264,18 +251,32 @@ class CodexParser:
         else:
             self._show(number, time_of(record), entry)
 
+    def _take_counts(self, _number: int, record: Record, payload: Payload) -> None:
+        self._tokens.counted(payload, record)
+
+    def _take_said(self, number: int, record: Record, payload: Payload) -> None:
+        text = payload.get("message")
+        if type(text) is str and text.strip():
+            self._take_event(number, record, marks_of_text(True, text))
+
+    def _take_thinking(self, number: int, record: Record, payload: Payload) -> None:
+        text = payload.get("text")
+        if type(text) is str and text.strip():
+            self._take_event(number, record, marks_of_text(False, text))
+
     def _take_event(self, number: int, record: Record, marks: Marks) -> None:
         """Let an event wait for the item that says the same, where none has done so yet."""
         if self._twice.event_is_new(marks):
             self._twice.wait(number, record, marks)
 
-    def _take_call(self, number: int, record: Record, call_id: str | None, name: str) -> None:
+    def _take_call(self, number: int, record: Record, payload: Payload) -> None:
         self._show_waiting()
         time = time_of(record)
+        call_id, name = id_and_name_of_call(payload)
         index = self._calls.add_call(number, time, self._agent, call_id, name)
         self._tokens.item_shown(index, time)
 
-    def _take_result(self, number: int, record: Record, payload: Mapping[str, object]) -> None:
+    def _take_result(self, number: int, record: Record, payload: Payload) -> None:
         call_id, output = as_text(payload.get("call_id")), output_of(payload)
         call = None if call_id is None else self._calls.call_of(call_id)
         time, status = time_of(record), status_of_output(output)
@@ -310,7 +311,7 @@ class CodexParser:
         self.table.share(call, answer, len(entry.text), len(result.text))
         return call
 
-    def _take_thought(self, number: int, record: Record, payload: Mapping[str, object]) -> None:
+    def _take_thought(self, number: int, record: Record, payload: Payload) -> None:
         """Show a thought once, where it can be read."""
         text, parts = thought_of(payload)
         if not parts:
@@ -319,8 +320,8 @@ class CodexParser:
         marks = marks_of_text(False, text, parts)
         if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
             key, time = as_text(payload.get("id")), time_of(record)
-            kind, role = SpanKind.REASONING, Role.AGENT
-            index = self.table.add(number, number, kind, role, self._agent, key=key, start=time)
+            shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
+            index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
             self._tokens.item_shown(index, time)
 
     def _take_message(self, number: int, time: float | None, entry: Entry) -> None:
@@ -364,3 +365,18 @@ class CodexParser:
             if entry.role is Role.USER and self.meta.task is None:
                 self.meta = replace(self.meta, task=entry.text[:TASK_CHARS])
         return index
+
+
+_USUAL: Final[Mapping[tuple[str, str], Callable[[CodexParser, int, Record, Payload], None]]] = {
+    ("event_msg", "token_count"): CodexParser._take_counts,
+    ("event_msg", "agent_message"): CodexParser._take_said,
+    ("event_msg", "user_message"): CodexParser._take_said,
+    ("event_msg", "agent_reasoning"): CodexParser._take_thinking,
+    ("event_msg", "agent_reasoning_raw_content"): CodexParser._take_thinking,
+    ("response_item", "reasoning"): CodexParser._take_thought,
+    ("response_item", "function_call"): CodexParser._take_call,
+    ("response_item", "custom_tool_call"): CodexParser._take_call,
+    ("response_item", "function_call_output"): CodexParser._take_result,
+    ("response_item", "custom_tool_call_output"): CodexParser._take_result,
+}
+"""What is done with most records of a rollout, by their types and those of their payloads."""

@@ -10,6 +10,11 @@ from mast_tui.traces.span_table import SpanTable
 
 _REMEMBERED: Final = 256
 
+# A member of an enum takes longer to look up than a name of the module.
+_CALL, _RESULT = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
+_AGENT, _TOOL = Role.AGENT, Role.TOOL
+_UNKNOWN = SpanStatus.UNKNOWN
+
 
 class CallBook:
     """Knows the calls of a rollout by their ids, most of which the table's keys tell."""
@@ -29,8 +34,8 @@ class CallBook:
         """Append the call on this line; return its index."""
         table = self._table
         repeats, key = table.repeats, None if call_id is None else f"{call_id}:call"
-        kind, role = SpanKind.TOOL_CALL, Role.AGENT
-        index = table.add(line, line, kind, role, agent, key=key, name=name, start=start)
+        shape = (_CALL, _AGENT, agent, name)
+        index = table.append(line, line, shape, key, None, start, _UNKNOWN)
         if call_id is None:
             return index
         if table.repeats != repeats:  # else its key tells of it
@@ -55,20 +60,11 @@ class CallBook:
         if call is not None:
             name = self._table.name_of(call)
             self._table.set_end(call, time)
-            if status is SpanStatus.UNKNOWN and self._reported and call_id is not None:
+            if status is _UNKNOWN and self._reported and call_id is not None:
                 status = self._reported.pop(call_id, status)
-        return self._table.add(
-            line,
-            line,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            agent,
-            key=None if call_id is None else f"{call_id}:result",
-            name=name,
-            parent=call,
-            start=time,
-            status=status,
-        )
+        shape = (_RESULT, _TOOL, agent, name)
+        key = None if call_id is None else f"{call_id}:result"
+        return self._table.append(line, line, shape, key, call, time, status)
 
     def call_of(self, call_id: str) -> int | None:
         """The index of the last call with this id."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 
 
-@dataclass(slots=True)  # Not frozen: one is made for every record, and freezing costs time.
+@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class Entry:
     """A step that a record tells of.
 

@@ -68,7 +68,7 @@ def item_entry(payload: Mapping[str, object]) -> Entry | None:
     if kind in _SILENT_ITEMS:
         return None
     if kind.endswith("_call"):
-        call_id, name = id_and_name_of_call(kind, payload)
+        call_id, name = id_and_name_of_call(payload)
         text = _arguments(payload)
         return Entry(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
     if kind.endswith("_output"):
@@ -77,10 +77,10 @@ def item_entry(payload: Mapping[str, object]) -> Entry | None:
     return log(dump_text(payload), kind)
 
 
-def id_and_name_of_call(kind: str, payload: Mapping[str, object]) -> tuple[str | None, str]:
-    """The id of a call, if it has one, and the name of the tool."""
+def id_and_name_of_call(payload: Mapping[str, object]) -> tuple[str | None, str]:
+    """The id of a call, if it has one, and the name of the tool, else what kind of call it is."""
     call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
-    return call_id, as_text(payload.get("name")) or kind.removesuffix("_call")
+    return call_id, as_text(payload.get("name")) or str(payload.get("type")).removesuffix("_call")
 
 
 def output_of(payload: Mapping[str, object]) -> object:

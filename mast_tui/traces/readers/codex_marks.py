@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.readers.codex_entry import Entry
 
 Marks = Collection[int]
 """What a message or thought is compared by: hashes of its text and of each part of it."""
-
-SAID_IN: Final[Mapping[str, str]] = {
-    "agent_reasoning": "text",
-    "agent_reasoning_raw_content": "text",
-    "agent_message": "message",
-    "user_message": "message",
-}
-"""By the type of an event that says or thinks something the field with the text."""
 
 
 def marks_of(entry: Entry) -> Marks:

@@ -24,9 +24,9 @@ class TokenBook:
 
     def __init__(self, table: SpanTable) -> None:
         self._table = table
-        self._last: tuple[int | None, ...] = ()
+        self._last: tuple[object, ...] = ()
         self._open: int | None = None
-        self._early: Tokens | None = None
+        self._early: tuple[int | None, int | None] | None = None
         self._early_time: float | None = None
         self._early_span: int | None = None
 
@@ -48,21 +48,25 @@ class TokenBook:
         usage, total = info.get("last_token_usage"), info.get("total_token_usage")
         if not isinstance(usage, dict):
             return
-        taken, given = _input_and_output(usage)
-        if taken is None and given is None:
-            return
-        counts: tuple[int | None, ...] = (taken, given)
-        if isinstance(total, dict):  # compared to tell a new call from one told of again
-            counts = (taken, given, as_count(total.get("total_tokens")), *_input_and_output(total))
+        # Compared to tell a new call from one that is told of again.
+        counts: tuple[object, ...] = (usage.get("input_tokens"), usage.get("output_tokens"))
+        if isinstance(total, dict):
+            counts += (
+                total.get("total_tokens"),
+                total.get("input_tokens"),
+                total.get("output_tokens"),
+            )
         if counts == self._last:
+            return
+        taken, given = as_count(counts[0]), as_count(counts[1])
+        if taken is None and given is None:
             return
         self._last = counts
         self._settle()
-        tokens = Tokens(taken, given)
         if self._open is None:
-            self._early, self._early_time = tokens, unix_seconds(record.get("timestamp"))
+            self._early, self._early_time = (taken, given), unix_seconds(record.get("timestamp"))
         else:
-            self._table.set_tokens(self._open, tokens)
+            self._table.set_counts(self._open, taken, given)
             self._open = None
 
     def finish(self) -> None:
@@ -71,14 +75,10 @@ class TokenBook:
 
     def _settle(self) -> None:
         if self._early is not None and self._early_span is not None:
-            self._table.set_tokens(self._early_span, self._early)
+            self._table.set_counts(self._early_span, *self._early)
         self._early = self._early_time = self._early_span = None
 
 
 def usage_of(usage: Mapping[str, object]) -> Tokens | None:
     """Tokens as Codex counts them: cached ones are part of the input, reasoning of the output."""
     return tokens_of(usage.get("input_tokens"), usage.get("output_tokens"))
-
-
-def _input_and_output(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
-    return as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
