@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -24,8 +23,7 @@ _WITH_VALUE: Final = ("--workspace", "--annotator", "--taxonomy")
 _FLAGS: Final = ("--blind", "--assisted")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A command line, split.
 
     ``command`` is None where the app is meant; ``options`` are the common options that stand
@@ -37,8 +35,7 @@ class Words:
     rest: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AppWords:
+class AppWords(NamedTuple):
     """The command line of the app, where it holds nothing but common options and paths."""
 
     paths: tuple[str, ...]

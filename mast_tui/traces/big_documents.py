@@ -81,10 +81,12 @@ class BigDocuments:
                 return False
             if not holds_more_than(source.path, self.big):
                 return False
-        from mast_tui.traces.readers import codex, codex_exec, recognise
+        from mast_tui.traces.readers import codex
 
         if codex.READER.recognises(source):
             return False
+        from mast_tui.traces.readers import codex_exec, recognise
+
         if source.is_binary:
             return recognise(source) is not None
         begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")

@@ -14,7 +14,6 @@ from typing import Final
 
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
-from mast_tui.traces.overlay import OverlaidTrace
 
 FILE_NAME: Final = "outcomes.csv"
 
@@ -53,7 +52,11 @@ class Outcomes:
         name = trace.path.name
         facts = None if trace.record is None else self.facts.get(f"{name}#{trace.record}")
         facts = facts or self.facts.get(name)
-        return trace if facts is None else OverlaidTrace(trace, facts=facts)
+        if facts is None:
+            return trace
+        from mast_tui.traces.overlay import OverlaidTrace
+
+        return OverlaidTrace(trace, facts=facts)
 
 
 NO_OUTCOMES: Final = Outcomes({})

@@ -12,14 +12,10 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.loader import TaxonomyError, load_mast, load_taxonomy
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for, textual_keymap
 from mast_tui.ui.background import PATIENCE, HearsJudge, Judged, ListsTraces
-from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.colours import line_colours
-from mast_tui.ui.courtesy import take_short_turns
 from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
@@ -30,6 +26,7 @@ from mast_tui.ui.titles import trace_title
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.desk import Desk
     from mast_tui.ui.screens.annotate import AnnotateScreen
 
@@ -46,19 +43,28 @@ class MastApp(Rooms):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
     CSS_PATH = SCREENS / "first_look.tcss"
 
-    def __init__(self, options: AppOptions, taxonomy: Taxonomy) -> None:
+    def __init__(self, options: AppOptions, taxonomy: Taxonomy | None = None) -> None:
+        """Without a ``taxonomy`` it is MAST, which is read when it is asked for."""
         super().__init__()
         self.read_ahead = ReadAhead(options)
         self.options = options
-        self.taxonomy = taxonomy
+        self._taxonomy = taxonomy
         self.configuration: Configuration = read_configuration(configuration_path())
-        self.catalog = Catalog()
         self.desk: Desk | None = None
         self.queue: list[str] = []
         self.opening = True
         """Whether the first screen is not on screen yet."""
         self._finished = 0
         self._at_desk: list[Callable[[Desk], None]] = []
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy that is labelled with."""
+        if self._taxonomy is None:
+            from mast_tui.taxonomy.loader import load_mast
+
+            self._taxonomy = load_mast()
+        return self._taxonomy
 
     def on_mount(self) -> None:
         """Set keys and colours; the first screen follows, and what is slow after its frame."""
@@ -218,13 +224,17 @@ class MastApp(Rooms):
 
 def run_app(options: AppOptions) -> int:
     """Run the app to its end; the exit code."""
+    if options.taxonomy is None:
+        MastApp(options).run()
+        return 0
     import sys
 
+    from mast_tui.taxonomy.loader import TaxonomyError, load_taxonomy
+
     try:
-        taxonomy = load_mast() if options.taxonomy is None else load_taxonomy(options.taxonomy)
+        taxonomy = load_taxonomy(options.taxonomy)
     except TaxonomyError as error:
         print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
         return 1
-    take_short_turns()
     MastApp(options, taxonomy).run()
     return 0

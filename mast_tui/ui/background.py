@@ -8,6 +8,7 @@ from __future__ import annotations
 from asyncio import wrap_future
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from textual import on, work
@@ -15,10 +16,8 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
-from mast_tui.ui.catalog import Catalog
 from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
@@ -33,6 +32,8 @@ from mast_tui.ui.reading import (
 )
 
 if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.ui.catalog import Catalog
     from mast_tui.ui.desk import Desk
     from mast_tui.workspace import Workspace
 
@@ -100,13 +101,23 @@ class Background(KeysInOrder):
     """The app's workers and what comes of them."""
 
     options: AppOptions
-    taxonomy: Taxonomy
-    catalog: Catalog
     configuration: Configuration
     desk: Desk | None
     refused: str | None = None
     """Why there is no workspace, where one could not be opened."""
     read_ahead: ReadAhead
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The traces that were found, none at first."""
+        from mast_tui.ui.catalog import Catalog
+
+        return Catalog()
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy that is labelled with."""
+        raise NotImplementedError
 
     def begin_reading(self) -> None:
         """Take in what is there already, for the first frame; read on in a worker.

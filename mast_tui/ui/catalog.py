@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
 from mast_tui.traces.model import FileReport, Problem, Trace
@@ -14,8 +14,7 @@ READ_AT_ONCE: Final = 1 << 20
 """Bytes of a trace's file up to which it is read before its screen is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(NamedTuple):
     """A file that could not be read or was passed over, or a part of one."""
 
     path: str

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from mast_tui.ui.actions import ACTIONS, Keymap, find_action, keys_of, share_a_screen
 
-_KEY: Final = re.compile(r"\S|(?:(?:ctrl|alt|shift|super|meta|hyper)\+)*(?:[a-z0-9_]+|[^\s,])")
+_KEY: Final = r"\S|(?:(?:ctrl|alt|shift|super|meta|hyper)\+)*(?:[a-z0-9_]+|[^\s,])"
 """A key as Textual names it: one character, or a name, with modifiers before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(NamedTuple):
     """What ``config.toml`` says; ``problem`` is set where it could not be read."""
 
     annotator: str | None = None
-    keys: Keymap = field(default_factory=dict)
+    keys: Keymap = MappingProxyType({})
     problem: str | None = None
     theme: str | None = None
 
@@ -35,10 +32,16 @@ def configuration_path() -> Path:
 def read_configuration(path: Path) -> Configuration:
     """Read the configuration; a missing file is an empty one, a wrong one says what is wrong."""
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         return Configuration()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        return Configuration(problem=f"{path}: {error}; our own keys are used")
+    import tomllib  # nobody needs it who has set nothing
+
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         return Configuration(problem=f"{path}: {error}; our own keys are used")
     problems: list[str] = []
     annotator = data.get("annotator")
@@ -77,7 +80,9 @@ def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _is_key(value: object) -> bool:
-    return isinstance(value, str) and _KEY.fullmatch(value) is not None
+    import re
+
+    return isinstance(value, str) and re.fullmatch(_KEY, value) is not None
 
 
 def _taken_twice(keymap: Keymap) -> list[str]:

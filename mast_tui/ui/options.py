@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class AppOptions:
+class AppOptions(NamedTuple):
     """With what the app was started.
 
     ``paths`` are existing files and folders; with ``samples`` they hold the folder of the sample
@@ -30,4 +28,4 @@ class AppOptions:
     taxonomy: Path | None
     blind: bool
     assisted: bool
-    furnish: Callable[[Workspace], None] | None = field(default=None, compare=False)
+    furnish: Callable[[Workspace], None] | None = None
