@@ -1,0 +1,99 @@
+"""What happens between the key of a label and the disk, and what is drawn for it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual.geometry import Region
+from textual.widget import Widget
+
+from mast_tui.ui.folding import Run
+from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
+from mast_tui.workspace import Event, NewEvent, Workspace
+from mast_tui.workspace.facts import SpansRead
+from tests.ui.stage import SMALL, call, finding, read_trace, result, stage, suggest, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+class Steps:
+    """What is asked of the screen and of the disk, in order: the widget's class, or ``disk``."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.taken: list[str] = []
+        refresh, append = Widget.refresh, Workspace.append
+
+        def refreshed(widget: Widget, *regions: Region, **how: bool) -> Widget:
+            self.taken.append(type(widget).__name__)
+            return refresh(widget, *regions, **how)
+
+        def appended(
+            workspace: Workspace, events: Sequence[NewEvent], **how: object
+        ) -> tuple[Event, ...]:
+            recorded = append(workspace, events, **how)  # type: ignore[arg-type]
+            if not any(isinstance(event.fact, SpansRead) for event in events):
+                self.taken.append("disk")
+            return recorded
+
+        monkeypatch.setattr(Widget, "refresh", refreshed)
+        monkeypatch.setattr(Workspace, "append", appended)
+
+
+async def test_the_second_digit_is_on_disk_before_anything_is_drawn_for_it(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small) as on:
+        await on.press("j", "1")
+        steps = Steps(monkeypatch)
+        on.annotate.action_digit("3")
+        assert steps.taken[0] == "disk"
+        assert steps.taken.count("disk") == 1
+        assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(steps.taken)
+        assert on.labels == {("1.3", 2, 2)}
+
+
+async def test_an_answer_is_on_disk_before_anything_is_drawn_and_the_panel_is_filled_once(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, trace = tmp_path / "w.db", read_trace(small)
+    suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]")
+        steps = Steps(monkeypatch)
+        filled: list[str] = []
+        show_text = SuggestionPanel.show_text
+
+        def shown(panel: SuggestionPanel, text: str, *rest: object, **how: str) -> None:
+            filled.append(text)
+            show_text(panel, text, *rest, **how)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(SuggestionPanel, "show_text", shown)
+        on.annotate.action_accept()
+        assert steps.taken[0] == "disk"
+        assert len(filled) == len(on.annotate.suggestion_panels)
+        assert len(set(filled)) == 1
+        assert filled[0].startswith("1.1")
+        assert on.number == 10
+
+
+async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_path: Path) -> None:
+    repeats = 40
+    messages = [SMALL[0]]
+    for number in range(repeats):
+        messages += [call(number, "get_pods", "{}"), result(number, "Running " * 40)]
+    path = write_trace(tmp_path / "again.json", messages)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "space", "j", "j")
+        fold = on.annotate.timeline.fold_here
+        assert isinstance(fold, Run)
+        on.annotate.write_read()
+        assert on.session.unread() == ()
+        written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)
+        assert len(written.runs) == 1
+        assert len(written.keys) < repeats
