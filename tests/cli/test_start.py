@@ -40,7 +40,10 @@ def start(*args: str) -> int:
 
 def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> None:
     assert start() == 0
-    assert started == [AppOptions((samples_folder(),), True, None, None, None, False, False)]
+    (options,) = started
+    samples = AppOptions((samples_folder(),), True, None, None, None, False, False)
+    assert options._replace(furnish=None) == samples
+    assert options.furnish is not None
     assert (samples_folder() / "planted.jsonl").is_file()
 
 
