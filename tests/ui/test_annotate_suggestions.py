@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import Answer, Origin
+from mast_tui.session import Suggestion
+from mast_tui.ui.screens.annotate_suggestions import Suggesting
 from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
 
 
@@ -144,3 +146,24 @@ async def test_the_rules_judge_runs_from_here(small: Path) -> None:
         assert {CODES[s.mode] for s in on.session.pending} >= {"1.3"}
         await on.press("]")
         assert "Suggestion 1 of" in on.text
+
+
+async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
+    small: Path, judged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small, workspace=judged) as on:
+        asked: list[str] = []
+        index_of = Suggesting.index_of_suggestion
+
+        def counted(screen: Suggesting, suggestion: Suggestion) -> int:
+            asked.append(suggestion.id)
+            return index_of(screen, suggestion)
+
+        monkeypatch.setattr(Suggesting, "index_of_suggestion", counted)
+        await on.press("j", "j", "k", "G", "k", "k")
+        assert on.number == 10
+        assert "Suggestion 2 of 3" in on.text
+        assert asked == []
+        await on.press("a", "g", "j")
+        # Where the others stand is asked once more, as one of them waits no longer.
+        assert len(asked) <= 5

@@ -169,7 +169,7 @@ class Panels(Suggesting):
         if session is None:
             self.suggestion_id = None
             return
-        here = [s for s in session.pending if self.index_of_suggestion(s) == span.index]
+        here = self.pending_on(session, span.index)
         if not any(s.id == self.suggestion_id for s in here):
             self.suggestion_id = here[0].id if here else None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mast_tui.safe_text import one_line
@@ -17,10 +18,20 @@ if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where the suggestions stand that wait, in a trace of so many spans."""
+
+    pending: tuple[Suggestion, ...]
+    spans: int
+    by_index: Mapping[int, Sequence[Suggestion]]
+
+
 class Suggesting(AnnotateBase):
     """One key answers the suggestion under the cursor and goes on to the next."""
 
     _editing: str | None = None
+    _standing: _Standing | None = None
 
     def action_suggestion(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
@@ -67,6 +78,18 @@ class Suggesting(AnnotateBase):
         self.show_span()
         if suggestion.quote_offsets is not None:
             self.span_view.reveal(*suggestion.quote_offsets)
+
+    def pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
+        """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
+        assert self.trace is not None
+        pending, spans = session.pending, len(self.trace)
+        known = self._standing
+        if known is None or known.pending is not pending or known.spans != spans:
+            by_index: dict[int, list[Suggestion]] = {}
+            for suggestion in pending:
+                by_index.setdefault(self.index_of_suggestion(suggestion), []).append(suggestion)
+            self._standing = known = _Standing(pending, spans, by_index)
+        return known.by_index.get(index, ())
 
     def index_of_suggestion(self, suggestion: Suggestion) -> int:
         """The span where a suggestion's evidence stands."""
