@@ -25,6 +25,9 @@ WORDS_IN_ALL: Final = 20_000
 NEAR_CHARS: Final = 200
 """How much of a very long line is shown around what differs in it."""
 
+SET_OUT_CHARS: Final = 1 << 16
+"""Longer JSON is compared as it is."""
+
 CONTEXT: Final = 2
 """Equal lines that are shown around those that differ."""
 
@@ -64,11 +67,12 @@ def compare(earlier: str, later: str) -> Comparison:
     """How two texts differ; what both begin and end with is passed over.
 
     Of what is left at most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Where both are
-    JSON they are compared as they are set out for reading.
+    JSON, and not long, they are compared as they are set out for reading.
     """
-    set_out = pretty_json(earlier), pretty_json(later)
-    if set_out[0] is not None and set_out[1] is not None:
-        earlier, later = set_out[0].shown, set_out[1].shown
+    if max(len(earlier), len(later)) <= SET_OUT_CHARS:
+        set_out = pretty_json(earlier), pretty_json(later)
+        if set_out[0] is not None and set_out[1] is not None:
+            earlier, later = set_out[0].whole(), set_out[1].whole()
     if earlier == later:
         return Comparison("", (), equal=True, cut=False)
     before = 0

@@ -1,22 +1,23 @@
-"""JSON set out in lines for reading, with the way back from every character to its source."""
+"""JSON set out in lines for reading, with the way back from every character to its source.
+
+It is set out from the top on, as far as it is looked at, so that 100 MB cost what a page costs.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from mast_tui.traces.json_values import InvalidJSON, load_json
 
-AT_ONCE_CHARS: Final = 1 << 16
-"""JSON up to this long is set out without being asked for: it takes a few hundredths of a second
-at most."""
+SLICE_CHARS: Final = 1 << 13
+"""How much of the source is set out at a time: a few milliseconds' worth."""
 
-MOST_CHARS: Final = 1 << 21
-"""Longer JSON stays as it is."""
+CHECKED_CHARS: Final = 1 << 18
+"""Of longer texts it is only seen as they are set out whether they are JSON."""
 
 SHORT_CHARS: Final = 60
 """JSON up to this long stays on its line where no string of it has line breaks."""
@@ -34,29 +35,169 @@ UNFOLDED: Final = frozenset(
 )
 """Fields whose strings are shown with their line breaks, tabs, quotes and backslashes."""
 
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_LONGEST_KEY: Final = 64
+_FLAT_CHARS: Final = 1 << 16
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_STRING_PART: Final = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_SCALAR: Final = re.compile(
+    r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|NaN|-?Infinity)"
+    r"(?=[\s,\]}]|$)"
+)
+_FLAT: Final = re.compile(
+    r'\[(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+\]', re.DOTALL
+)  # no list or object in it
 _ESCAPE: Final = re.compile(r'\\[nt"\\]|\\.', re.DOTALL)
 _UNESCAPED: Final = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
-class PrettyText:
-    """A shown text, made of parts of a source and of white space that has no source.
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """An object or a list that is open: whether it stays on its line, and the key before it."""
 
-    Offsets are code points. What has no source leads to the next part that has one; what is not
-    shown (white space between tokens) to the next part that is.
+    is_list: bool
+    flat: bool
+    key: str
+
+
+class PrettyText:
+    """A source, of which what has been asked for is set out; what follows stands as it is.
+
+    Read like a string: slices and ``find`` cost what is looked at. Offsets are code points. White
+    space that has no source leads to the next part that has one; what is not shown (white space
+    between tokens) to the next part that is.
     """
 
-    def __init__(self) -> None:
-        self.shown = ""
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.broken = False
+        """Whether it has turned out to be no JSON; what follows stays as it is."""
+        self._at = 0  # how much of the source is set out
+        self._length = 0  # of what is shown of that
+        self._new: list[str] = []
         self._parts: list[str] = []
-        self._length = 0
+        self._part_begins = array("Q")
         # Pieces: where each begins on both sides, and how long it is on both.
         self._at_shown = array("Q")
         self._at_source = array("Q")
         self._shown_length = array("Q")
         self._source_length = array("Q")
+        # What stands open.
+        self._levels: list[_Level] = []
+        self._expected: Literal["value", "key", "colon", "comma"] = "value"
+        self._opened = False
+        self._string_from = -1
+        self._last_string = self._key = ""
 
-    def add(self, text: str, source: int, length: int) -> None:
+    # What has been set out
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to be set out."""
+        return self.broken or self._at >= len(self.source)
+
+    @property
+    def set_out(self) -> int:
+        """How much of what is shown is set out; the rest stands as it is in the source."""
+        return self._length
+
+    @property
+    def read(self) -> int:
+        """How much of the source is set out."""
+        return self._at
+
+    def whole(self) -> str:
+        """All of it, set out to the end, or as far as it is JSON."""
+        while not self.complete:
+            self.extend()
+        return self[:]
+
+    def extend(self, chars: int = SLICE_CHARS) -> None:
+        """Set out about so many more code points of the source."""
+        stop = min(len(self.source), self._at + chars)
+        while self._at < stop and not self.broken:
+            if self._string_from >= 0:
+                self._go_on_with_string(stop)
+            else:
+                self._take_token(stop)
+        if self._at >= len(self.source) and (self._levels or self._string_from >= 0):
+            self.broken = True
+        if self._new:
+            part = "".join(self._new)
+            self._part_begins.append(self._length - len(part))
+            self._parts.append(part)
+            self._new = []
+
+    # Like a string
+
+    def __len__(self) -> int:
+        return self._length + len(self.source) - self._at
+
+    def __getitem__(self, place: int | slice, /) -> str:
+        if isinstance(place, int):
+            return self[place : place + 1] if place >= 0 else self[len(self) + place :][:1]
+        begin, end, _step = place.indices(len(self))
+        found: list[str] = []
+        number = max(0, bisect_right(self._part_begins, begin) - 1)
+        while number < len(self._parts) and (first := self._part_begins[number]) < end:
+            found.append(self._parts[number][max(0, begin - first) : end - first])
+            number += 1
+        if end > self._length:
+            ahead = self._at - self._length
+            found.append(self.source[max(begin, self._length) + ahead : end + ahead])
+        return "".join(found)
+
+    def find(self, part: str, begin: int, end: int, /) -> int:
+        """Where ``part`` stands first between two places; -1 where it does not."""
+        place = self[begin:end].find(part)
+        return place + begin if place >= 0 else -1
+
+    def rfind(self, part: str, begin: int, end: int, /) -> int:
+        """Where ``part`` stands last between two places; -1 where it does not."""
+        place = self[begin:end].rfind(part)
+        return place + begin if place >= 0 else -1
+
+    def endswith(self, part: str, /) -> bool:
+        """Whether this is the end of it."""
+        return self[len(self) - len(part) :] == part
+
+    # From one side to the other
+
+    def to_source(self, offset: int) -> int:
+        """The code point of the source that is shown at ``offset``."""
+        if offset >= self._length or not self._at_shown:
+            return self._at + max(0, offset - self._length)
+        return _across(
+            offset, self._at_shown, self._shown_length, self._at_source, self._source_length
+        )
+
+    def to_shown(self, offset: int) -> int:
+        """Where the source's code point at ``offset`` is shown."""
+        if offset >= self._at or not self._at_source:
+            return self._length + max(0, offset - self._at)
+        return _across(
+            offset, self._at_source, self._source_length, self._at_shown, self._shown_length
+        )
+
+    def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
+        """What is shown of the source's ``start`` to ``end`` (exclusive)."""
+        first = self.to_shown(start)
+        if end <= start:
+            return first, first
+        if end > self._at:
+            return first, self.to_shown(end)
+        piece = bisect_right(self._at_source, end - 1) - 1
+        if piece < 0:
+            return first, first
+        inside = end - self._at_source[piece]
+        if self._shown_length[piece] == self._source_length[piece]:
+            shown = min(inside, self._shown_length[piece])
+        else:
+            shown = self._shown_length[piece]
+        return first, max(first, self._at_shown[piece] + shown)
+
+    # Setting out
+
+    def _add(self, text: str, source: int, length: int) -> None:
         """Show ``text`` for the ``length`` code points of the source from ``source`` on.
 
         Where the two lengths are the same each code point stands for its own.
@@ -75,45 +216,116 @@ class PrettyText:
             self._at_source.append(source)
             self._shown_length.append(len(text))
             self._source_length.append(length)
-        self._parts.append(text)
-        self._length += len(text)
+        self._space(text)
+        self._at = source + length
 
-    def space(self, text: str) -> None:
+    def _space(self, text: str) -> None:
         """Show white space that has no source."""
-        self._parts.append(text)
+        self._new.append(text)
         self._length += len(text)
 
-    def finish(self) -> None:
-        """Nothing more is added."""
-        self.shown = "".join(self._parts)
-        self._parts = []
+    def _line(self, depth: int) -> None:
+        self._space("\n" + INDENT * min(depth, MOST_DEPTH))
 
-    def to_source(self, offset: int) -> int:
-        """The code point of the source that is shown at ``offset``."""
-        return _across(
-            offset, self._at_shown, self._shown_length, self._at_source, self._source_length
-        )
-
-    def to_shown(self, offset: int) -> int:
-        """Where the source's code point at ``offset`` is shown."""
-        return _across(
-            offset, self._at_source, self._source_length, self._at_shown, self._shown_length
-        )
-
-    def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
-        """What is shown of the source's ``start`` to ``end`` (exclusive)."""
-        first = self.to_shown(start)
-        if end <= start:
-            return first, first
-        piece = bisect_right(self._at_source, end - 1) - 1
-        if piece < 0:
-            return first, first
-        inside = end - self._at_source[piece]
-        if self._shown_length[piece] == self._source_length[piece]:
-            shown = min(inside, self._shown_length[piece])
+    def _take_token(self, stop: int) -> None:
+        space = _SPACE.match(self.source, self._at, stop)
+        at = self._at if space is None else space.end()
+        if at == stop:
+            self._at = at
+            return
+        char = self.source[at]
+        if not self._may_come(char):
+            self.broken = True
+        elif char in "}]":
+            self._close(char, at)
+        elif char == ",":
+            self._add(char, at, 1)
+            level = self._levels[-1]
+            if level.flat:
+                self._space(" ")
+            else:
+                self._line(len(self._levels))
+            self._expected = "value" if level.is_list else "key"
+            self._key = self._key if level.is_list else ""
+        elif char == ":":
+            self._add(char, at, 1)
+            self._space(" ")
+            self._expected, self._key = "value", self._last_string
         else:
-            shown = self._shown_length[piece]
-        return first, max(first, self._at_shown[piece] + shown)
+            self._begin_value(char, at)
+
+    def _may_come(self, char: str) -> bool:
+        """Whether what begins so may stand here."""
+        if char in "}]":
+            closes = bool(self._levels) and self._levels[-1].is_list == (char == "]")
+            return closes and (self._opened or self._expected == "comma")
+        if char in ",:":
+            return bool(self._levels) and self._expected == ("comma" if char == "," else "colon")
+        return self._expected == "value" or (self._expected == "key" and char == '"')
+
+    def _close(self, char: str, at: int) -> None:
+        level = self._levels.pop()
+        if not (self._opened or level.flat):
+            self._line(len(self._levels))
+        self._opened = False
+        self._key, self._expected = level.key, "comma"
+        self._add(char, at, 1)
+
+    def _begin_value(self, char: str, at: int) -> None:
+        scalar = None
+        if char not in '"{[' and (scalar := _SCALAR.match(self.source, at)) is None:
+            self.broken = True
+            return
+        if self._opened and not self._levels[-1].flat:
+            self._line(len(self._levels))
+        self._opened = False
+        if scalar is not None:
+            self._add(scalar[0], at, len(scalar[0]))
+            self._expected = "comma"
+        elif char == '"':
+            self._string_from = at
+            self._add(char, at, 1)
+        else:
+            flat = char == "[" and _FLAT.match(self.source, at, at + _FLAT_CHARS) is not None
+            self._levels.append(_Level(char == "[", flat, self._key))
+            self._opened = True
+            self._expected = "value" if char == "[" else "key"
+            self._key = self._key if char == "[" else ""
+            self._add(char, at, 1)
+
+    def _go_on_with_string(self, stop: int) -> None:
+        at = self._at
+        found = _STRING_PART.match(self.source, at, max(stop, at + 2))
+        end = at if found is None else found.end()
+        if end > at:
+            part = self.source[at:end]
+            if self._key in UNFOLDED and self._expected == "value" and "\\" in part:
+                self._add_unfolded(part, at)
+            else:
+                self._add(part, at, end - at)
+        if self.source[end : end + 1] == '"':
+            first, self._string_from = self._string_from + 1, -1
+            self._last_string = self.source[first:end] if end - first <= _LONGEST_KEY else ""
+            self._expected = "colon" if self._expected == "key" else "comma"
+            self._add('"', end, 1)
+        elif end == at:
+            self.broken = True
+
+    def _add_unfolded(self, part: str, at: int) -> None:
+        """Some of a string with its line breaks, each line under the one before."""
+        done = 0
+        for match in _ESCAPE.finditer(part):
+            shown = _UNESCAPED.get(match[0])
+            if shown is None:
+                continue
+            if match.start() > done:
+                self._add(part[done : match.start()], at + done, match.start() - done)
+            self._add(shown, at + match.start(), 2)
+            if shown == "\n":
+                self._space(INDENT * min(len(self._levels), MOST_DEPTH))
+            done = match.end()
+        if done < len(part):
+            self._add(part[done:], at + done, len(part) - done)
 
 
 def _across(
@@ -132,106 +344,26 @@ def _across(
     return there[piece] + (there_length[piece] if inside >= here_length[piece] else 0)
 
 
-def pretty_json(text: str, most: int = AT_ONCE_CHARS) -> PrettyText | None:
-    """The text set out in lines where it is one JSON object or list.
+def pretty_json(text: str) -> PrettyText | None:
+    """The text to be set out in lines where it is one JSON object or list.
 
-    None for anything else, for more than ``most`` code points, and for what fits on a line.
+    None for anything else, and for what fits on a line. The beginning is set out already.
     """
-    if not 2 < len(text) <= most or not _looks_like_json(text):
+    if len(text) <= 2 or not _looks_like_json(text):
         return None
     if len(text) <= SHORT_CHARS and r"\n" not in text:
         return None
-    try:
-        load_json(text)
-    except InvalidJSON:
-        return None
-    return _set_out(list(_TOKEN.finditer(text)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """An object or a list that is open: whether it stays on its line, and the key before it."""
-
-    is_list: bool
-    flat: bool
-    key: str
-
-
-def _flat_lists(tokens: Sequence[re.Match[str]]) -> set[int]:
-    """Which tokens begin a list that holds no other list or object: it stays on its line."""
-    flat: set[int] = set()
-    innermost: int | None = None
-    for number, match in enumerate(tokens):
-        first = match[0][0]
-        if first in "{[":
-            innermost = number if first == "[" else None
-        elif first in "}]":
-            if first == "]" and innermost is not None:
-                flat.add(innermost)
-            innermost = None
-    return flat
-
-
-def _set_out(tokens: list[re.Match[str]]) -> PrettyText:
-    flat = _flat_lists(tokens)
-    pretty = PrettyText()
-    levels: list[_Level] = []
-    opened = False
-    last_string = key = ""
-    for number, match in enumerate(tokens):
-        token, at = match[0], match.start()
-        first = token[0]
-        if first in "}]":
-            level = levels.pop()
-            if not (opened or level.flat):
-                pretty.space(_line(len(levels)))
-            key = level.key
-        elif opened and not levels[-1].flat:
-            pretty.space(_line(len(levels)))
-        opened = False
-        if first == '"' and "\\" in token and key in UNFOLDED:
-            _add_unfolded(pretty, token, at, len(levels))
-        else:
-            pretty.add(token, at, len(token))
-        if first == '"':
-            last_string = token
-        elif first in "{[":
-            levels.append(_Level(first == "[", number in flat, key))
-            opened = True
-            if first == "{":
-                key = ""
-        elif first == ",":
-            pretty.space(" " if levels[-1].flat else _line(len(levels)))
-            if not levels[-1].is_list:
-                key = ""
-        elif first == ":":
-            pretty.space(" ")
-            key = last_string[1:-1]
-    pretty.finish()
-    return pretty
+    if len(text) <= CHECKED_CHARS:
+        try:
+            load_json(text)
+        except InvalidJSON:
+            return None
+    pretty = PrettyText(text)
+    pretty.extend()
+    return None if pretty.broken else pretty
 
 
 def _looks_like_json(text: str) -> bool:
     """A look at both ends, which most texts do not pass."""
     head, tail = text[:64].lstrip(), text[-64:].rstrip()
     return bool(head and tail) and (head[0], tail[-1]) in (("{", "}"), ("[", "]"))
-
-
-def _line(depth: int) -> str:
-    return "\n" + INDENT * min(depth, MOST_DEPTH)
-
-
-def _add_unfolded(pretty: PrettyText, token: str, at: int, depth: int) -> None:
-    """A string with its line breaks, each line under the one before."""
-    done = 0
-    for match in _ESCAPE.finditer(token):
-        shown = _UNESCAPED.get(match[0])
-        if shown is None:
-            continue
-        if match.start() > done:
-            pretty.add(token[done : match.start()], at + done, match.start() - done)
-        pretty.add(shown, at + match.start(), 2)
-        if shown == "\n":
-            pretty.space(INDENT * min(depth, MOST_DEPTH))
-        done = match.end()
-    pretty.add(token[done:], at + done, len(token) - done)

@@ -8,7 +8,15 @@ from collections import OrderedDict
 from itertools import accumulate
 from typing import Final
 
-from mast_tui.ui.text_rows import BLOCK_CHARS, Row, block_at, cut_block, make_row
+from mast_tui.ui.text_rows import (
+    BLOCK_CHARS,
+    REACH,
+    Readable,
+    Row,
+    block_at,
+    cut_block,
+    make_row,
+)
 
 CHUNK_CHARS: Final = 4 * BLOCK_CHARS
 """Rows are worked out for about this many code points at a time."""
@@ -27,15 +35,13 @@ class TextLayout:
     the memory is a few machine words a chunk, and the rows of some chunks.
     """
 
-    def __init__(self, text: str, width: int) -> None:
+    def __init__(self, text: Readable, width: int) -> None:
         self.text = text
         self.width = max(4, width)
         self._kept: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
         self._before: list[int] | None = None
-        chunks = max(1, -(-len(text) // CHUNK_CHARS))
-        if chunks > 1 and self._begin(chunks - 1) >= len(text):
-            chunks -= 1
+        chunks = self._chunks()
         self._counts = array("L", [1]) * chunks
         self._known = bytearray(chunks)
         self._unknown = chunks
@@ -49,6 +55,26 @@ class TextLayout:
     def rows(self) -> int:
         """How many rows there are: exact when the layout is complete, else an estimate."""
         return self._sums()[-1]
+
+    def changed_from(self, offset: int) -> None:
+        """From this code point on the text reads otherwise; before it rows stay where they are."""
+        first = max(0, offset - 2 * REACH) // CHUNK_CHARS
+        for chunk in [chunk for chunk in self._kept if chunk >= first]:
+            del self._kept[chunk]
+        for chunk in [chunk for chunk in self._begins if chunk >= first]:
+            del self._begins[chunk]
+        usual = self._counts[0]
+        chunks = self._chunks()
+        self._counts = self._counts[:first] + array("L", [usual]) * max(1, chunks - first)
+        self._known = self._known[:first] + bytearray(len(self._counts) - first)
+        self._unknown = self._known.count(0)
+        self._next = min(self._next, first)
+        self._before = None
+
+    def _chunks(self) -> int:
+        chunks = max(1, -(-len(self.text) // CHUNK_CHARS))
+        last = chunks > 1 and self._begin(chunks - 1) >= len(self.text)
+        return chunks - 1 if last else chunks
 
     @property
     def complete(self) -> bool:

@@ -10,7 +10,7 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from rich.cells import cell_len
 
@@ -26,7 +26,8 @@ MAX_CLUSTER: Final = 32
 _LEAST_BLOCK: Final = 64
 """A line is not cut nearer to its beginning than this."""
 
-_REACH: Final = 2 * BLOCK_CHARS
+REACH: Final = 2 * BLOCK_CHARS
+"""Where blocks begin and end is told by what is no further away than this."""
 
 _ZERO_WIDTH_JOINER: Final = "\u200d"
 
@@ -66,15 +67,25 @@ class Row:
         return max(self.start, min(self.start + place, self.end - 1))
 
 
-def block_at(text: str, offset: int) -> tuple[int, int]:
+class Readable(Protocol):
+    """A text of which only parts are ever looked at; ``str`` is one."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int | slice, /) -> str: ...
+    def find(self, part: str, begin: int, end: int, /) -> int: ...
+    def rfind(self, part: str, begin: int, end: int, /) -> int: ...
+    def endswith(self, part: str, /) -> bool: ...
+
+
+def block_at(text: Readable, offset: int) -> tuple[int, int]:
     """The block in which the code point at ``offset`` stands: start and end, with its line break.
 
     A block is a physical line, or a part of one that is longer than ``BLOCK_CHARS``.
     """
-    found = text.rfind("\n", max(0, offset - _REACH), offset)
-    begin = found + 1 if found >= 0 else 0 if offset <= _REACH else None
-    found = text.find("\n", offset, offset + _REACH)
-    end = found + 1 if found >= 0 else len(text) if offset + _REACH >= len(text) else None
+    found = text.rfind("\n", max(0, offset - REACH), offset)
+    begin = found + 1 if found >= 0 else 0 if offset <= REACH else None
+    found = text.find("\n", offset, offset + REACH)
+    end = found + 1 if found >= 0 else len(text) if offset + REACH >= len(text) else None
     if begin is not None and end is not None and end - begin <= BLOCK_CHARS + 2:
         return begin, end
     grid = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
@@ -91,7 +102,7 @@ def block_at(text: str, offset: int) -> tuple[int, int]:
     return start, end
 
 
-def _cut_near(text: str, grid: int) -> int | None:
+def _cut_near(text: Readable, grid: int) -> int | None:
     """Where a long line is cut at this place; None where it begins or ends too near."""
     if not 0 < grid < len(text):
         return None
@@ -99,13 +110,13 @@ def _cut_near(text: str, grid: int) -> int | None:
     return None if "\n" in text[at - _LEAST_BLOCK : at + 2] else at
 
 
-def make_row(text: str, start: int, end: int) -> Row:
+def make_row(text: Readable, start: int, end: int) -> Row:
     """The row that stands for the code points ``start`` to ``end``."""
     shown, columns = safe_line_map(_without_break(text[start:end]))
     return Row(shown, start, end, None if columns is None else tuple(columns))
 
 
-def cut_block(text: str, start: int, end: int, width: int, starts: array[int]) -> None:
+def cut_block(text: Readable, start: int, end: int, width: int, starts: array[int]) -> None:
     """Append where the rows of a block begin, each ``width`` cells wide at most."""
     starts.append(start)
     block = _without_break(text[start:end])
@@ -149,7 +160,7 @@ def _row_begin(block: str, columns: list[int] | None, origin: int, cut: int) -> 
     return _break_before(block, least, at) if at < len(block) else at
 
 
-def _break_before(text: str, least: int, at: int) -> int:
+def _break_before(text: Readable, least: int, at: int) -> int:
     """The last place from ``least`` to ``at`` (inside ``text``) where a row may begin.
 
     A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may hold nothing else.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.json_view import AT_ONCE_CHARS, UNFOLDED, pretty_json
+from mast_tui.ui.json_view import CHECKED_CHARS, UNFOLDED, PrettyText, pretty_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -39,7 +40,7 @@ def test_each_character_of_the_source_is_shown_once_and_in_order(
     assert places == sorted(places)
     for offset, place in enumerate(places):
         char = text[offset]
-        if pretty.to_source(place) == offset and pretty.shown[place : place + 1] == char:
+        if pretty.to_source(place) == offset and pretty.whole()[place : place + 1] == char:
             continue
         # Else it is white space between tokens, or one of two characters of an escape.
         assert char.isspace() or "\\" in text[offset - 1 : offset + 1]
@@ -51,7 +52,7 @@ def test_what_is_shown_holds_the_same_values(value: object) -> None:
     pretty = pretty_json(text)
     assert pretty is not None
     if not any(f'"{name}"' in text for name in UNFOLDED):
-        assert json.loads(pretty.shown) == json.loads(text)
+        assert json.loads(pretty.whole()) == json.loads(text)
 
 
 @given(documents, st.data())
@@ -63,17 +64,17 @@ def test_a_range_shows_what_its_ends_show(value: object, data: st.DataObject | N
     start = data.draw(st.integers(0, len(text))) if data else 0
     end = data.draw(st.integers(start, len(text))) if data else len(text)
     first, stop = pretty.range_to_shown(start, end)
-    assert 0 <= first <= stop <= len(pretty.shown)
+    assert 0 <= first <= stop <= len(pretty.whole())
     if end > start:
-        assert pretty.shown[first:stop].replace("\n", "").replace(" ", "") in (
-            pretty.shown.replace("\n", "").replace(" ", "")
+        assert pretty.whole()[first:stop].replace("\n", "").replace(" ", "") in (
+            pretty.whole().replace("\n", "").replace(" ", "")
         )
 
 
 def test_a_command_is_shown_with_its_line_breaks() -> None:
     pretty = pretty_json(CALL)
     assert pretty is not None
-    assert pretty.shown.split("\n") == [
+    assert pretty.whole().split("\n") == [
         "{",
         '  "command": "cd /x',
         "  for i in 1 2; do",
@@ -88,7 +89,7 @@ def test_a_list_of_plain_values_stays_on_its_line() -> None:
     text = json.dumps({"command": ["bash", "-lc", "make\nmake install"], "to": [[1, 2], []]})
     pretty = pretty_json(text)
     assert pretty is not None
-    assert pretty.shown.split("\n") == [
+    assert pretty.whole().split("\n") == [
         "{",
         '  "command": ["bash", "-lc", "make',
         '    make install"],',
@@ -106,7 +107,7 @@ def test_words_are_found_at_their_source(words: str) -> None:
     assert pretty is not None
     start = CALL.index(words)
     first, stop = pretty.range_to_shown(start, start + len(words))
-    assert pretty.shown[first:stop] == words
+    assert pretty.whole()[first:stop] == words
     assert [pretty.to_source(i) for i in range(first, stop)] == list(
         range(start, start + len(words))
     )
@@ -122,8 +123,7 @@ def test_words_are_found_at_their_source(words: str) -> None:
         "{not json, but in braces, and long enough to be set out in more lines}",
         '{"a": 1} and more text behind it, so that it is no JSON at all {"b": 2}',
         '"only a string, which is JSON, but neither an object nor a list, so it stays"',
-        "[" * (AT_ONCE_CHARS // 2) + "]" * 9,
-        "[" + "1," * AT_ONCE_CHARS + "1]",
+        "[" * 40_000 + "]" * 9,
     ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:
@@ -134,4 +134,65 @@ def test_deep_nesting_is_set_out_without_running_off_to_the_right() -> None:
     depth = 500
     pretty = pretty_json("[" * depth + "1" + "]" * depth)
     assert pretty is not None
-    assert max(map(len, pretty.shown.split("\n"))) < 100
+    assert max(map(len, pretty.whole().split("\n"))) < 100
+
+
+@given(documents, spacings, st.lists(st.integers(1, 30), min_size=1, max_size=5), st.data())
+def test_setting_out_slice_by_slice_ends_with_the_same(
+    value: object, separators: tuple[str, str], steps: list[int], data: st.DataObject
+) -> None:
+    text = json.dumps(value, separators=separators) + " " * 61
+    whole = pretty_json(text)
+    assert whole is not None
+    shown = whole.whole()
+    pretty = PrettyText(text)
+    every = cycle(steps)
+    while not pretty.complete:
+        done = pretty.set_out
+        before = pretty[:done]
+        pretty.extend(next(every))
+        # What is set out stays; what is not stands as it is in the source.
+        assert pretty[:done] == before
+        assert pretty[pretty.set_out :] == text[pretty.read :]
+        assert pretty.to_source(pretty.to_shown(len(text))) == len(text)
+    assert not pretty.broken
+    assert pretty[:] == shown
+    first = data.draw(st.integers(0, len(shown)))
+    end = data.draw(st.integers(first, len(shown)))
+    assert pretty[first:end] == shown[first:end]
+    assert pretty.find("\n", first, end) == shown.find("\n", first, end)
+    assert pretty.rfind("\n", first, end) == shown.rfind("\n", first, end)
+    assert [pretty.to_shown(at) for at in range(len(text))] == [
+        whole.to_shown(at) for at in range(len(text))
+    ]
+
+
+def test_of_a_huge_text_only_the_beginning_is_set_out() -> None:
+    text = json.dumps([{"step": n, "output": "line\n" * 9} for n in range(60_000)])
+    assert len(text) > 3_000_000
+    pretty = pretty_json(text)
+    assert pretty is not None
+    assert pretty.read < 10_000
+    assert pretty[:20].startswith("[\n  {\n    ")
+    assert pretty[len(pretty) - 50 :] == text[-50:]
+    assert pretty.to_source(pretty.to_shown(2_500_000)) == 2_500_000
+
+
+def test_one_huge_string_is_unfolded_piece_by_piece() -> None:
+    text = json.dumps({"output": "a line\n" * 200_000})
+    pretty = pretty_json(text)
+    assert pretty is not None
+    assert pretty[: pretty.set_out].count("\n") > 500
+    assert pretty.read < 10_000
+
+
+@pytest.mark.parametrize("rest", ['"open', "1 2", "}", "nothing", '{"a" 1}', "{1: 2}", "[1,]", ","])
+def test_where_it_is_no_json_any_more_the_rest_stays_as_it_is(rest: str) -> None:
+    text = f'["{"x" * CHECKED_CHARS}", {rest}, 2]'
+    pretty = pretty_json(text)
+    assert pretty is not None
+    while not pretty.complete:
+        pretty.extend(1 << 16)
+    assert pretty.broken
+    assert pretty[len(pretty) - 4 :] == text[-4:]
+    assert pretty.whole().startswith('[\n  "xxx')

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.json_view import AT_ONCE_CHARS
+from mast_tui.ui.json_view import SLICE_CHARS
 from tests.ui.stage import Message, Stage, call, result, stage, write_trace
 
 ARGUMENTS = json.dumps({"command": "cd /srv\nmake all\nmake install", "why": "to see if it builds"})
@@ -92,15 +92,43 @@ async def test_up_and_down_go_by_the_lines_that_are_shown(path: Path) -> None:
         assert ARGUMENTS[below:].startswith("make install")
 
 
-async def test_long_json_is_set_out_only_where_one_asks(tmp_path: Path) -> None:
-    long = json.dumps([{"step": number} for number in range(AT_ONCE_CHARS // 10)])
-    assert len(long) > AT_ONCE_CHARS
+async def test_long_json_is_set_out_as_far_as_one_reads(tmp_path: Path) -> None:
+    long = json.dumps([{"step": number, "note": "x" * 50} for number in range(20_000)])
     steps: list[Message] = [{"role": "user", "content": "Go."}, call(1, "f", "{}"), result(1, long)]
     async with stage(write_trace(tmp_path / "long.json", steps)) as on:
         await on.press("G")
-        assert shown(on)[0].startswith(long[:40])
-        await on.press("p")
-        assert shown(on)[1:3] == ["  {", '    "step": 0']
+        view = on.annotate.span_view
+        assert shown(on)[1:3] == ["  {", '    "step": 0,']
+        pretty = view._pretty
+        assert pretty is not None
+        assert pretty.read < 10_000
+        await on.press("tab")
+        lines = [*shown(on)]
+        read = pretty.read
+        for _page in range(40):
+            await on.press("pagedown")
+            assert pretty.read - read <= 2 * SLICE_CHARS
+            read = pretty.read
+            lines += shown(on)
+        assert read >= 2 * SLICE_CHARS
+        whole = json.dumps(json.loads(long), indent=2).split("\n")
+        assert set(lines) <= set(whole)
+        # Far behind that the text stands as it is, and going back it is set out.
+        await on.press("G")
+        assert shown(on)[-1].endswith(f'{"x" * 9}"}}]')
+        assert pretty.read == read
+        await on.press("g")
+        assert shown(on)[1:3] == ["  {", '    "step": 0,']
+
+
+async def test_what_is_found_just_behind_what_is_set_out_is_set_out_too(tmp_path: Path) -> None:
+    long = json.dumps([{"step": number} for number in range(200_000)])
+    steps: list[Message] = [{"role": "user", "content": "Go."}, call(1, "f", "{}"), result(1, long)]
+    async with stage(write_trace(tmp_path / "long.json", steps)) as on:
+        await on.press("/", *'step": 2000}', "enter")
+        assert '    "step": 2000' in shown(on)
+        await on.press("/", *"x", "backspace", *'step": 190000}', "enter")
+        assert any('"step": 190000}' in line for line in shown(on))
 
 
 async def test_what_is_no_json_is_said(path: Path) -> None:

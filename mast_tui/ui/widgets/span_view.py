@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mast_tui.ui.text_layout import UNWRAPPED, TextLayout
-from mast_tui.ui.text_rows import Row
+from mast_tui.ui.text_rows import Readable, Row
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 COUNTED_CHARS: Final = 1 << 20
 """The rows of texts up to this long are counted while nothing else is to be done; those of longer
 ones only where one has been, so that the scroll bar's size is an estimate."""
+
+COUNTED_JSON_CHARS: Final = 1 << 16
+"""The same for JSON, which has to be set out for that."""
+
+NEAR_CHARS: Final = 1 << 15
+"""JSON is set out for what one goes to within so many code points behind what is set out."""
 
 SIDE_CELLS: Final = 8
 """How far a key scrolls to the side."""
@@ -109,7 +115,7 @@ class SpanView(VirtualLines):
         self.empty = empty
         self.highlights = highlights
         self._top = self._shift = 0
-        self._pretty = self._set_out(at_once=True) if self._sets_out_json else None
+        self._pretty = self._set_out() if self._sets_out_json else None
         self._lay_out()
         if highlights:
             self.reveal(highlights[0].start, highlights[0].end)
@@ -162,13 +168,13 @@ class SpanView(VirtualLines):
             if old != new:
                 self.refresh(Region(0, y, width, 1))
 
-    def _set_out(self, *, at_once: bool) -> PrettyText | None:
-        """The text set out in lines; None where it is no JSON, or more than is set out so."""
+    def _set_out(self) -> PrettyText | None:
+        """The text to be set out in lines; None where it is no JSON."""
         if self.text[:64].lstrip()[:1] not in ("{", "["):
             return None  # the first text is seldom JSON, and is not to wait for what sets it out
-        from mast_tui.ui.json_view import AT_ONCE_CHARS, MOST_CHARS, pretty_json
+        from mast_tui.ui.json_view import pretty_json
 
-        return pretty_json(self.text, AT_ONCE_CHARS if at_once else MOST_CHARS)
+        return pretty_json(self.text)
 
     def toggle_raw(self) -> bool:
         """Show JSON set out in lines, or as it is; False where the text cannot be set out."""
@@ -176,13 +182,15 @@ class SpanView(VirtualLines):
         if self._pretty is not None:
             self._sets_out_json, self._pretty = False, None
         else:
-            self._pretty = self._set_out(at_once=False)
+            self._pretty = self._set_out()
             if self._pretty is None:
                 return False
             self._sets_out_json = True
-        self._shift = 0
-        self._top = self._to_shown(first) if first else 0
+        self._top = self._shift = 0
         self._lay_out()
+        self._set_out_until(first)
+        self._top = self._to_shown(first) if first else 0
+        self._keep_place()
         self.refresh()
         return True
 
@@ -192,8 +200,8 @@ class SpanView(VirtualLines):
         return self._pretty is None
 
     @property
-    def _shown_text(self) -> str:
-        return self.text if self._pretty is None else self._pretty.shown
+    def _shown_text(self) -> Readable:
+        return self.text if self._pretty is None else self._pretty
 
     def _to_shown(self, offset: int) -> int:
         return offset if self._pretty is None else self._pretty.to_shown(offset)
@@ -207,6 +215,7 @@ class SpanView(VirtualLines):
     def reveal(self, start: int, end: int) -> None:
         """Scroll so that this part of the text is on screen."""
         layout = self._layout
+        self._set_out_until(end)
         start, end = self._range_shown(start, end)
         ends = (start, max(start, end - 1))
         for offset in ends:
@@ -278,16 +287,50 @@ class SpanView(VirtualLines):
         self._layout = TextLayout(self._shown_text, self._width)
         self._cache.clear()
         self._keep_place()
-        if not self._layout.complete and len(self.text) <= COUNTED_CHARS:
+        if self._is_counted:
             self.call_later(self._count_on, self._layout)
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether rows are still to be worked out while nothing else is to be done."""
+        pretty = self._pretty
+        if pretty is not None and not pretty.complete:
+            return len(self.text) <= COUNTED_JSON_CHARS
+        return not self._layout.complete and len(self.text) <= COUNTED_CHARS
 
     def _count_on(self, layout: TextLayout) -> None:
         """Work out some more of a text, so that the number of its rows becomes exact."""
-        if layout is self._layout and self.is_mounted:
+        if layout is self._layout and self.is_mounted and self._is_counted:
+            if self._pretty is not None and not self._pretty.complete:
+                self._extend(self._pretty)
             layout.work_out_next()
             self._keep_place()
-            if not layout.complete:
-                self.call_later(self._count_on, layout)
+            self.call_later(self._count_on, layout)
+
+    def _set_out_on(self) -> None:
+        """Set out more of JSON that one has come to the end of, as far as it is set out; whoever
+        has gone far beyond that sees it as it is."""
+        pretty = self._pretty
+        if pretty is None:
+            return
+        while not pretty.complete and self._top < pretty.set_out:
+            ahead = self._layout.step(self._top, 2 * self._height)
+            if ahead < pretty.set_out:
+                return
+            self._extend(pretty)
+
+    def _set_out_until(self, end: int) -> None:
+        """Set out JSON up to this code point of the text, where that is not far."""
+        pretty = self._pretty
+        if pretty is not None and end - pretty.read <= NEAR_CHARS:
+            while not pretty.complete and pretty.read <= end:
+                self._extend(pretty)
+
+    def _extend(self, pretty: PrettyText) -> None:
+        changed = pretty.set_out
+        pretty.extend()
+        self._layout.changed_from(changed)
+        self._cache.clear()
 
     def _keep_place(self) -> None:
         """Work out what is on screen, and give the row at the top the number that it has now.
@@ -295,6 +338,7 @@ class SpanView(VirtualLines):
         Nothing is drawn: what is on screen stays the same.
         """
         layout = self._layout
+        self._set_out_on()
         bottom = layout.step(self._top, self._height - 1)
         # Near its end the text stays at the lower edge.
         self._top = layout.step(bottom, 1 - self._height)
