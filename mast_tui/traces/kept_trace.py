@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -128,6 +128,8 @@ class KeptTrace:
         self._starts = array("Q", [0])  # of the lines of text; there is one more than spans
         self._table = SpanTable()
         self._places = _Words()
+        self._turns = array("I")  # spans whose thread is not that of the one before
+        self._thread = ""
         self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
         self._known_texts: OrderedDict[int, str] = OrderedDict()
         self._known_chars = 0
@@ -219,7 +221,8 @@ class KeptTrace:
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
-        return self._table.one_thread(first, end)
+        place = bisect_right(self._turns, first)
+        return place == len(self._turns) or self._turns[place] >= end
 
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
@@ -248,6 +251,11 @@ class KeptTrace:
         index = len(self._table)
         self._starts.append(self._starts[-1] + length)
         self._places.add(place or "")
+        before, slash, _rest = key.partition("/")
+        thread = before if slash else ""
+        if thread != self._thread:
+            self._thread = thread
+            self._turns.append(index)
         if isinstance(parent, str):
             self._odd_parents[index] = parent
         self._table.add(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.document import DocumentTrace, StepList
 from mast_tui.traces.kept_format import write_kept
-from mast_tui.traces.kept_trace import Kept, open_kept
+from mast_tui.traces.kept_trace import Kept, KeptTrace, open_kept
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
     FileReport,
@@ -238,3 +238,21 @@ def chat(folder: Path, texts: list[str]) -> Path:
         for number, text in enumerate(texts)
     ]
     return write_json(folder / "chat.json", {"messages": messages})
+
+
+@given(st.lists(st.sampled_from(["a/1", "a/2", "b/1", "/steps/1", "call_9"]), min_size=1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_it_tells_whether_spans_are_of_one_thread(tmp_path: Path, wanted: list[str]) -> None:
+    steps = StepList()
+    for key in wanted:
+        steps.add(key, SpanKind.LOG, Role.LOG, "log", "text", place=key)
+    identity = TraceIdentity("id", "0" * 64, 4, "test", 1, True)
+    path = tmp_path / "a.json"
+    report = FileReport(path, format="test", traces=(DocumentTrace(identity, path, steps.steps),))
+    (trace,) = reopened(report, tmp_path / "a.spans").traces
+    assert isinstance(trace, KeptTrace)
+    read_fully(trace)
+    threads = [step.key.partition("/")[0] if "/" in step.key else "" for step in steps.steps]
+    for first in range(len(trace)):
+        for end in range(first + 1, len(trace) + 1):
+            assert trace.one_thread(first, end) == (len(set(threads[first:end])) == 1)
