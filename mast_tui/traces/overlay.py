@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mast_tui.traces.awaited import awaited_words, stop_waiting
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import Loaded, Outcome, Problem, Span, Trace, TraceIdentity, TraceMeta
-from mast_tui.traces.shelved import Facts, anew, awaited_words, facts_of, stop_waiting
+from mast_tui.traces.shelved import Facts, anew, facts_of
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 

@@ -339,26 +339,6 @@ class ShelvedTrace:
 
 
 @runtime_checkable
-class Awaited(Protocol):
-    """A trace that may have to be read by another process first."""
-
-    @property
-    def awaited(self) -> str | None: ...
-    def stop_waiting(self) -> None: ...
-
-
-def awaited_words(trace: Trace) -> str | None:
-    """How far another process has come with a trace; None where none is reading it."""
-    return trace.awaited if isinstance(trace, Awaited) else None
-
-
-def stop_waiting(trace: Trace) -> None:
-    """End what another process does for a trace; called by the thread that advances it."""
-    if isinstance(trace, Awaited):
-        trace.stop_waiting()
-
-
-@runtime_checkable
 class Rereadable(Protocol):
     """A trace that can be had again without its spans, which are then read anew."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from mast_tui.traces.awaited import stop_waiting
 from mast_tui.traces.glances import glances
 from mast_tui.traces.model import Trace
-from mast_tui.traces.shelved import stop_waiting
 from mast_tui.ui.repeats import RepeatFinder
 from mast_tui.ui.run_counts import RunCounts
 from mast_tui.ui.sub_agents import SubAgentFinder

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from textual.timer import Timer
 
 from mast_tui.safe_text import one_line
+from mast_tui.traces.awaited import awaited_words
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
-from mast_tui.traces.shelved import awaited_words
 from mast_tui.ui import clock
 from mast_tui.ui.marks import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
