@@ -35,7 +35,7 @@ from mast_tui.traces.span_table import SpanTable
 from tests.traces.checks import SAMPLES
 from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens, write
 
-MOST_BYTES = 150
+MOST_BYTES = 125
 """What a span may take in memory, all columns and the keys together."""
 
 IDENTITY = TraceIdentity("some", "00", 0, "test", 1, native=False)
@@ -289,6 +289,21 @@ def test_what_a_reader_remembers_does_not_grow_faster_than_its_spans(tmp_path: P
     read_fully(trace)
     assert len(trace) == 12_001
     assert 40 <= held(trace) / len(trace) <= MOST_BYTES
+
+
+def test_what_is_remembered_of_messages_is_bounded_where_no_event_repeats_them(
+    tmp_path: Path,
+) -> None:
+    """An agent may work for days at one prompt."""
+    taken = []
+    for number in (6000, 12_000):
+        records = [message("assistant", f"step {one}") for one in range(number)]
+        name = f"{number}.jsonl"
+        (trace,) = READER.read(Source(write(tmp_path, meta(), *records, name=name))).traces
+        read_fully(trace)
+        assert len(trace) == number
+        taken.append(held(trace))
+    assert 6000 * 20 < taken[1] - taken[0] < 6000 * 60
 
 
 class CountingParser:

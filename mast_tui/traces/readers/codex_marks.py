@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mast_tui.traces.model import SpanKind
 from mast_tui.traces.readers.codex_entry import Entry
+
+_REMEMBERED: Final = 4096
 
 Marks = Collection[int]
 """What a message or thought is compared by: hashes of its text and of each part of it."""
@@ -32,14 +35,18 @@ class Waiting(NamedTuple):
 
 
 class TwiceTold:
-    """Remembers what events and items have said since the last prompt."""
+    """Remembers what events and items have said since the last prompt.
+
+    Of what was shown that is the last few thousand texts: an event and its item stand close
+    together, and some agents work for days at one prompt, or write no events at all.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[int, Waiting] = {}
         self._awaited: dict[int, list[int]] = {}
-        self._items: dict[int, int] = {}
-        self._events: dict[int, int] = {}
-        self._shown: set[int] = set()
+        self._items: OrderedDict[int, int] = OrderedDict()
+        self._events: OrderedDict[int, int] = OrderedDict()
+        self._shown: OrderedDict[int, int] = OrderedDict()
 
     @property
     def waiting(self) -> Iterable[Waiting]:
@@ -88,11 +95,11 @@ class TwiceTold:
 
     def message_shown(self, marks: Marks) -> None:
         """A message was shown, whatever has told of it."""
-        self._shown.update(marks)
+        _mention(self._shown, marks)
 
     def is_shown(self, marks: Marks) -> bool:
         """Whether such a message was shown since the last prompt."""
-        return not self._shown.isdisjoint(marks)
+        return any(mark in self._shown for mark in marks)
 
     def prompted(self) -> None:
         """The user has said something new: what was said before is not repeated any more."""
@@ -101,12 +108,14 @@ class TwiceTold:
         self._shown.clear()
 
 
-def _mention(seen: dict[int, int], marks: Marks) -> None:
+def _mention(seen: OrderedDict[int, int], marks: Marks) -> None:
     for mark in marks:
         seen[mark] = seen.get(mark, 0) + 1
+    while len(seen) > _REMEMBERED:
+        seen.popitem(last=False)
 
 
-def _use_up(seen: dict[int, int], marks: Marks) -> bool:
+def _use_up(seen: OrderedDict[int, int], marks: Marks) -> bool:
     """Take one mention of each mark from what was seen; false where there was none."""
     found = False
     for mark in marks if seen else ():
