@@ -223,6 +223,20 @@ async def test_any_key_ends_the_following(chat: Path) -> None:
         assert not timeline.follows_end
 
 
+async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path) -> None:
+    async with stage(chat) as on:
+        timeline = on.annotate.timeline
+        trace = PartOfTrace(500)
+        timeline.show_trace(trace)
+        await settle(on.pilot)
+        await on.send(":")
+        for length, over in ((600, False), (700, True)):
+            trace.grow(length, over=over)
+            timeline.post_message(Timeline.LookedOn(trace, timeline.facts, over))
+            await on.pilot.pause()
+            assert timeline.row_count == (700 if over else 500)
+
+
 async def test_what_rushes_by_does_not_count_as_read(chat: Path) -> None:
     async with stage(chat) as on:
         timeline = on.annotate.timeline

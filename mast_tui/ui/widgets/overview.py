@@ -11,13 +11,13 @@ from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.marks import NO_MARKS, Marks
 from mast_tui.ui.overview_cells import Cell, Cells, cell_of
 from mast_tui.ui.run_counts import KINDS, Matter, RunCounts
 from mast_tui.ui.trace_survey import Survey
+from mast_tui.ui.widgets.known_looks import KnownLooks
 
 GLYPHS: Final[Mapping[Matter, str]] = {
     Matter.MATCH: "◆",
@@ -34,7 +34,7 @@ CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
 
 
-class Overview(Widget):
+class Overview(KnownLooks):
     """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
 
     Two cells wide the left one marks the cursor and what the timeline has on screen; one cell

@@ -132,10 +132,16 @@ class Timeline(TimelineLines):
 
     def on_timeline_looked_on(self, message: LookedOn) -> None:
         """Show what was read and found where it changes what is on screen."""
-        if message.trace is self.trace:
-            self._looking = self._looking and not message.done
-            self._take_in(message.facts)
-            self.show_found()
+        if message.trace is not self.trace:
+            message.stop()
+            return
+        self._looking = self._looking and not message.done
+        if self.app.screen is not self.screen and not message.done:
+            # Under a dialog every change has the whole screen drawn anew; this one can wait.
+            message.stop()
+            return
+        self._take_in(message.facts)
+        self.show_found()
 
     def _take_in(self, facts: TraceFacts) -> None:
         trace = self.trace
