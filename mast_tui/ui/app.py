@@ -71,8 +71,11 @@ class MastApp(Rooms):
         if self.configuration.theme in self.available_themes:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
-        # The first spans are on screen before anything else is imported.
-        self.call_after_refresh(self._open_first_screen)
+        if self.query("FirstSpans"):
+            # They are on screen before anything else is imported.
+            self.call_after_refresh(self._open_first_screen)
+        else:
+            self.call_later(self._open_first_screen)
 
     def compose(self) -> ComposeResult:
         """The first spans of a single file, where they are there; a screen takes their place."""

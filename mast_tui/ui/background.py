@@ -42,6 +42,10 @@ Result = TypeVar("Result")
 PATIENCE: Final = 0.03
 """Seconds for which the first frame waits for a single file."""
 
+LOOK_PATIENCE: Final = 0.3
+"""Seconds for which it waits for what was kept of the last look at a folder: it tells at once even
+that there is nothing, so that only a disk that hangs is not waited for."""
+
 
 @dataclass
 class WorkspaceOpened(Message):
@@ -131,7 +135,7 @@ class Background(KeysInOrder):
         looking = Looking(self._look, self.post_message)
         self.call_after_refresh(looking.go_on)
         self.read_traces(looking)
-        first = looking.first(PATIENCE)
+        first = looking.first(LOOK_PATIENCE)
         if isinstance(first, LastLook):
             self._last_looked(first)
 
