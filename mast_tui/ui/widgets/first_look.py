@@ -20,6 +20,7 @@ class FirstSpans(TimelineLines, can_focus=False):
         super().__init__()
         self.set_class(not wide, "-narrow")
         self.trace = trace
+        self.border_title = "Timeline"
         self.rows.grow(len(trace))
         self.survey.step(trace, LOOKED_AT)
         if trace.loaded.complete:
@@ -33,3 +34,7 @@ class BelowFirstSpans(Widget):
     def __init__(self, *, wide: bool) -> None:
         super().__init__()
         self.set_class(not wide, "-narrow")
+
+    def render(self) -> str:
+        """Nothing: of itself a widget would show its name."""
+        return ""
