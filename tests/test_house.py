@@ -30,9 +30,9 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def run_python(code: str) -> object:
+def run_python(code: str, *args: str) -> object:
     """What ``code`` prints as JSON in an interpreter of its own."""
-    done = run(sys.executable, "-c", code)
+    done = run(sys.executable, "-c", code, *args)
     assert done.returncode == 0, done.stderr
     found: object = json.loads(done.stdout)
     return found
@@ -100,7 +100,8 @@ async def main():
     app = BeforeTheWorkspace(options, load_mast())
     async with app.run_test() as pilot:
         await app.workers.wait_for_complete()
-        await pilot.pause()
+        while app.opening:
+            await pilot.pause(0)
         rows = app.screen.query_one("#timeline").row_count
         heavy = [name for name in HEAVY if name in sys.modules]
     print(json.dumps({"spans are shown": rows > 0, "heavy": heavy}))
@@ -113,6 +114,74 @@ def test_the_first_spans_need_nothing_heavy() -> None:
     """Also what is imported inside functions on the way, up to the opening of the workspace."""
     found = run_python(f"HEAVY = {HEAVY!r}\n{FIRST_SPANS}")
     assert found == {"spans are shown": True, "heavy": []}
+
+
+LATER: Final = (
+    *HEAVY,
+    "sqlite3",
+    "tomllib",
+    "mast_tui.labels",
+    "mast_tui.taxonomy.loader",
+    "mast_tui.traces.last_look",
+    "mast_tui.traces.readers.claude_code",
+    "mast_tui.traces.readers.codex_exec",
+    "mast_tui.traces.readers.otel",
+    "mast_tui.traces.scanning",
+    "mast_tui.traces.shelved",
+    "mast_tui.ui.catalog",
+    "mast_tui.ui.screens.annotate",
+    "mast_tui.ui.screens.library",
+    "mast_tui.ui.widgets.overview",
+    "mast_tui.ui.widgets.span_view",
+    "mast_tui.ui.widgets.taxonomy_panel",
+)
+"""What is imported only when the first spans are on screen."""
+
+FIRST_LOOK = """
+import asyncio, json, sys
+from pathlib import Path
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.options import AppOptions
+
+class OnlyAFirstLook(MastApp):
+    def _open_first_screen(self):
+        pass
+
+async def main():
+    app = OnlyAFirstLook(AppOptions((Path(sys.argv[1]),), False, None, None, None, False, False))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        (spans,) = app.query("FirstSpans")
+        text = spans.render_line(0).text
+        later = [name for name in LATER if name in sys.modules]
+    print(json.dumps({"the first span is shown": "find the bug" in text, "later": later}))
+
+asyncio.run(main())
+"""
+
+
+def test_the_first_look_at_a_session_needs_nothing_that_stands_beside_it(tmp_path: Path) -> None:
+    records = [
+        ("session_meta", {"id": "0199", "cwd": "/", "originator": "codex", "cli_version": "1"}),
+        (
+            "response_item",
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "find the bug"}],
+            },
+        ),
+    ]
+    path = tmp_path / "rollout-1.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"timestamp": "2026-01-02T03:04:05Z", "type": kind, "payload": payload})
+            + "\n"
+            for kind, payload in records
+        )
+    )
+    found = run_python(f"LATER = {LATER!r}\n{FIRST_LOOK}", str(path))
+    assert found == {"the first span is shown": True, "later": []}
 
 
 def test_the_core_needs_no_textual() -> None:
