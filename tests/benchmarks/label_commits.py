@@ -63,7 +63,10 @@ def measure(setting: Setting) -> list[Row]:
             ]
 
         def accepted() -> list[Row]:
-            path = setting.data.workspace(many, rollout, home)
+            # Beside the other copy: that one has left a journal, which belongs to no other file.
+            folder = home / "suggestions"
+            folder.mkdir()
+            path = setting.data.workspace(many, rollout, folder)
             suggest(path, rollout.path, keys + 2)
             with ready(path) as program, _reading(path) as database:
                 program.until_quiet(program.send(b"]"))
