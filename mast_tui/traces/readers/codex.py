@@ -313,7 +313,7 @@ class CodexParser:
 
     def _take_thought(self, number: int, record: Record, payload: Payload) -> None:
         """Show a thought once, where it can be read."""
-        text, parts = thought_of(payload)
+        text, parts = thought_of(payload.get("summary"), payload.get("content"))
         if not parts:
             return
         self._has_items = True

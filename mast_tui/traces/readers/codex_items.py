@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from mast_tui.traces.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
@@ -154,9 +154,9 @@ def between_agents(
     )
 
 
-def thought_of(payload: Mapping[str, object]) -> tuple[str, Sequence[str]]:
+def thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]:
     """What can be read of a thought, as a whole and in its parts, of which there may be none."""
-    parts = _texts(payload.get("summary")) + _texts(payload.get("content"))
+    parts = _texts(summary) + _texts(content)
     return "\n\n".join(parts), parts
 
 
@@ -164,10 +164,9 @@ def reasoning(
     summary: object, content: object, key: str | None, *, event: bool = False
 ) -> Entry | None:
     """Readable reasoning; what is only there encrypted shows nothing."""
-    parts = _texts(summary) + _texts(content)
+    text, parts = thought_of(summary, content)
     if not parts:
         return None
-    text = "\n\n".join(parts)
     return Entry(SpanKind.REASONING, Role.AGENT, text, key=key, parts=parts, event=event)
 
 
