@@ -12,6 +12,7 @@ import pytest
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind, Trace
 from tests.benchmarks.data import Data, Rollout
+from tests.benchmarks.documents import LAYOUTS, write_document
 from tests.benchmarks.rollouts import (
     FIRST_WORDS,
     RARE_WORD,
@@ -115,3 +116,19 @@ def test_a_workspace_has_as_many_labels_as_asked_for(tmp_path: Path) -> None:
         rows = database.execute("SELECT trace_id, annotator FROM labels").fetchall()
     assert len(rows) == 400
     assert rows.count((read(path).identity.trace_id, ANNOTATOR)) == 100
+
+
+@pytest.mark.parametrize("layout", sorted(LAYOUTS))
+def test_a_document_is_the_same_for_the_same_seed_and_has_a_span_for_each_step(
+    tmp_path: Path, layout: str
+) -> None:
+    steps = [
+        write_document(tmp_path / n, 300_000, layout, seed=seed)
+        for n, seed in zip("abc", (7, 7, 8), strict=True)
+    ]
+    first, again, other = ((tmp_path / name).read_bytes() for name in "abc")
+    assert first == again
+    assert first != other
+    trace = read(tmp_path / "a")
+    assert len(trace) >= steps[0]
+    assert not trace.problems

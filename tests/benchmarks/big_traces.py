@@ -28,6 +28,7 @@ import orjson
 
 from tests.benchmarks import (
     cursor_moves,
+    document_start,
     first_spans,
     label_commits,
     library_start,
@@ -41,6 +42,7 @@ from tests.benchmarks.table import Part, Row, as_values, heading, machine, secti
 
 MEASURES: Final[Mapping[str, tuple[str, Callable[[Setting], list[Row]]]]] = {
     "start": ("From the start to the first spans", first_spans.measure),
+    "documents": ("A document that must be read whole", document_start.measure),
     "memory": ("Memory while paging", peak_memory.measure),
     "keys": ("Cursor moves", cursor_moves.measure),
     "index": ("The whole index in the background", whole_index.measure),

@@ -11,6 +11,7 @@ from typing import Final
 import orjson
 from platformdirs import user_cache_path
 
+from tests.benchmarks.documents import write_document
 from tests.benchmarks.rollouts import RolloutFacts, small_traces, write_long, write_short
 from tests.benchmarks.workspaces import write_workspace
 
@@ -67,6 +68,14 @@ class Data:
                 (folder / name).write_bytes(content)
 
         return self._made(f"library-{traces}", write)
+
+    def document(self, megabytes: int, layout: str) -> Path:
+        """A JSON document of about so many megabytes, in one of ``LAYOUTS``."""
+
+        def write(path: Path) -> None:
+            write_document(path, megabytes * MEGABYTE, layout, seed=self._seed)
+
+        return self._made(f"{layout}-{megabytes}mb.json", write)
 
     def workspace(self, labels: int, rollout: Rollout, into: Path) -> Path:
         """A copy, in the folder ``into``, of a workspace with so many labels.
