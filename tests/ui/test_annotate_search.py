@@ -126,6 +126,21 @@ async def test_another_trace_knows_nothing_of_the_search(pods: Path, tmp_path: P
         assert marked(on) == []
 
 
+async def test_a_match_is_gone_to_that_the_timeline_has_not_been_told_of(pods: Path) -> None:
+    async with stage(pods) as on:
+        on.annotate.timeline.rows.grow(2)
+        await on.press("/", *"fine", "enter")
+        assert on.number == 4
+
+
+async def test_the_total_stands_under_the_timeline_until_the_search_is_left(pods: Path) -> None:
+    async with stage(pods) as on:
+        await on.press("/", *"pod", "enter", "G", "k")
+        assert str(on.annotate.timeline.border_subtitle) == "“pod” · 3 matches"
+        await on.press("escape")
+        assert not on.annotate.timeline.border_subtitle
+
+
 def test_what_stands_between_slashes_is_a_pattern() -> None:
     assert pattern_in("/a.b/", False) == "a.b"
     assert pattern_in("a.b", True) == "a.b"

@@ -199,6 +199,8 @@ class Searching(AnnotateBase):
                 hits = Hits(search.start)
                 hits.add(found.hits)
                 self.on_searching_progress(self.Progress(search, hits, found.share, False))
+        else:
+            self._say_search()
         self._look(search)
 
     @work(thread=True, group="search", exclusive=True, exit_on_error=True)
@@ -292,6 +294,8 @@ class Searching(AnnotateBase):
     def _go_to_match(self, index: int, nth: int) -> None:
         self._at = (index, nth)
         if self.index != index:
+            if not self.timeline.rows.shows(index):
+                self.timeline.grown()  # it is told some times a second, and the search is quicker
             self.timeline.go_to(index)
         self.show_span()
         self._reveal_match()
