@@ -125,9 +125,9 @@ class KeptTrace:
         self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
         self._bytes = max(1, rows_bytes + head["texts"][1])
         self._texts = _Part(spans, head["texts"][0])
-        self._starts = array("Q", [0])  # of the lines of text; there is one more than spans
+        self._starts = _offsets(head["texts"][1])  # of the lines of text, and the end of the last
         self._table = SpanTable()
-        self._places = _Words()
+        self._places = _Words(rows_bytes)
         self._turns = array("I")  # spans whose thread is not that of the one before
         self._thread = ""
         self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
@@ -326,11 +326,11 @@ class KeptTrace:
 
 
 class _Words:
-    """Many short texts, kept as UTF-8 in one piece."""
+    """Many short texts, kept as UTF-8 in one piece of no more than ``size`` bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         self._bytes = bytearray()
-        self._ends = array("Q", [0])
+        self._ends = _offsets(size)
 
     def __getitem__(self, index: int) -> str:
         own = self._bytes[self._ends[index] : self._ends[index + 1]]
@@ -344,6 +344,11 @@ class _Words:
 
 def _count(told: int | str | None) -> int | None:
     return None if told is None else int(told)
+
+
+def _offsets(size: int) -> array[int]:
+    """A column of places in ``size`` bytes, with the first of them."""
+    return array("I" if size < 1 << 32 else "Q", [0])
 
 
 def _text_of(line: bytes) -> str:
