@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-PATIENCE: Final = 0.03
+PATIENCE: Final = 0.1
 """Seconds for which the first frame waits for a single file."""
 
 LOOK_PATIENCE: Final = 0.3
@@ -128,7 +128,7 @@ class Background(KeysInOrder):
 
         That is the trace of a single file, or the first traces of the last look at a folder.
         """
-        early = self.read_ahead.report(PATIENCE)
+        early = self.read_ahead.report(0)  # the first look has waited for it
         if early is not None and len(early.traces) == 1:
             self._files_read(FilesRead([early], True))
             return
