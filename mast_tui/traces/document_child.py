@@ -20,17 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.document_process import DONE, FAILED, PARSING, READING, WRITING
 from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.kept_format import path_of_part, write_kept
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.one_file import read_known
 from mast_tui.traces.source import Source
-
-READING: Final = "reading"
-PARSING: Final = "parsing"
-WRITING: Final = "writing"
-FAILED: Final = "failed"
-DONE: Final = "done"
 
 _READ_BYTES: Final = 4 << 20
 _WRITE_BYTES: Final = 1 << 20

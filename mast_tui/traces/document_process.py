@@ -18,6 +18,13 @@ from weakref import finalize
 from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.kept_format import path_of_part
 
+READING: Final = "reading"
+PARSING: Final = "parsing"
+WRITING: Final = "writing"
+FAILED: Final = "failed"
+DONE: Final = "done"
+"""What the process tells: the first and the third with how much of how much."""
+
 STOPPED: Final = "reading it was stopped"
 """What is said of a document whose reading somebody has ended."""
 
@@ -116,19 +123,19 @@ class DocumentProcess:
     def _take(self, what: str, done: int | str = 0, total: int = 0) -> None:
         size = self._progress.total
         of_size = f"{size / 1e6:,.0f} MB"
-        if isinstance(done, str):
-            self.failed = done
-        elif what == "reading":
+        if what == FAILED:
+            self.failed = str(done)
+        elif what == READING and isinstance(done, int):
             read = size * done // max(1, total)
             self._progress = Progress(
                 read, size, f"reading {done / max(1, total):.0%} of {of_size}"
             )
-        elif what == "parsing":
+        elif what == PARSING:
             self._parsing_since = monotonic()
-        elif what == "writing":
+        elif what == WRITING:
             self._parsing_since = None
             self._progress = Progress(size, size, f"setting out its spans, {done} %")
-        else:
+        elif what == DONE:
             self._done = True
 
     def _over(self) -> None:

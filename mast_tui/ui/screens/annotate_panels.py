@@ -49,7 +49,7 @@ class Panels(Suggesting):
     def still_reading(self, words: str) -> None:
         """Tell how far the reading of the one big document that was named has come."""
         if self.trace is None:
-            self.title_bar.show((words,), self.who())
+            self.title_bar.show((words,), ())
 
     # What depends on labels
 
