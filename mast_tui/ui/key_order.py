@@ -35,6 +35,7 @@ class KeysInOrder(App[None]):
         self._held: deque[events.Key] = deque()
         self._busy = True
         self._number = 0
+        self._round: list[DOMNode] = []
 
     @property
     def keys_on_their_way(self) -> bool:
@@ -54,6 +55,8 @@ class KeysInOrder(App[None]):
         self.courtesy.begin()
         if not self._busy:
             await self._hand_out()
+        else:
+            self._go_round()
 
     async def _hand_out(self) -> None:
         self._busy = bool(self._held)
@@ -71,12 +74,18 @@ class KeysInOrder(App[None]):
         else:
             await super().on_event(event)
         self.set_timer(PATIENCE, partial(self._passed, self._number))
-        follow = partial(self._follow, self._number, [*target.ancestors_with_self] * 2)
+        self._round = [*target.ancestors_with_self] * 2
         if self._held:
-            follow()
+            self._go_round()
         else:
-            # What the key has changed is drawn first, and nothing stands in the way of that.
-            self.screen.call_after_refresh(follow)
+            # What the key has changed is drawn first, unless another key comes meanwhile.
+            self.screen.call_after_refresh(self._go_round)
+
+    def _go_round(self) -> None:
+        """Follow the key that was handed out last, where that is not being done yet."""
+        path, self._round = self._round, []
+        if path:
+            self._follow(self._number, path)
 
     def _follow(self, number: int, path: list[DOMNode]) -> None:
         # A message behind the key, in each queue that the key bubbles through, arrives after it;
