@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -17,22 +17,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mast_tui.ui.shown_text import ShownText
 from mast_tui.ui.text_layout import UNWRAPPED, TextLayout
-from mast_tui.ui.text_rows import Readable, Row
+from mast_tui.ui.text_rows import Row
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-
-if TYPE_CHECKING:
-    from mast_tui.ui.json_view import PrettyText
-
-COUNTED_CHARS: Final = 1 << 20
-"""The rows of texts up to this long are counted while nothing else is to be done; those of longer
-ones only where one has been, so that the scroll bar's size is an estimate."""
-
-COUNTED_JSON_CHARS: Final = 1 << 16
-"""The same for JSON, which has to be set out for that."""
-
-NEAR_CHARS: Final = 1 << 15
-"""JSON is set out for what one goes to within so many code points behind what is set out."""
 
 SIDE_CELLS: Final = 8
 """How far a key scrolls to the side."""
@@ -87,7 +75,7 @@ class SpanView(VirtualLines):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._sets_out_json = sets_out_json
-        self._pretty: PrettyText | None = None
+        self._shown = ShownText("", set_out=False)
         self.text = ""
         self.empty = ""
         self.highlights: Sequence[Highlight] = ()
@@ -115,7 +103,7 @@ class SpanView(VirtualLines):
         self.empty = empty
         self.highlights = highlights
         self._top = self._shift = 0
-        self._pretty = self._set_out() if self._sets_out_json else None
+        self._shown = ShownText(text, set_out=self._sets_out_json)
         self._lay_out()
         if highlights:
             self.reveal(highlights[0].start, highlights[0].end)
@@ -168,28 +156,18 @@ class SpanView(VirtualLines):
             if old != new:
                 self.refresh(Region(0, y, width, 1))
 
-    def _set_out(self) -> PrettyText | None:
-        """The text to be set out in lines; None where it is no JSON."""
-        if self.text[:64].lstrip()[:1] not in ("{", "["):
-            return None  # the first text is seldom JSON, and is not to wait for what sets it out
-        from mast_tui.ui.json_view import pretty_json
-
-        return pretty_json(self.text)
-
     def toggle_raw(self) -> bool:
         """Show JSON set out in lines, or as it is; False where the text cannot be set out."""
         first = self.first_offset_on_screen
-        if self._pretty is not None:
-            self._sets_out_json, self._pretty = False, None
-        else:
-            self._pretty = self._set_out()
-            if self._pretty is None:
-                return False
-            self._sets_out_json = True
+        other = ShownText(self.text, set_out=self.raw)
+        if self.raw and other.pretty is None:
+            return False
+        self._shown, self._sets_out_json = other, other.pretty is not None
         self._top = self._shift = 0
         self._lay_out()
-        self._set_out_until(first)
-        self._top = self._to_shown(first) if first else 0
+        self._shown.set_out_until(self._layout, first)
+        self._top = self._shown.to_shown(first) if first else 0
+        self._cache.clear()
         self._keep_place()
         self.refresh()
         return True
@@ -197,26 +175,14 @@ class SpanView(VirtualLines):
     @property
     def raw(self) -> bool:
         """Whether the text is shown as it is."""
-        return self._pretty is None
-
-    @property
-    def _shown_text(self) -> Readable:
-        return self.text if self._pretty is None else self._pretty
-
-    def _to_shown(self, offset: int) -> int:
-        return offset if self._pretty is None else self._pretty.to_shown(offset)
-
-    def _to_source(self, offset: int) -> int:
-        return offset if self._pretty is None else self._pretty.to_source(offset)
-
-    def _range_shown(self, start: int, end: int) -> tuple[int, int]:
-        return (start, end) if self._pretty is None else self._pretty.range_to_shown(start, end)
+        return self._shown.pretty is None
 
     def reveal(self, start: int, end: int) -> None:
         """Scroll so that this part of the text is on screen."""
         layout = self._layout
-        self._set_out_until(end)
-        start, end = self._range_shown(start, end)
+        if self._shown.set_out_until(layout, end):
+            self._cache.clear()
+        start, end = self._shown.range_to_shown(start, end)
         ends = (start, max(start, end - 1))
         for offset in ends:
             layout.row_of(offset)
@@ -284,53 +250,19 @@ class SpanView(VirtualLines):
         return max(1, self.lines_area.height)
 
     def _lay_out(self) -> None:
-        self._layout = TextLayout(self._shown_text, self._width)
+        self._layout = TextLayout(self._shown.readable, self._width)
         self._cache.clear()
         self._keep_place()
-        if self._is_counted:
+        if self._shown.is_counted(self._layout):
             self.call_later(self._count_on, self._layout)
-
-    @property
-    def _is_counted(self) -> bool:
-        """Whether rows are still to be worked out while nothing else is to be done."""
-        pretty = self._pretty
-        if pretty is not None and not pretty.complete:
-            return len(self.text) <= COUNTED_JSON_CHARS
-        return not self._layout.complete and len(self.text) <= COUNTED_CHARS
 
     def _count_on(self, layout: TextLayout) -> None:
         """Work out some more of a text, so that the number of its rows becomes exact."""
-        if layout is self._layout and self.is_mounted and self._is_counted:
-            if self._pretty is not None and not self._pretty.complete:
-                self._extend(self._pretty)
-            layout.work_out_next()
+        if layout is self._layout and self.is_mounted and self._shown.is_counted(layout):
+            self._shown.count_on(layout)
+            self._cache.clear()
             self._keep_place()
             self.call_later(self._count_on, layout)
-
-    def _set_out_on(self) -> None:
-        """Set out more of JSON that one has come to the end of, as far as it is set out; whoever
-        has gone far beyond that sees it as it is."""
-        pretty = self._pretty
-        if pretty is None:
-            return
-        while not pretty.complete and self._top < pretty.set_out:
-            ahead = self._layout.step(self._top, 2 * self._height)
-            if ahead < pretty.set_out:
-                return
-            self._extend(pretty)
-
-    def _set_out_until(self, end: int) -> None:
-        """Set out JSON up to this code point of the text, where that is not far."""
-        pretty = self._pretty
-        if pretty is not None and end - pretty.read <= NEAR_CHARS:
-            while not pretty.complete and pretty.read <= end:
-                self._extend(pretty)
-
-    def _extend(self, pretty: PrettyText) -> None:
-        changed = pretty.set_out
-        pretty.extend()
-        self._layout.changed_from(changed)
-        self._cache.clear()
 
     def _keep_place(self) -> None:
         """Work out what is on screen, and give the row at the top the number that it has now.
@@ -338,7 +270,8 @@ class SpanView(VirtualLines):
         Nothing is drawn: what is on screen stays the same.
         """
         layout = self._layout
-        self._set_out_on()
+        if self._shown.set_out_on(layout, self._top, 2 * self._height):
+            self._cache.clear()
         bottom = layout.step(self._top, self._height - 1)
         # Near its end the text stays at the lower edge.
         self._top = layout.step(bottom, 1 - self._height)
@@ -383,7 +316,7 @@ class SpanView(VirtualLines):
     def move_to(self, row: int, *, centre: bool = False) -> None:
         """Scroll to ``row``; to the last one or beyond means the end of the text."""
         at_end = row >= self.row_count - 1
-        self._go(len(self._shown_text) if at_end else self._layout.row(max(0, row)).start)
+        self._go(len(self._shown.readable) if at_end else self._layout.row(max(0, row)).start)
 
     def move_page(self, delta: int) -> None:
         """Scroll by ``delta`` screens, keeping one row of what was there."""
@@ -411,7 +344,7 @@ class SpanView(VirtualLines):
         styles = [base] * len(row.shown)
         touched = False
         for highlight in self.highlights:
-            part = row.slice_of(*self._range_shown(highlight.start, highlight.end))
+            part = row.slice_of(*self._shown.range_to_shown(highlight.start, highlight.end))
             if part is None:
                 continue
             touched = True
@@ -435,19 +368,20 @@ class SpanView(VirtualLines):
         if not self.text or not 0 <= row < self.row_count:
             return None
         found = self._layout.row(row)
-        return self._to_source(found.offset_at(found_column(found.shown, x - 1 + self._shift)))
+        column = found_column(found.shown, x - 1 + self._shift)
+        return self._shown.to_source(found.offset_at(column))
 
     @property
     def first_offset_on_screen(self) -> int:
         """The first code point of the text that is on screen."""
-        return self._to_source(self._top)
+        return self._shown.to_source(self._top)
 
     def vertical_neighbour(self, offset: int, rows: int) -> int:
         """The code point ``rows`` further down (negative: up), near the same column."""
-        offset = self._to_shown(offset)
+        offset = self._shown.to_shown(offset)
         column = offset - self._layout.step(offset, 0)
         found = self._layout.row_at(self._layout.step(offset, rows))
-        return self._to_source(min(found.start + column, max(found.start, found.end - 1)))
+        return self._shown.to_source(min(found.start + column, max(found.start, found.end - 1)))
 
     def on_click(self, event: events.Click) -> None:
         """A click has no row to choose here."""
