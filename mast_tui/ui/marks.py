@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
@@ -130,6 +130,16 @@ class Marks:
             return tuple(found)
         return tuple(sorted(dict.fromkeys(found), key=self._place_in_row))
 
+    def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, Mark]]:
+        """The marks that begin on the spans ``first`` to ``end`` (exclusive), each with where."""
+        low = bisect_left(self._marked, first)
+        for index in self._marked[low : bisect_left(self._marked, end, low)]:
+            for mark in self._points[index]:
+                yield index, mark
+        low = bisect_left(self._lows, first)
+        for index, _high, _given, mark in self._ranges[low : bisect_left(self._lows, end, low)]:
+            yield index, mark
+
     def _place_in_row(self, mark: Mark) -> tuple[int, int, int]:
         return _ORDER[mark.kind], mark.rank, self._order[mark]
 
@@ -194,10 +204,7 @@ class MarkKeeper:
         """The marks of all that is ``shown``, by kind and id, in a trace of so many spans."""
         gone: list[Marked] = []
         come: list[Marked] = []
-        if spans != self._spans:
-            self._spans = spans
-            for kind, name in list(self._partly):
-                self._place(kind, name, self._shown[kind][name], gone, come)
+        # What is gone goes first: a mark is taken only from where it was, not where it would be.
         for kind in {*self._shown, *shown}:
             things, known = shown.get(kind, {}), self._shown.setdefault(kind, {})
             for name in [n for n, one in known.items() if not _same(one, things.get(n))]:
@@ -206,6 +213,12 @@ class MarkKeeper:
                 place = self._places.pop((kind, name))
                 if place is not None:
                     gone.append(place)
+        if spans != self._spans:
+            self._spans = spans
+            for kind, name in list(self._partly):
+                self._place(kind, name, self._shown[kind][name], gone, come)
+        for kind, things in shown.items():
+            known = self._shown[kind]
             for name, thing in [(n, t) for n, t in things.items() if n not in known]:
                 known[name] = thing
                 self._place(kind, name, thing, gone, come)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_tui.labels import WHOLE_TRACE, Target
@@ -116,6 +116,15 @@ things = st.none() | st.builds(
 changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"), things))
 
 
+# Gone just when its other end would be known.
+@example(
+    steps=[
+        (MarkKind.SUGGESTION, "p", Thing(Target("0", "6"), "a")),
+        (MarkKind.SUGGESTION, "p", None),
+    ],
+    later=7,
+    when=1,
+)
 @given(changes, st.integers(5, 21), st.integers(0, 10))
 def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
     steps: list[tuple[MarkKind, str, Thing | None]], later: int, when: int
@@ -172,3 +181,18 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
     assert spans.asked <= 4
     assert marks.at(3) == (Mark("b", MarkKind.OWN),)
     assert marks.at(7) == (Mark("a", MarkKind.OWN),)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)), max_size=12),
+    st.integers(0, 31),
+    st.integers(0, 31),
+)
+def test_marks_are_found_where_they_begin(
+    ranges: list[tuple[int, int]], first: int, end: int
+) -> None:
+    marks = [Mark(str(number), MarkKind.OWN) for number in range(len(ranges))]
+    places = [(low, low + more, mark) for (low, more), mark in zip(ranges, marks, strict=True)]
+    found = list(Marks(places).beginning_in(first, end))
+    assert len(found) == len(set(found))
+    assert set(found) == {(low, mark) for low, _, mark in places if first <= low < end}
