@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.ui.marks import Mark, MarkKind
+from mast_tui.ui.marks import Mark, MarkKind, Marks
 from mast_tui.ui.run_counts import Matter, RunCounts
 
-MarksWithin = Callable[[int, int], Iterable[Mark]]
-"""The marks on the spans from the first to the second index (exclusive)."""
+MARKS: Final[Mapping[Matter, MarkKind]] = {
+    Matter.OWN: MarkKind.OWN,
+    Matter.SUGGESTION: MarkKind.SUGGESTION,
+}
+"""The marks that are shown, the weightiest first."""
 
 FEW: Final = 0.25
 """Errors in no larger a share of the cells are few, and each of these cells shows them."""
@@ -56,14 +59,9 @@ class Cells:
     Working them out costs no more for a long run than for a short one, but for its marks.
     """
 
-    def __init__(
-        self,
-        counts: RunCounts,
-        marks_within: MarksWithin,
-        matches: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, counts: RunCounts, marks: Marks, matches: Sequence[int] = ()) -> None:
         self._counts = counts
-        self._marks_within = marks_within
+        self._marks = marks
         self._matches = matches
 
     def of(self, height: int, total: int) -> list[Cell]:
@@ -85,33 +83,36 @@ class Cells:
     def _matter(self, first: int, end: int, errors: bool) -> Matter:
         if _any_within(self._matches, first, end):
             return Matter.MATCH
-        kinds = {mark.kind for mark in self._marks_within(first, end)}
-        if MarkKind.OWN in kinds:
-            return Matter.OWN
-        if MarkKind.SUGGESTION in kinds:
-            return Matter.SUGGESTION
+        begins = _matter_of(mark for _, mark in self._marks.beginning_in(first, end))
+        if begins is not None:
+            return begins
+        # What goes on from further up must not hide what is here.
         if errors:
             return Matter.ERROR
+        goes_on = _matter_of(self._marks.within(first, end))
+        if goes_on is not None:
+            return goes_on
         return self._counts.kind_in(first, end) if first < self._counts.seen else Matter.UNSEEN
 
     def place_in(self, cell: Cell) -> int:
-        """The first span of a cell that is what the cell shows; for a kind the cell's first."""
+        """The first span of a cell that is what the cell shows; for a kind, and for a mark that
+        goes on from further up, the cell's first."""
         if cell.matter is Matter.ERROR:
             errors = self._counts.errors
             return errors[bisect_left(errors, cell.first)]
         if cell.matter is Matter.MATCH:
             return self._matches[bisect_left(self._matches, cell.first)]
-        if cell.matter in (Matter.OWN, Matter.SUGGESTION):
-            kind = MarkKind.OWN if cell.matter is Matter.OWN else MarkKind.SUGGESTION
-            return bisect_left(
-                range(cell.end),
-                True,
-                lo=cell.first,
-                key=lambda last: any(
-                    mark.kind is kind for mark in self._marks_within(cell.first, last + 1)
-                ),
-            )
+        if cell.matter in MARKS:
+            begins = self._marks.beginning_in(cell.first, cell.end)
+            places = (index for index, mark in begins if MARKS[cell.matter] is mark.kind)
+            return min(places, default=cell.first)
         return cell.first
+
+
+def _matter_of(marks: Iterable[Mark]) -> Matter | None:
+    """What matters most of these marks."""
+    kinds = {mark.kind for mark in marks}
+    return next((matter for matter, kind in MARKS.items() if kind in kinds), None)
 
 
 def _any_within(indices: Sequence[int], first: int, end: int) -> bool:

@@ -147,7 +147,7 @@ class Overview(KnownLooks):
 
     @property
     def _worked_out(self) -> Cells:
-        return Cells(self.counts, self._marks.within, self._matches)
+        return Cells(self.counts, self._marks, self._matches)
 
     def _draw(self, numbers: Container[int] | None = None) -> None:
         """Draw the cells that look different now; only these may, where numbers are given."""
