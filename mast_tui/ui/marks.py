@@ -200,6 +200,11 @@ class MarkKeeper:
         self._partly: set[tuple[MarkKind, str]] = set()
         self._spans = 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether something points to a span that is not known (yet)."""
+        return bool(self._partly)
+
     def follow(self, shown: Mapping[MarkKind, Mapping[str, Pointing]], spans: int) -> Marks:
         """The marks of all that is ``shown``, by kind and id, in a trace of so many spans."""
         gone: list[Marked] = []

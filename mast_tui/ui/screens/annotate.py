@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from mast_tui.ui.app import MastApp
     from mast_tui.ui.background import Judged
 
+PLACED_EVERY = 4
+"""Reports of what was read after which marks are placed anew, if any waits for its span."""
+
 READ_EVERY = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
 
@@ -58,6 +61,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
     where = Where.ANNOTATE
 
     _ready = False
+    _reports = 0
     _away = False
     _seen = -1
     _followed = (-1, -1)
@@ -124,7 +128,6 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self.timeline.show_trace(trace, reads=True)
         self.show_filter()
         self.overview.show_trace(trace, self.timeline.survey)
-        self.await_places()
         self.modes.show_states({})
         self.show_title()
         self.show_span()
@@ -136,9 +139,21 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
             self.overview.grown()
             self.filter_grown()
             self.show_title()
-            self.place_marks()
+            self._reports += 1
+            if event.done or not self._reports % PLACED_EVERY:
+                self._place_marks(event.trace)
             if self._in_view < 0:
                 self.show_span()
+
+    def _place_marks(self, trace: Trace) -> None:
+        """More spans are known: place the marks that have waited for them."""
+        session = self.session
+        if session is None or self._keeper is None or not self._keeper[1].waits:
+            return
+        marks = self._marks_of(session, trace)
+        if marks is not self.timeline.marks:
+            self.timeline.show_marks(marks)
+            self.overview.show_marks(marks)
 
     def sit(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
@@ -315,7 +330,6 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         """Marks, modes, suggestions: after a change of the session."""
         super().show_state()
         self.overview.show_marks(self.timeline.marks)
-        self.await_places()
 
     def show_filter(self) -> None:
         """Tell what is shown, and mark in the overview what of the run is on screen now."""

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import islice
-from typing import Final
-
 from textual import on
 
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.screens.annotate_base import AnnotateBase
 from mast_tui.ui.widgets.overview import Overview
-
-LOOKED_FOR: Final = 200
-"""Keys of labels that are looked for in one go among the spans that are known by now."""
 
 
 class Overseeing(AnnotateBase):
     """The overview shows the run as a whole, whatever the timeline filters or folds."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        super().__init__(taxonomy)
-        # Keys that labels and suggestions point to, of spans that are not known yet.
-        self._unplaced: deque[str] = deque()
 
     @property
     def overview(self) -> Overview:
@@ -43,30 +30,6 @@ class Overseeing(AnnotateBase):
         first = timeline.rows.index_at(rows[0]) if rows else self.index
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
         self.overview.show_place(self.index, first, last)
-
-    def await_places(self) -> None:
-        """Marks were placed: know which of them have no place yet, as the trace is still read."""
-        trace, session = self.trace, self.session
-        self._unplaced = deque()
-        if trace is None or session is None or trace.loaded.complete:
-            return
-        targets = [label.target for label in session.labels]
-        targets += [suggestion.target for suggestion in session.pending]
-        if session.others_shown:
-            targets += [label.target for label in session.others]
-        keys = {key for target in targets for key in (target.first, target.last)}
-        keys.update(session.span_notes)
-        self._unplaced.extend(k for k in keys if k is not None and trace.index_of(k) is None)
-
-    def place_marks(self) -> None:
-        """More spans are known: place the marks anew where one of them was waited for."""
-        trace, unplaced = self.trace, self._unplaced
-        if not unplaced or trace is None:
-            return
-        looked_for = list(islice(unplaced, LOOKED_FOR))
-        unplaced.rotate(-len(looked_for))
-        if trace.loaded.complete or any(trace.index_of(key) is not None for key in looked_for):
-            self.show_state()
 
     @on(Overview.Chosen)
     def _place_chosen(self, event: Overview.Chosen) -> None:
