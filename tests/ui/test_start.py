@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.css.stylesheet import Stylesheet
 
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.app import MastApp
+from mast_tui.ui.app import SCREENS, MastApp
 from mast_tui.ui.garbage import collect_again
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
 from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.screens.help import HelpScreen
 from mast_tui.ui.screens.library import LibraryScreen
 from mast_tui.ui.widgets.first_look import FirstSpans
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -102,6 +104,22 @@ async def test_the_first_look_is_given_up_when_the_first_screen_is_open() -> Non
         await settle(pilot)
         assert not app.screen_stack[0].query(FirstSpans)
         assert not app.screen_stack[0].query(TitleBar)
+
+
+async def test_the_styles_of_a_new_screen_are_added_to_those_that_were_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_again: list[Stylesheet] = []
+    monkeypatch.setattr(Stylesheet, "reparse", read_again.append)
+    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert not app.stylesheet.has_source(str(SCREENS / "dialogs.tcss"))
+        await pilot.press("?")
+        await settle(pilot)
+        assert isinstance(app.screen, HelpScreen)
+        assert app.stylesheet.has_source(str(SCREENS / "dialogs.tcss"))
+        assert read_again == []
 
 
 async def test_keys_that_are_pressed_before_the_first_screen_is_open_are_not_lost() -> None:
