@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces import text_search
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.line_index import LineIndex, MemoryContent
@@ -172,6 +173,18 @@ def test_places_are_where_the_text_stands(text: str, needle: str) -> None:
     assert [folded(text[a:b]) for a, b in places] == [folded(needle)] * len(places)
     assert len(places) == matcher.count(text, tuple)
     assert all(a[1] <= b[0] for a, b in pairwise(places))
+
+
+@given(words, needles, st.integers(1, 9))
+def test_a_long_text_is_looked_at_piece_by_piece_with_the_same_result(
+    text: str, needle: str, piece: int
+) -> None:
+    matcher = Needle(needle)
+    whole = list(matcher.places(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_search, "PIECE_CHARS", piece)
+        assert list(matcher.places(text)) == whole
+        assert matcher.count(text, tuple) == len(whole)
 
 
 def test_small_letters_find_capitals_and_a_capital_finds_itself_only() -> None:
