@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for, textual_keymap
-from mast_tui.ui.background import PATIENCE, HearsJudge, Judged, ListsTraces
+from mast_tui.ui.background import HearsJudge, Judged, ListsTraces
 from mast_tui.ui.colours import line_colours
-from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
+from mast_tui.ui.courtesy import take_short_turns
+from mast_tui.ui.first_screen import FirstScreen
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
-from mast_tui.ui.rooms import Rooms
-from mast_tui.ui.sizes import WIDE
-from mast_tui.ui.titles import trace_title
-from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.desk import Desk
     from mast_tui.ui.screens.annotate import AnnotateScreen
 
-SCREENS: Final = Path(__file__).parent / "screens"
 
-
-class MastApp(Rooms):
+class MastApp(FirstScreen):
     """One workspace, one annotator, and the traces that were named on the command line."""
 
     TITLE = "mast_tui"
@@ -41,7 +33,6 @@ class MastApp(Rooms):
     COMMAND_PALETTE_BINDING = "f24"
     """The palette's keys stand in the registry; this one is never pressed."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
-    CSS_PATH = SCREENS / "first_look.tcss"
 
     def __init__(self, options: AppOptions, taxonomy: Taxonomy | None = None) -> None:
         """Without a ``taxonomy`` it is MAST, which is read when it is asked for."""
@@ -52,8 +43,6 @@ class MastApp(Rooms):
         self.configuration: Configuration = read_configuration(configuration_path())
         self.desk: Desk | None = None
         self.queue: list[str] = []
-        self.opening = True
-        """Whether the first screen is not on screen yet."""
         self._finished = 0
         self._at_desk: list[Callable[[Desk], None]] = []
 
@@ -71,55 +60,7 @@ class MastApp(Rooms):
         if self.configuration.theme in self.available_themes:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
-        if self.query("FirstSpans"):
-            # They are on screen before anything else is imported.
-            self.call_after_refresh(self._open_first_screen)
-        else:
-            self.call_later(self._open_first_screen)
-
-    def compose(self) -> ComposeResult:
-        """The first spans of a single file, where they are there; a screen takes their place."""
-        early = self.read_ahead.report(PATIENCE)
-        if early is None or len(early.traces) != 1 or not len(early.traces[0]):
-            return
-        from mast_tui.ui.widgets.first_look import BelowFirstSpans, FirstSpans
-
-        trace, wide = early.traces[0], self.size.width >= WIDE
-        title = TitleBar()
-        title.show(tuple(trace_title(trace)), (self.waiting_words(),))
-        yield title
-        yield FirstSpans(trace, wide=wide)
-        yield BelowFirstSpans(wide=wide)
-
-    def _open_first_screen(self) -> None:
-        self.add_styles(SCREENS / "annotate.tcss")
-        if self.read_ahead.single:
-            self.push_screen(self.make_annotate())
-        else:
-            self.action_library()
-        self.begin_reading()
-        self.let_keys_in()
-        self.call_after_refresh(self._first_screen_open)
-
-    def _first_screen_open(self) -> None:
-        self.opening = False
-        for waiting in self.query("FirstSpans, BelowFirstSpans, TitleBar"):
-            waiting.remove()
-        self.open_workspace()
-
-    def add_styles(self, path: Path) -> None:
-        """Take in another file of styles.
-
-        Textual would parse all others again with it, and style every widget anew.
-        """
-        if not self.stylesheet.has_source(str(path)):
-            self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
-
-    def _load_screen_css(self, screen: Screen[object]) -> None:
-        for path in screen.css_path:
-            self.add_styles(Path(path))
-        super()._load_screen_css(screen)
-        self.set_timer(COLLECT_AFTER, collect_again)
+        self.begin()
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's colours, and those that lines are drawn in."""
@@ -227,17 +168,17 @@ class MastApp(Rooms):
 
 def run_app(options: AppOptions) -> int:
     """Run the app to its end; the exit code."""
-    if options.taxonomy is None:
-        MastApp(options).run()
-        return 0
-    import sys
+    taxonomy = None
+    if options.taxonomy is not None:
+        import sys
 
-    from mast_tui.taxonomy.loader import TaxonomyError, load_taxonomy
+        from mast_tui.taxonomy.loader import TaxonomyError, load_taxonomy
 
-    try:
-        taxonomy = load_taxonomy(options.taxonomy)
-    except TaxonomyError as error:
-        print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
-        return 1
+        try:
+            taxonomy = load_taxonomy(options.taxonomy)
+        except TaxonomyError as error:
+            print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
+            return 1
+    take_short_turns()
     MastApp(options, taxonomy).run()
     return 0

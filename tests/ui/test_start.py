@@ -11,7 +11,8 @@ from textual.css.stylesheet import Stylesheet
 
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.app import SCREENS, MastApp
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.first_screen import SCREENS
 from mast_tui.ui.garbage import collect_again
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
