@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import sys
 from threading import Event
+from time import monotonic
 from typing import Final
 
 LONGEST: Final = 0.1
 """Seconds after which work goes on whatever is being done: keys that never end must not stop it."""
 
+
+LATELY: Final = 0.3
+"""Seconds after a key within which the next one is looked for."""
 
 TURN: Final = 0.0005
 """Seconds for which a thread computes before another that waits has its turn; Python's own are ten
@@ -30,9 +34,16 @@ class Courtesy:
     def __init__(self) -> None:
         self._free = Event()
         self._free.set()
+        self._last_key = -LATELY
+
+    @property
+    def keys_come(self) -> bool:
+        """Whether a key has come a moment ago, so that another may follow."""
+        return monotonic() - self._last_key < LATELY
 
     def begin(self) -> None:
         """A key has come."""
+        self._last_key = monotonic()
         self._free.clear()
 
     def end(self) -> None:

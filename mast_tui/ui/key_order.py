@@ -7,17 +7,23 @@ same widget: the search line would open, and a label be set.
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from collections import deque
+from collections.abc import Coroutine
 from functools import partial
 from typing import Final
 
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
+from textual.message import Message
 from textual.screen import ModalScreen
 
 from mast_tui.ui.courtesy import Courtesy
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+WRITING: Final = 0.001
+"""Seconds in which what was drawn reaches the terminal."""
 
 PATIENCE: Final = 0.5
 """Seconds after which a key whose widget has gone away no longer holds up the next."""
@@ -45,6 +51,12 @@ class KeysInOrder(App[None]):
     def let_keys_in(self) -> None:
         """Hand out the keys that were pressed before the first screen was open, and all others."""
         self.call_later(self._hand_out)
+
+    def _post_message(self, message: Message) -> Coroutine[object, object, bool]:
+        # The driver's thread hands over what was typed: no sooner can one know of a key.
+        if isinstance(message, events.Key):
+            self.courtesy.begin()
+        return super()._post_message(message)
 
     async def on_event(self, event: events.Event) -> None:
         """Hold a key back while another is on its way."""
@@ -79,7 +91,12 @@ class KeysInOrder(App[None]):
             self._go_round()
         else:
             # What the key has changed is drawn first, unless another key comes meanwhile.
-            self.screen.call_after_refresh(self._go_round)
+            self.screen.call_after_refresh(self._let_it_be_written)
+
+    def _let_it_be_written(self) -> None:
+        # The thread that writes to the terminal only has its turn once this one waits.
+        loop = get_running_loop()
+        loop.call_later(WRITING, self.call_later, self._go_round)
 
     def _go_round(self) -> None:
         """Follow the key that was handed out last, where that is not being done yet."""

@@ -13,8 +13,8 @@ from mast_tui.ui.run_counts import RunCounts
 from mast_tui.ui.sub_agents import SubAgentFinder
 from mast_tui.ui.trace_facts import FactFinder, TraceFacts
 
-READ_BYTES: Final = 64 * 1024
-"""How much of a file is read in one step."""
+READ_BYTES: Final = 32 * 1024
+"""How much of a file is read in one step: a key waits for the end of one."""
 
 SPANS: Final = 256
 """How many spans are glanced at in one step."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic
 from typing import Final
 
 from textual import work
@@ -28,11 +28,9 @@ AT_ONCE: Final = 256
 """Spans that are looked at before the first paint: as many as a screen may hold."""
 
 TOLD_EVERY: Final = 0.25
-"""Seconds between two reports of what was read and found in the background."""
-
-WORKS: Final = 0.002
-RESTS: Final = 0.0001
-"""Seconds after which the work in the background lets other threads go on, and for how long."""
+TOLD_TO_KEYS: Final = 1.0
+"""Seconds between two reports of what was read and found in the background; while keys come they
+are rarer, as a key that comes with one waits until it is drawn."""
 
 
 class Timeline(TimelineLines):
@@ -192,19 +190,18 @@ class Timeline(TimelineLines):
     @work(thread=True, group="look", exclusive=True)
     def _look_on(self, trace: Trace, survey: Survey, courtesy: Courtesy) -> None:
         worker = get_current_worker()
-        told = rested = monotonic()
+        told = monotonic()
         with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
             for worth_showing in look_on(trace, survey, reads=self._reads):
                 courtesy.wait()
                 if worker.is_cancelled:
                     return
                 now = monotonic()
-                if worth_showing or now - told > TOLD_EVERY:
+                if worth_showing or now - told > (
+                    TOLD_TO_KEYS if courtesy.keys_come else TOLD_EVERY
+                ):
                     told = now
                     self.post_message(self.LookedOn(trace, survey.facts, False))
-                if now - rested > WORKS:
-                    sleep(RESTS)
-                    rested = monotonic()
         self.post_message(self.LookedOn(trace, survey.facts, True))
 
     # The end of a trace that is still being read
