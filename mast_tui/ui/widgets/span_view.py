@@ -325,7 +325,10 @@ class SpanView(VirtualLines):
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines for this width: the first frame is drawn before one hears of any size."""
         if self._layout.width != self._width:
+            rows = self.row_count
             self._lay_out()
+            if rows != self.row_count and self.styles.auto_dimensions:
+                self.call_later(self.refresh, layout=True)
         return super().render_lines(crop)
 
     def render_row(self, row: int, width: int) -> Strip:
