@@ -126,7 +126,8 @@ async def test_assisted_others_are_hidden_until_one_has_finished_and_asked(
 
 async def test_blind_finishing_alone_reveals_nothing_and_r_does(runs: Path, place: Path) -> None:
     async with stage(runs, workspace=place, blind=True) as on:
-        await on.press("enter", "D")
+        await on.press("enter")
+        await on.press("D")
         assert on.session.finished
         assert not HIDDEN.search(on.text.replace("what was hidden", ""))
         await on.press("escape")
