@@ -187,4 +187,4 @@ class Annotating(RuleBasedStateMachine):
 
 
 TestAnnotating = Annotating.TestCase
-TestAnnotating.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestAnnotating.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
