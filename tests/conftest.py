@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +13,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: tests of screens wait as long as they compute."""
+    return (os.cpu_count() or 1) + 1
