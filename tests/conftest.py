@@ -9,9 +9,12 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "house",
     parent=settings.default,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# By hand, where a night is at hand: pytest --hypothesis-profile=thorough
+settings.register_profile("thorough", parent=settings.get_profile("house"), max_examples=2000)
 settings.load_profile("house")
 
 
