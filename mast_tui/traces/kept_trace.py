@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
 from weakref import finalize
@@ -31,6 +29,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.remembered import Remembered
 from mast_tui.traces.sieve import Sieve, Sifted
 from mast_tui.traces.span_table import SpanTable
 
@@ -131,10 +130,8 @@ class KeptTrace:
         self._turns = array("I")  # spans whose thread is not that of the one before
         self._thread = ""
         self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
-        self._known_texts: OrderedDict[int, str] = OrderedDict()
-        self._known_chars = 0
-        self._previews: OrderedDict[int, tuple[str, bool]] = OrderedDict()
-        self._lock = Lock()
+        self._known_texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
+        self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
 
     @property
     def identity(self) -> TraceIdentity:
@@ -189,18 +186,15 @@ class KeptTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
         self._check(index)
-        with self._lock:
-            known = self._known_texts.get(index)
-            if known is not None:
-                self._known_texts.move_to_end(index)
-                return known
+        known = self._known_texts.get(index)
+        if known is not None:
+            return known
         begin, end = self._starts[index], self._starts[index + 1]
         try:
             text = _text_of(self._texts.read(begin, end - begin))
         except (OSError, ValueError) as error:
             return f"[cannot be read any more: {error}]"
-        with self._lock:
-            self._remember(index, text)
+        self._known_texts.add(index, text)
         return text
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
@@ -275,11 +269,9 @@ class KeptTrace:
             self._table.set_tokens(index, Tokens(*map(_count, tokens)))
 
     def _preview(self, index: int) -> tuple[str, bool]:
-        with self._lock:
-            shown = self._previews.get(index)
-            if shown is not None:
-                self._previews.move_to_end(index)
-                return shown
+        shown = self._previews.get(index)
+        if shown is not None:
+            return shown
         begin, end = self._starts[index], self._starts[index + 1]
         try:
             head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
@@ -287,18 +279,8 @@ class KeptTrace:
         except (OSError, ValueError) as error:
             return f"[cannot be read any more: {error}]", False
         shown = (value["preview"], value["whole"])
-        with self._lock:
-            self._previews[index] = shown
-            while len(self._previews) > _CACHED_PREVIEWS:
-                self._previews.popitem(last=False)
+        self._previews.add(index, shown)
         return shown
-
-    def _remember(self, index: int, text: str) -> None:
-        self._known_chars += len(text) - len(self._known_texts.pop(index, ""))
-        self._known_texts[index] = text
-        while self._known_chars > _CACHED_CHARS and len(self._known_texts) > 1:
-            _index, dropped = self._known_texts.popitem(last=False)
-            self._known_chars -= len(dropped)
 
     def _spans_hit(
         self, sieve: Sieve | None, names_too: bool, begin: int, end: int, max_bytes: int

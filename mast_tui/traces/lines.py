@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Final, Protocol
 
 from mast_tui.traces.glances import Glances
 from mast_tui.traces.line_index import LineIndex
 from mast_tui.traces.model import Loaded, Problem, Span, SpanKind, TraceIdentity, TraceMeta
 from mast_tui.traces.preview import call_preview, preview
+from mast_tui.traces.remembered import Remembered
 from mast_tui.traces.sieve import Sieve, Sifted
 from mast_tui.traces.span_table import SpanTable
 
@@ -62,11 +61,9 @@ class LineTrace:
         self._parser = parser
         self._table = parser.table
         self._finished = False
-        self._texts: OrderedDict[int, str] = OrderedDict()
-        self._cached_chars = 0
+        self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
-        self._previews: OrderedDict[int, tuple[str, bool]] = OrderedDict()
-        self._lock = Lock()
+        self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
         self._settle()
 
     @property
@@ -115,11 +112,9 @@ class LineTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
         self._check(index)
-        with self._lock:
-            cached = self._texts.get(index)
-            if cached is not None:
-                self._texts.move_to_end(index)
-                return cached
+        cached = self._texts.get(index)
+        if cached is not None:
+            return cached
         try:
             return self._read(index)
         except OSError as error:
@@ -194,28 +189,19 @@ class LineTrace:
     def _read(self, index: int) -> str:
         data = self._index.read(*self._table.lines_of(index))
         text = self.part_of(index, self._parser.text(data))
-        with self._lock:
-            self._remember(index, text)
+        self._texts.add(index, text)
         return text
 
     def _preview(self, index: int) -> tuple[str, bool]:
-        with self._lock:
-            shown = self._previews.get(index)
-            if shown is not None:
-                self._previews.move_to_end(index)
-                return shown
+        shown = self._previews.get(index)
+        if shown is not None:
+            return shown
         try:
             shown = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
             return preview(_gone(error))
-        self._keep_preview(index, shown)
+        self._previews.add(index, shown)
         return shown
-
-    def _keep_preview(self, index: int, shown: tuple[str, bool]) -> None:
-        with self._lock:
-            self._previews[index] = shown
-            while len(self._previews) > _CACHED_PREVIEWS:
-                self._previews.popitem(last=False)
 
     def _preview_of_lines(self, index: int, first: int, last: int) -> tuple[str, bool]:
         """The preview of a span; of one of very many lines only the beginning is read."""
@@ -232,13 +218,6 @@ class LineTrace:
     def _preview_of(self, index: int, text: str) -> tuple[str, bool]:
         call = self._table.kind_of(index) is SpanKind.TOOL_CALL
         return call_preview(text) if call else preview(text)
-
-    def _remember(self, index: int, text: str) -> None:
-        self._cached_chars += len(text) - len(self._texts.pop(index, ""))
-        self._texts[index] = text
-        while self._cached_chars > _CACHED_CHARS and len(self._texts) > 1:
-            _index, dropped = self._texts.popitem(last=False)
-            self._cached_chars -= len(dropped)
 
     def _check(self, index: int) -> None:
         if not 0 <= index < len(self._table):
