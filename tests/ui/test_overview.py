@@ -116,6 +116,7 @@ async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
         assert "No step that failed further on" in on.message
         await on.press("B")
         assert on.number == errors[-2]
+        assert on.message == ""
 
 
 async def test_it_is_said_where_nothing_failed(small: Path) -> None:

@@ -142,7 +142,7 @@ async def test_what_is_off_screen_is_not_drawn() -> None:
             lambda: counts.timeline.show_range((400_000, 500_000)),
             lambda: counts.timeline.show_marks(Marks([(9000, 9000, Mark("1.3", MarkKind.OWN))])),
             lambda: counts.timeline.show_read({"k9000"}),
-            lambda: counts.timeline.redraw_span(9000),
+            lambda: counts.timeline.redraw_row(9000),
         ):
             await counts.of(pilot, step)
             assert counts.drawn == 0

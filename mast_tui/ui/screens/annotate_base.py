@@ -172,6 +172,10 @@ class AnnotateBase(Screen[None], KnownLooks):
         """Draw anew what depends on the cursor."""
         raise NotImplementedError
 
+    def forget_message(self) -> None:
+        """Take back what was said: it belongs to where one was."""
+        raise NotImplementedError
+
     def catch_up(self) -> None:
         """Show the span under the cursor now, where the span view shows another one."""
         if self.has_spans and self._in_view != self.index:

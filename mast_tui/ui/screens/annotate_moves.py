@@ -39,25 +39,25 @@ class Moving(Labelling, Filtering, Searching, Comparing):
         if self.selection.quote is not None:
             self._quote_line(delta)
         else:
-            self._forget_message()
+            self.forget_message()
             self.pane.move_by(delta)
             self.follow_cursor()
 
     def action_move_page(self, delta: int) -> None:
         """One screen up or down."""
-        self._forget_message()
+        self.forget_message()
         self.pane.move_page(delta)
         self.follow_cursor()
 
     def action_move_to_start(self) -> None:
         """To the first row."""
-        self._forget_message()
+        self.forget_message()
         self.pane.move_to(0)
         self.follow_cursor()
 
     def action_move_to_end(self) -> None:
         """To the last row; while a trace is read to the last span that is known, and on with it."""
-        self._forget_message()
+        self.forget_message()
         self.pane.move_to_end()
         self.follow_cursor()
 
@@ -69,7 +69,7 @@ class Moving(Labelling, Filtering, Searching, Comparing):
         """
         raise NotImplementedError
 
-    def _forget_message(self) -> None:
+    def forget_message(self) -> None:
         """What was said belongs to where one was; what is waited for stays on screen."""
         waiting = self.entry.begun or self._choice is not None or not self.selection.is_plain
         if not waiting and self._editing is None:

@@ -34,7 +34,11 @@ class Overseeing(AnnotateBase):
     @on(Overview.Chosen)
     def _place_chosen(self, event: Overview.Chosen) -> None:
         event.stop()
-        self.timeline.go_to(event.index)
+        self._go_to(event.index)
+
+    def _go_to(self, index: int) -> None:
+        self.forget_message()
+        self.timeline.go_to(index)
         self.show_span()
 
     def action_error(self, step: int) -> None:
@@ -44,8 +48,7 @@ class Overseeing(AnnotateBase):
         overview = self.overview
         index = overview.counts.error_from(self.index, step)
         if index is not None:
-            self.timeline.go_to(index)
-            self.show_span()
+            self._go_to(index)
             return
         so_far = "" if overview.complete else " so far"
         if not overview.counts.errors:

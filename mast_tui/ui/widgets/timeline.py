@@ -257,10 +257,6 @@ class Timeline(TimelineLines):
             self.rows_changed()
         self.move_to(self.rows.row_of(index), centre=centre)
 
-    def redraw_span(self, index: int) -> None:
-        """Render the row of one span again."""
-        self.redraw_row(self.rows.row_of(index))
-
     def toggle_fold(self) -> Fold | None:
         """Fold what the step under the cursor is a part of, or unfold it; None for nothing.
 
