@@ -55,6 +55,14 @@ class Answer(StrEnum):
     REJECT = "reject"
 
 
+class Match(StrEnum):
+    """How closely the words that a judge quotes were found in the trace."""
+
+    EXACT = "exact"
+    SPACING = "spacing"
+    FUZZY = "fuzzy"
+
+
 JUDGE_PREFIX = "judge:"
 
 
@@ -116,13 +124,23 @@ class Evidence:
     """The words on which a judge's label rests, in the span ``key``.
 
     ``char_start`` and ``char_end`` are code points into the span's text as read (end exclusive),
-    both None where the words were not found in it.
+    both None where the words were not found. ``key`` is None where they were not found and the
+    judge named no span that exists. ``match`` says how closely they were found, None where nobody
+    noted it. ``named`` are the first and last key of the spans that the judge had named, where
+    the words were found elsewhere and the place was mended.
     """
 
-    key: str
+    key: str | None
     quote: str
     char_start: int | None = None
     char_end: int | None = None
+    match: Match | None = None
+    named: tuple[str, str] | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the words stand in the trace."""
+        return self.char_start is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +150,8 @@ class Label:
     ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
     ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
     were on screen when it was made. ``created_at`` is ISO 8601 in UTC. ``evidence`` comes with
-    judges' labels.
+    judges' labels, as does ``decisive``: whether the judge holds that the failure decided the
+    outcome, None where it said nothing.
     """
 
     id: str
@@ -150,6 +169,7 @@ class Label:
     pass_number: int = 1
     created_at: str = ""
     evidence: Evidence | None = None
+    decisive: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

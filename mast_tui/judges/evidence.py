@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
+
+from mast_tui.labels import Match
 
 CUTOFF: Final = 80.0
 """Similarity from which another wording still counts as the same quote, of 100."""
@@ -21,14 +22,6 @@ _LONGEST_FUZZY: Final = 600
 
 _LEFT_OUT: Final = re.compile(r"\s*(?:\[?…\]?|\[?\.{3,}\]?)\s*")
 _WORD_EDGE: Final = 24
-
-
-class Match(StrEnum):
-    """How closely a quote was found."""
-
-    EXACT = "exact"
-    SPACING = "spacing"
-    FUZZY = "fuzzy"
 
 
 @dataclass(frozen=True, slots=True)

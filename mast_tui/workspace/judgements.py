@@ -8,7 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.labels import AnnotatorKind, Evidence, Label, PassKind, Target, annotator_kind
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Evidence,
+    Label,
+    Match,
+    PassKind,
+    Target,
+    annotator_kind,
+)
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import NewEvent
 from mast_tui.workspace.facts import (
@@ -34,9 +43,9 @@ class FindingLike(Protocol):
     @property
     def mode(self) -> str: ...
     @property
-    def first(self) -> str: ...
+    def first(self) -> str | None: ...
     @property
-    def last(self) -> str: ...
+    def last(self) -> str | None: ...
     @property
     def evidence_key(self) -> str | None: ...
     @property
@@ -49,6 +58,12 @@ class FindingLike(Protocol):
     def rationale(self) -> str: ...
     @property
     def confidence(self) -> float: ...
+    @property
+    def decisive(self) -> bool | None: ...
+    @property
+    def match(self) -> Match | None: ...
+    @property
+    def named(self) -> tuple[str, str] | None: ...
 
 
 def store_judgement(
@@ -125,9 +140,14 @@ def _labels(
     at = now()
     for finding in findings:
         evidence = None
-        if finding.evidence_key is not None and finding.quote is not None:
+        if finding.quote is not None:
             evidence = Evidence(
-                finding.evidence_key, finding.quote, finding.char_start, finding.char_end
+                finding.evidence_key,
+                finding.quote,
+                finding.char_start,
+                finding.char_end,
+                finding.match,
+                finding.named,
             )
         target = target_of(finding)
         label = Label(
@@ -141,6 +161,7 @@ def _labels(
             confidence=finding.confidence,
             created_at=at,
             evidence=evidence,
+            decisive=finding.decisive,
         )
         other = surest.get(label.id)
         if other is None or (other.confidence or 0.0) < finding.confidence:
@@ -149,7 +170,9 @@ def _labels(
 
 
 def target_of(finding: FindingLike) -> Target:
-    """Where a finding points: its range, or in a single span the quote, where it was found."""
+    """Where a finding points: its range, in a single span the quote where it was found, or all."""
+    if finding.first is None:
+        return WHOLE_TRACE
     if finding.first != finding.last:
         return Target(finding.first, finding.last)
     if finding.evidence_key == finding.first and finding.char_start is not None:

@@ -73,16 +73,81 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """What a run of a judge did with one trace; ``problem`` is why it failed there."""
+    """What a run of a judge did with one trace; ``problem`` is why it failed there.
+
+    ``quotes`` of its suggestions rest on a quote, of which ``verified`` were found in the trace.
+    ``remarks`` say what a person must know of the request or the answer: what was shortened, a
+    mode left out, a place mended.
+    """
 
     trace_id: str
     findings: int
     problem: str | None = None
+    quotes: int = 0
+    verified: int = 0
+    windows: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """With what a judge that asks a model was run.
+
+    ``prompt`` is the hash in the judge's name, ``host`` where requests went, ``parameters`` what
+    was asked for beside the prompt, by name. ``examples`` are the ids of the traces that stand in
+    the prompt; ``price_in`` and ``price_out`` are per million tokens, None where nobody told.
+    ``form`` says how answers were asked for: ``json_schema``, ``json_object`` or ``text``.
+    """
+
+    model: str
+    prompt: str
+    host: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    examples: tuple[str, ...] = ()
+    price_in: float | None = None
+    price_out: float | None = None
+    form: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One answered request of a run, good or not: what it said and what it used.
+
+    ``key`` is the hash of all that the answer depends on; ``usable`` whether the answer was taken,
+    so that it need not be asked for again. ``finish`` is ``stop``, ``length`` or ``refusal``.
+    ``tokens_in``, ``tokens_out`` are as the server counted; ``counted`` is False where it did not
+    and they are estimates. ``at`` is ISO 8601 in UTC, set when it is kept.
+    """
+
+    run_id: str
+    trace_id: str
+    key: str
+    answer: str
+    finish: str
+    form: str
+    tokens_in: int
+    tokens_out: int
+    usable: bool
+    counted: bool = True
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What answered requests used: their number, and tokens in and out."""
+
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a judge over traces; ``finished_at`` is None where it was broken off."""
+    """One run of a judge over traces; ``finished_at`` is None where it was broken off.
+
+    ``settings`` and ``usage`` belong to judges that ask a model. ``ending`` says why a run that is
+    over did not come to the end of its traces, such as a spent allowance.
+    """
 
     id: str
     judge: str
@@ -91,11 +156,33 @@ class Run:
     finished_at: str | None = None
     note: str = ""
     traces: tuple[RunTrace, ...] = ()
+    settings: RunSettings | None = None
+    usage: Usage = Usage()
+    ending: str | None = None
 
     @property
     def findings(self) -> int:
         """How many suggestions it made."""
         return sum(trace.findings for trace in self.traces)
+
+    @property
+    def quotes(self) -> int:
+        """How many of its suggestions rest on a quote."""
+        return sum(trace.quotes for trace in self.traces)
+
+    @property
+    def verified(self) -> int:
+        """How many of those quotes were found in their traces."""
+        return sum(trace.verified for trace in self.traces)
+
+    @property
+    def cost(self) -> float | None:
+        """What its requests cost, None where no price is known."""
+        settings = self.settings
+        if settings is None or settings.price_in is None or settings.price_out is None:
+            return None
+        used = self.usage
+        return (used.tokens_in * settings.price_in + used.tokens_out * settings.price_out) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.evidence import Match, find_quote
+from mast_tui.judges.evidence import find_quote
+from mast_tui.labels import Match
 
 REPORT = """\
 I checked the pods of the cart service again.

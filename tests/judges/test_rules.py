@@ -29,6 +29,8 @@ def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
     places = []
     for finding in RulesJudge().judge(trace).findings:
         if finding.mode == mode:
+            assert finding.first is not None
+            assert finding.last is not None
             first, last = trace.index_of(finding.first), trace.index_of(finding.last)
             assert first is not None
             assert last is not None

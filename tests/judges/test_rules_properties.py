@@ -73,7 +73,10 @@ def traces(draw: st.DrawFn) -> MemoryTrace:
 def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
     judge = RulesJudge()
     findings = judge.judge(trace).findings
+    starts = []
     for finding in findings:
+        assert finding.first is not None
+        assert finding.last is not None
         first, last = trace.index_of(finding.first), trace.index_of(finding.last)
         assert finding.mode in judge.looks_at
         assert first is not None
@@ -85,7 +88,7 @@ def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
         assert finding.quote
         assert trace.text(evidence)[finding.char_start : finding.char_end] == finding.quote
         assert "#" in finding.rationale
-    starts = [trace.index_of(finding.first) or 0 for finding in findings]
+        starts.append(first)
     assert starts == sorted(starts)
 
 

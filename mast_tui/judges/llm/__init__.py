@@ -1,0 +1,1 @@
+"""A judge that asks a language model, through any server that speaks the OpenAI API."""

@@ -1,0 +1,23 @@
+"""What can go wrong when a model is asked; every message is one sentence for a person."""
+
+from __future__ import annotations
+
+
+class AskError(Exception):
+    """A question got no answer that can be used."""
+
+
+class TraceFails(AskError):
+    """This question cannot be answered; the run goes on with other traces."""
+
+
+class ContextOverflow(TraceFails):
+    """The request is longer than the model reads: ask with smaller windows."""
+
+
+class RunStops(AskError):
+    """No question will be answered: a wrong key, an unknown model, no server."""
+
+
+class AllowanceSpent(RunStops):
+    """The tokens or the money that were allowed are used up."""

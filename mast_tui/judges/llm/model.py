@@ -1,0 +1,110 @@
+"""What is asked of a model, and what comes back: plain values that all of this package share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Finish = Literal["stop", "length", "refusal"]
+Form = Literal["json_schema", "json_object", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What shapes the answers beside the prompt's words.
+
+    ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
+    most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
+    ``temperature`` None leaves it to the server.
+    """
+
+    model: str
+    temperature: float | None = None
+    samples: int = 1
+    window_tokens: int = 24_000
+    answer_tokens: int = 4_000
+
+    def values(self) -> tuple[tuple[str, str], ...]:
+        """By name, as words, for the record of a run; without the model."""
+        said = {
+            "samples": str(self.samples),
+            "window_tokens": str(self.window_tokens),
+            "answer_tokens": str(self.answer_tokens),
+            "temperature": None if self.temperature is None else f"{self.temperature:g}",
+        }
+        return tuple((name, value) for name, value in said.items() if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of spans that one request shows, ``first`` to ``last`` (indices, both shown).
+
+    ``final`` says that it reaches the real end of the run; ``modes`` are the slugs that are judged
+    on it.
+    """
+
+    first: int
+    last: int
+    final: bool
+    modes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model, complete but for its boundary.
+
+    ``system`` and ``user`` are the pieces of the two messages; between two pieces stands the
+    boundary, which is fresh for each request that is sent and stands in no piece. ``schema`` is
+    the JSON schema of the answer, ``tokens`` an estimate of all that is sent. ``remarks`` say what
+    was shortened. ``sample`` tells apart questions that are asked several times.
+    """
+
+    system: tuple[str, ...]
+    user: tuple[str, ...]
+    schema: Mapping[str, object]
+    tokens: int
+    remarks: tuple[str, ...] = ()
+    sample: int = 0
+
+    def fingerprint(self) -> str:
+        """The SHA-256 (hex) of what is asked, the same whatever the boundary."""
+        digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
+        for message in (self.system, self.user):
+            digest.update(len(message).to_bytes(4, "big"))
+            for piece in message:
+                encoded = piece.encode("utf-8", "surrogatepass")
+                digest.update(len(encoded).to_bytes(8, "big"))
+                digest.update(encoded)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's answer to one request.
+
+    ``text`` is what the model said, or why it refused. Tokens are as the server counted them;
+    ``counted`` is False where it did not and they are estimates.
+    """
+
+    text: str
+    finish: Finish
+    form: Form
+    tokens_in: int
+    tokens_out: int
+    counted: bool = True
+
+
+class Asks(Protocol):
+    """Sends requests; may be used by many tasks of one event loop at once."""
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        """The model's answer, of at most ``answer_tokens`` tokens.
+
+        Raises:
+            ContextOverflow: the request is too long for the model.
+            TraceFails: this request got no answer, in words; others may.
+            RunStops: no request will get an answer, in words, or the allowance is spent.
+        """
+        ...
