@@ -1,0 +1,93 @@
+"""What ``config.toml`` says of the judge that asks a model, and how wrong lines are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.judges.configuration import (
+    DEFAULT_BASE_URL,
+    ConfigurationError,
+    JudgeConfiguration,
+    Prices,
+    prices_to_write,
+    read_judge_configuration,
+)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_nothing_is_configured_where_nothing_is_written(tmp_path: Path) -> None:
+    assert read_judge_configuration(tmp_path / "config.toml") == JudgeConfiguration()
+    path = written(tmp_path, 'annotator = "alice"\n[keys]\n"annotate.accept" = "y"\n')
+    assert read_judge_configuration(path).model is None
+
+
+def test_all_of_the_table_is_read(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        '[judge]\nmodel = "small"\nbase_url = "http://127.0.0.1:8000/v1"\nconcurrency = 4\n'
+        'key_variable = "LAB_KEY"\nredact = "names.txt"\n\n'
+        '[judge.prices."small"]\ninput = 0.25\noutput = 2\n',
+    )
+    found = read_judge_configuration(path)
+    assert found.model == "small"
+    assert found.base_url == "http://127.0.0.1:8000/v1"
+    assert (found.concurrency, found.key_variable) == (4, "LAB_KEY")
+    assert found.redact == tmp_path / "names.txt", "a file beside the configuration"
+    assert found.prices["small"] == Prices(0.25, 2.0)
+    assert found.prices["small"].cost(1_000_000, 500_000) == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[judge\n", "config.toml"),
+        ("judge = 3\n", "no table"),
+        ("[judge]\nmodel = 3\n", "model is no text"),
+        ("[judge]\nconcurrency = 0\n", "concurrency"),
+        ("[judge]\nconcurrency = true\n", "concurrency"),
+        ('[judge]\nkey_variable = "sk-123"\n', "environment variable"),
+        ('[judge]\napi_key = "sk-123"\n', "environment variable"),
+        ('[judge.prices."m"]\ninput = 1\n', "output"),
+        ('[judge.prices."m"]\ninput = -1\noutput = 2\n', "input"),
+        ('[judge.prices."m"]\ninput = nan\noutput = 2\n', "input"),
+        ("[judge]\nprices = 2\n", "prices is no table"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_file(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_judge_configuration(written(tmp_path, text))
+    assert said in str(caught.value)
+    assert "config.toml" in str(caught.value)
+    assert "sk-123" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"config\.toml"):
+        read_judge_configuration(path)
+
+
+def test_the_address_given_comes_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    table = JudgeConfiguration(base_url="http://file/v1")
+    assert JudgeConfiguration().address() == DEFAULT_BASE_URL
+    assert table.address() == "http://file/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://environment/v1")
+    assert table.address() == "http://environment/v1"
+    assert table.address("http://given/v1") == "http://given/v1"
+
+
+@pytest.mark.parametrize("model", ["gpt-small", 'a "b" \\ c', "org/model:tag"])
+def test_the_lines_that_say_a_price_can_be_read(tmp_path: Path, model: str) -> None:
+    found = read_judge_configuration(written(tmp_path, prices_to_write(model)))
+    assert found.prices.keys() == {model}
