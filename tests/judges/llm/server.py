@@ -1,0 +1,366 @@
+"""A server on this machine that speaks the OpenAI chat API and misbehaves as a script tells it.
+
+In a test::
+
+    with ModelServer(lambda body, n: status(429) if n == 0 else answer("{}")) as server:
+        ...  # ask server.base_url, then look at server.chats
+
+As a process of its own it prints its address and serves until its input ends::
+
+    python -m tests.judges.llm.server --answer FILE [--delay SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+MODEL: Final = "test-model"
+
+LONGEST_HOLD: Final = 20.0
+"""Seconds after which a held answer goes out all the same, so that a failing test ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the server does with one request.
+
+    It waits ``delay`` seconds, and until ``together`` requests have been under way at once; then
+    it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so many
+    bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
+    ``silent`` never answers, ``close`` ends the connection without a word.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    content_type: str = "application/json"
+    delay: float = 0.0
+    together: int = 0
+    cut_after: int | None = None
+    reset: bool = False
+    drip: float | None = None
+    silent: bool = False
+    close: bool = False
+
+    def after(self, seconds: float) -> Action:
+        """The same, so many seconds later."""
+        return replace(self, delay=seconds)
+
+    def when_together(self, requests: int) -> Action:
+        """The same, once so many requests have been under way at the same time."""
+        return replace(self, together=requests)
+
+    def cut(self, after: int, *, reset: bool = False) -> Action:
+        """The same, with the connection gone after so many bytes of the body."""
+        return replace(self, cut_after=after, reset=reset)
+
+    def dripping(self, seconds: float) -> Action:
+        """The same, one byte at a time with so many seconds between."""
+        return replace(self, drip=seconds)
+
+
+Script = Callable[[dict[str, object], int], Action]
+"""What to do with the body of the ``n``-th chat request (from 0); called in the server's thread."""
+
+
+def document(value: object, *, code: int = 200, headers: Mapping[str, str] | None = None) -> Action:
+    """Any JSON value as the whole answer."""
+    return Action(code, json.dumps(value).encode(), tuple((headers or {}).items()))
+
+
+def answer(
+    text: object,
+    *,
+    tokens_in: int | None = 100,
+    tokens_out: int = 50,
+    finish: str | None = "stop",
+    **message: object,
+) -> Action:
+    """A right answer that says ``text``; without a usage where ``tokens_in`` is None."""
+    said = {"role": "assistant", "content": text, **message}
+    value: dict[str, object] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": MODEL,
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+    }
+    if tokens_in is not None:
+        value["usage"] = {
+            "prompt_tokens": tokens_in,
+            "completion_tokens": tokens_out,
+            "total_tokens": tokens_in + tokens_out,
+        }
+    return document(value)
+
+
+def status(
+    code: int, message: str = "no", *, headers: Mapping[str, str] | None = None, **error: object
+) -> Action:
+    """An error as OpenAI words it; ``error`` adds fields such as ``code``, ``type``, ``param``."""
+    return document({"error": {"message": message, **error}}, code=code, headers=headers)
+
+
+def raw(body: bytes, *, code: int = 200, content_type: str = "application/json") -> Action:
+    """Any bytes as the body."""
+    return Action(code, body, content_type=content_type)
+
+
+def html(code: int = 200) -> Action:
+    """A web page."""
+    return raw(b"<!doctype html><title>hello</title>", code=code, content_type="text/html")
+
+
+def empty(code: int = 200) -> Action:
+    """A body without a byte."""
+    return raw(b"", code=code)
+
+
+def hang() -> Action:
+    """No answer, ever; the connection stays open."""
+    return Action(silent=True)
+
+
+def close() -> Action:
+    """The connection ends before a byte of the answer."""
+    return Action(close=True)
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request as it came; ``ended`` is None while it is under way, times are monotonic."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: dict[str, object]
+    started: float
+    ended: float | None = None
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether it asks a model."""
+        return self.path.split("?")[0].endswith("/chat/completions")
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """What the server has seen; written in its thread, read in any."""
+
+    seen: list[Seen] = field(default_factory=list)
+    chats: int = 0
+    under_way: int = 0
+    most: int = 0
+
+
+class ModelServer:
+    """A loopback server for the time of a ``with``; every request is kept in ``requests``.
+
+    ``script`` says what each chat request gets, ``models`` what ``/v1/models`` lists (None: it
+    is not found). ``script`` may be set anew at any time.
+    """
+
+    def __init__(
+        self, script: Script | None = None, *, models: Sequence[str] | None = (MODEL,)
+    ) -> None:
+        self.script: Script = script or (lambda _body, _n: answer("{}"))
+        self.models = models
+        self._traffic = _Traffic()
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="model-server", daemon=True)
+        self._port = 0
+        self._handlers: set[asyncio.Task[None]] = set()
+        self._stop: asyncio.Event | None = None
+        self._changed: asyncio.Condition | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        stop = self._stop
+        assert stop is not None
+        self._loop.call_soon_threadsafe(stop.set)
+        self._thread.join()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._port
+
+    @property
+    def base_url(self) -> str:
+        """What a client is given, such as ``http://127.0.0.1:40123/v1``."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def requests(self) -> list[Seen]:
+        """Every request so far, in the order in which they came."""
+        return list(self._traffic.seen)
+
+    @property
+    def chats(self) -> list[Seen]:
+        """The requests that asked a model."""
+        return [seen for seen in self.requests if seen.is_chat]
+
+    @property
+    def most_in_flight(self) -> int:
+        """How many chat requests were under way at once, at most."""
+        return self._traffic.most
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._run())
+        finally:
+            self._loop.close()
+
+    async def _run(self) -> None:
+        self._stop, self._changed = asyncio.Event(), asyncio.Condition()
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**20)
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+        await server.wait_closed()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._handlers.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                while await self._one_request(reader, writer):
+                    pass
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            self._handlers.discard(task)
+            writer.close()
+
+    async def _one_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Read and answer one request; whether the connection may carry another."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, path, _ = head[0].split(" ", 2)
+        headers = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in head[1:] if line)
+        }
+        content = await reader.readexactly(int(headers.get("content-length", "0")))
+        body = json.loads(content) if content else {}
+        seen = Seen(method, path, headers, body, time.monotonic())
+        self._traffic.seen.append(seen)
+        try:
+            if not seen.is_chat:
+                return await self._send(self._models(path), reader, writer)
+            return await self._chat(body, reader, writer)
+        finally:
+            seen.ended = time.monotonic()
+
+    async def _chat(
+        self, body: dict[str, object], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        traffic = self._traffic
+        n, traffic.chats = traffic.chats, traffic.chats + 1
+        await self._count(1)
+        try:
+            return await self._send(self.script(body, n), reader, writer)
+        finally:
+            await self._count(-1)
+
+    async def _count(self, change: int) -> None:
+        assert self._changed is not None
+        traffic = self._traffic
+        traffic.under_way += change
+        traffic.most = max(traffic.most, traffic.under_way)
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _models(self, path: str) -> Action:
+        if self.models is None or not path.split("?")[0].endswith("/models"):
+            return html(404)
+        names = [{"id": name, "object": "model"} for name in self.models]
+        return document({"object": "list", "data": names})
+
+    async def _hold(self, action: Action) -> None:
+        assert self._changed is not None
+        if action.delay:
+            await asyncio.sleep(action.delay)
+        if action.together:
+            async with self._changed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(
+                        self._changed.wait_for(lambda: self._traffic.most >= action.together),
+                        LONGEST_HOLD,
+                    )
+
+    async def _send(
+        self, action: Action, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        await self._hold(action)
+        if action.silent:
+            await reader.read()  # ends when the client goes away, or with the server
+        if action.silent or action.close:
+            return False
+        lines = [
+            f"HTTP/1.1 {action.status} Scripted",
+            f"content-type: {action.content_type}",
+            f"content-length: {len(action.body)}",
+            *(f"{name}: {value}" for name, value in action.headers),
+        ]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        await self._send_body(action, writer)
+        if action.reset:
+            writer.transport.abort()
+        return action.cut_after is None
+
+    async def _send_body(self, action: Action, writer: asyncio.StreamWriter) -> None:
+        body = action.body if action.cut_after is None else action.body[: action.cut_after]
+        if action.drip is None:
+            writer.write(body)
+            await writer.drain()
+            return
+        for byte in body:
+            writer.write(bytes((byte,)))
+            await writer.drain()
+            await asyncio.sleep(action.drip)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve one answer over and over, in a process of its own, until standard input ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--answer", type=Path, help="a file with what the model says")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    chosen = parser.parse_args(arguments)
+    text = "{}" if chosen.answer is None else chosen.answer.read_text("utf-8")
+    action = answer(text).after(chosen.delay)
+    with ModelServer(lambda _body, _n: action) as server:
+        print(server.base_url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
