@@ -9,17 +9,22 @@ from mast_tui.workspace.places import default_workspace_path
 from mast_tui.workspace.queries import PassChoice
 from mast_tui.workspace.records import (
     AnnotatorInfo,
+    Asked,
     EventConflict,
     Judgement,
     MergeReport,
     Run,
+    RunSettings,
     RunTrace,
     TraceRecord,
+    Usage,
 )
+from mast_tui.workspace.set_aside import examples_of, held_out, held_out_share, set_aside
 from mast_tui.workspace.store import Workspace
 
 __all__ = [
     "AnnotatorInfo",
+    "Asked",
     "ChangedElsewhere",
     "Event",
     "EventConflict",
@@ -30,14 +35,20 @@ __all__ = [
     "NewEvent",
     "PassChoice",
     "Run",
+    "RunSettings",
     "RunTrace",
     "TraceRecord",
+    "Usage",
     "Workspace",
     "WorkspaceError",
     "default_workspace_path",
     "event_from_dict",
     "event_to_dict",
+    "examples_of",
+    "held_out",
+    "held_out_share",
     "inverse",
     "merge",
+    "set_aside",
     "store_judgement",
 ]

@@ -16,6 +16,7 @@ from sqlalchemy.pool import StaticPool
 
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.file_systems import is_on_network
+from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import Found, check_version, examine
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 
@@ -127,6 +128,8 @@ class Database:
             self._create_tables()
         application_id, version = self._versions()
         check_version(self.name, application_id=application_id, version=version)
+        if version < SCHEMA_VERSION:
+            self._migrate()
         if self.path is not None:
             self._set_journal_mode("delete" if is_on_network(self.path) else "wal")
         self._pragma("synchronous=FULL")
@@ -145,6 +148,14 @@ class Database:
             metadata.create_all(connection)
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _migrate(self) -> None:
+        """Bring a file of an earlier version up to date: all of it, or nothing."""
+        with self.writing() as connection:
+            # Another program may have been quicker while this one waited for its turn.
+            application_id, version = self._versions()
+            check_version(self.name, application_id=application_id, version=version)
+            migrate(connection, version)
 
     def _set_journal_mode(self, mode: str) -> None:
         """Change the mode where it is another; SQLite does not wait for others here by itself."""

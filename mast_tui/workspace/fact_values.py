@@ -107,11 +107,11 @@ def fact_to_dict(fact: Fact) -> Values:
                 "before": earlier and decision_to_dict(earlier),
                 "after": decision and decision_to_dict(decision),
             }
-        case Judged(looks_at, absent, run):
+        case Judged(looks_at, absent, run, unsure):
             return {
                 "looks_at": list(looks_at),
                 "absent": list(absent),
-                **compact({"run": run}),
+                **compact({"run": run, "unsure": list(unsure)}),
             }
 
 
@@ -206,7 +206,10 @@ def fact_from(
             )
         case EventKind.JUDGED:
             return Judged(
-                fields.texts("looks_at"), fields.texts("absent"), fields.text_or_none("run")
+                fields.texts("looks_at"),
+                fields.texts("absent"),
+                fields.text_or_none("run"),
+                fields.texts("unsure"),
             )
 
 

@@ -176,11 +176,15 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judge looked at a trace; of the modes it ``looks_at`` it calls these ``absent``."""
+    """A judge looked at a trace; of the modes it ``looks_at`` it calls these ``absent``.
+
+    It cannot tell of those in ``unsure``; any other has a label.
+    """
 
     looks_at: tuple[str, ...]
     absent: tuple[str, ...]
     run: str | None = None
+    unsure: tuple[str, ...] = ()
 
 
 Fact = (

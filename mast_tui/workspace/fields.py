@@ -79,6 +79,13 @@ class Fields:
             raise self._wrong(name, "a list of strings")
         return tuple(str(value) for value in values)
 
+    def named_texts(self, name: str) -> tuple[tuple[str, str], ...]:
+        """An object of strings, as pairs in its order; none where it is missing."""
+        value = self._fields.get(name, {})
+        if not isinstance(value, Mapping) or not all(isinstance(v, str) for v in value.values()):
+            raise self._wrong(name, "an object of strings")
+        return tuple((str(key), str(text)) for key, text in value.items())
+
     def child(self, name: str) -> Fields:
         """An object in this one."""
         return Fields(self._fields.get(name), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -16,6 +16,7 @@ from mast_tui.labels import (
     Match,
     PassKind,
     Target,
+    VerdictValue,
     annotator_kind,
 )
 from mast_tui.workspace.errors import WorkspaceError
@@ -29,7 +30,7 @@ from mast_tui.workspace.facts import (
     PassStarted,
 )
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import RunTrace
+from mast_tui.workspace.records import Judgement, RunTrace
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -75,53 +76,123 @@ def store_judgement(
     looks_at: Sequence[str],
     findings: Iterable[FindingLike],
     run_id: str | None = None,
+    unsure: Iterable[str] = (),
+    partial: bool = False,
+    trace: RunTrace | None = None,
 ) -> int:
     """Keep what ``judge`` found in a trace, in one transaction, and return how many suggestions.
+
+    ``looks_at`` are the modes on which it came to a verdict: present where there is a finding,
+    unsure where they are in ``unsure``, else absent. Findings on other modes are left out.
 
     The same findings again change nothing (but for the note that ``run_id`` was here). Other
     findings of the same judge replace those that nobody has answered; an answered suggestion
     stays, and one with the same mode and place keeps its id. That id follows from judge, trace,
     taxonomy, mode and place, so it is the same in every workspace.
+
+    With ``partial`` there is more to come: suggestions are added and changed, whatever their
+    modes, and there is no verdict and no finished pass. Where a whole judgement of this judge
+    stands, a partial one changes nothing, so that figures never rest on parts of two.
+
+    ``trace`` is what is noted of it with the run ``run_id``, with the number of suggestions that
+    were kept; where it is None and the judgement is whole, what can be told from them.
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")
+    labels = {label.id: label for label in _labels(judge, taxonomy, trace_id, findings)}
+    kept = _Kept(workspace, judge, taxonomy, trace_id)
     with workspace.transaction():
-        before = {
-            label.id: label
-            for label in workspace.labels(trace_id=trace_id, annotator=judge, taxonomy=taxonomy)
-        }
-        answered = workspace.answered_suggestions(trace_id, taxonomy)
-        after = {
-            label.id: label
-            for label in _labels(judge, taxonomy, trace_id, findings)
-            if label.mode in looks_at
-        }
-        for label in before.values():
-            if label.id in answered:
-                after.setdefault(label.id, label)
+        if partial:
+            count = kept.add(labels)
+        else:
+            labels = {i: label for i, label in labels.items() if label.mode in looks_at}
+            count = kept.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
+            trace = trace or _noted(labels.values())
+        if run_id is not None and trace is not None:
+            noted = replace(trace, trace_id=trace_id, findings=count)
+            workspace.note_run_trace(run_id, noted)
+    return count
+
+
+def _noted(labels: Iterable[Label]) -> RunTrace:
+    quotes = [label.evidence for label in labels if label.evidence is not None]
+    return RunTrace("", 0, quotes=len(quotes), verified=sum(quote.found for quote in quotes))
+
+
+class _Kept:
+    """What is kept of a judge's word on a trace."""
+
+    def __init__(self, workspace: Workspace, judge: str, taxonomy: str, trace_id: str) -> None:
+        self._workspace = workspace
+        self._judge = judge
+        self._taxonomy = taxonomy
+        self._trace_id = trace_id
+
+    def add(self, labels: Mapping[str, Label]) -> int:
+        """Add to the suggestions of a judgement that is not whole yet."""
+        if self._judgements():
+            return 0
+        before = self._before()
+        self._append(before, _changes(before, {**before, **labels}))
+        return len(labels)
+
+    def replace(
+        self,
+        labels: Mapping[str, Label],
+        looks_at: tuple[str, ...],
+        unsure: frozenset[str],
+        run_id: str | None,
+    ) -> int:
+        """Put a whole judgement in the place of what is kept; an answered suggestion stays."""
+        before = self._before()
+        answered = self._workspace.answered_suggestions(self._trace_id, self._taxonomy)
+        stay = {i: label for i, label in before.items() if i in answered}
+        after = {**labels, **{i: label for i, label in stay.items() if i not in labels}}
         facts = _changes(before, after)
         present = {label.mode for label in after.values()}
-        absent = tuple(mode for mode in looks_at if mode not in present)
-        verdict = Judged(tuple(looks_at), absent, run_id)
-        if facts or not _is_kept(workspace, judge, trace_id, taxonomy, looks_at):
-            if not before:
-                facts.insert(0, PassStarted(PassKind.BLIND))
-            workspace.append(
-                [NewEvent(judge, trace_id, taxonomy, 1, fact) for fact in (*facts, verdict)]
-            )
-        if run_id is not None:
-            workspace.note_run_trace(run_id, RunTrace(trace_id, len(after)))
-    return len(after)
+        open_modes = [mode for mode in looks_at if mode not in present]
+        verdict = Judged(
+            looks_at,
+            tuple(mode for mode in open_modes if mode not in unsure),
+            run_id,
+            tuple(mode for mode in open_modes if mode in unsure),
+        )
+        if facts or not self._stands(verdict):
+            self._append(before, [*facts, verdict])
+        return len(after)
+
+    def _before(self) -> dict[str, Label]:
+        labels = self._workspace.labels(
+            trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
+        )
+        return {label.id: label for label in labels}
+
+    def _judgements(self) -> tuple[Judgement, ...]:
+        return self._workspace.judgements(
+            trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
+        )
+
+    def _stands(self, verdict: Judged) -> bool:
+        """Whether the judge has said the same of the modes without labels."""
+        if all(one.looks_at != verdict.looks_at for one in self._judgements()):
+            return False
+        said = self._workspace.verdicts(
+            trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
+        )
+        unsure = {one.mode for one in said if one.value is VerdictValue.UNSURE}
+        return unsure == set(verdict.unsure)
+
+    def _append(self, before: Mapping[str, Label], facts: Sequence[Fact]) -> None:
+        begins: list[Fact] = [] if before or not facts else [PassStarted(PassKind.BLIND)]
+        self._workspace.append(
+            [
+                NewEvent(self._judge, self._trace_id, self._taxonomy, 1, fact)
+                for fact in (*begins, *facts)
+            ]
+        )
 
 
-def _is_kept(
-    workspace: Workspace, judge: str, trace_id: str, taxonomy: str, looks_at: Sequence[str]
-) -> bool:
-    kept = workspace.judgements(trace_id=trace_id, annotator=judge, taxonomy=taxonomy)
-    return any(judgement.looks_at == tuple(looks_at) for judgement in kept)
-
-
-def _changes(before: dict[str, Label], after: dict[str, Label]) -> list[Fact]:
+def _changes(before: Mapping[str, Label], after: Mapping[str, Label]) -> list[Fact]:
     facts: list[Fact] = [LabelRemoved(label) for id_, label in before.items() if id_ not in after]
     for label_id, label in after.items():
         known = before.get(label_id)

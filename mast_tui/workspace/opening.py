@@ -68,6 +68,10 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
             f"{path}: this is the database of another program, not a workspace of mast-tui; "
             "name another file"
         )
+    if version < 1:
+        raise WorkspaceError(
+            f"{path}: damaged: a workspace without a schema version; put back a copy of it"
+        )
     if version > SCHEMA_VERSION:
         raise WorkspaceError(
             f"{path}: made by a newer mast-tui (schema {version}; this one knows "

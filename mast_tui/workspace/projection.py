@@ -222,13 +222,15 @@ def _judged(event: Event, fact: Judged) -> list[Effect]:
     """A judge is through with a trace at once: its pass is finished, its verdicts are these."""
     where = _in_pass(event)
     looked = {"looks_at": json.dumps(list(fact.looks_at)), "run": fact.run, "at": event.at}
+    said = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
+    said |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
     return [
         _start(event, PassKind.BLIND),
         _change(event, finished_at=event.at, spans_read=None, spans=None),
         (_DROP_VERDICTS, {f"is_{name}": value for name, value in where.items()}),
         *(
-            (_UPSERTS[schema.verdicts], where | {"mode": mode, "value": VerdictValue.ABSENT.value})
-            for mode in dict.fromkeys(fact.absent)
+            (_UPSERTS[schema.verdicts], where | {"mode": mode, "value": value.value})
+            for mode, value in said.items()
         ),
         _put(schema.judgements, _of_trace(event), looked),
     ]

@@ -1,10 +1,10 @@
-"""The registers of a workspace: taxonomies, annotators, settings, runs of judges."""
+"""The registers of a workspace: taxonomies, annotators, settings."""
 
 from __future__ import annotations
 
 import json
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.labels import AnnotatorKind, annotator_kind, checked_person
@@ -12,7 +12,7 @@ from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import schema
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.records import AnnotatorInfo, Run, RunTrace
+from mast_tui.workspace.records import AnnotatorInfo
 
 
 def knows_taxonomy(connection: Connection, taxonomy: Taxonomy) -> bool:
@@ -113,53 +113,4 @@ def set_setting(connection: Connection, key: str, value: str) -> None:
     statement = insert(schema.settings).values(key=key, value=value)
     connection.execute(
         statement.on_conflict_do_update(index_elements=["key"], set_={"value": value})
-    )
-
-
-def add_run(connection: Connection, run: Run) -> None:
-    """Keep a run, or bring what is kept of it up to date."""
-    values = {
-        "judge": run.judge,
-        "taxonomy": run.taxonomy,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "note": run.note,
-    }
-    statement = insert(schema.runs).values(id=run.id, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
-    for trace in run.traces:
-        add_run_trace(connection, run.id, trace)
-
-
-def finish_run(connection: Connection, run_id: str, at: str) -> None:
-    """Note that a run came to its end."""
-    table = schema.runs
-    connection.execute(update(table).where(table.c.id == run_id).values(finished_at=at))
-
-
-def add_run_trace(connection: Connection, run_id: str, trace: RunTrace) -> None:
-    """Note what a run did with a trace."""
-    values = {"findings": trace.findings, "problem": trace.problem}
-    statement = insert(schema.run_traces).values(run=run_id, trace_id=trace.trace_id, **values)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["run", "trace_id"], set_=values)
-    )
-
-
-def runs(connection: Connection) -> tuple[Run, ...]:
-    """The runs of judges, the earliest first."""
-    done: dict[str, list[RunTrace]] = {}
-    table = schema.run_traces
-    for run, trace_id, findings, problem in connection.execute(
-        select(table.c.run, table.c.trace_id, table.c.findings, table.c.problem).order_by(
-            table.c.run, table.c.trace_id
-        )
-    ):
-        done.setdefault(run, []).append(RunTrace(trace_id, findings, problem))
-    kept = schema.runs
-    statement = select(
-        kept.c.id, kept.c.judge, kept.c.taxonomy, kept.c.started_at, kept.c.finished_at, kept.c.note
-    ).order_by(kept.c.started_at, kept.c.id)
-    return tuple(
-        Run(*row, traces=tuple(done.get(row[0], ()))) for row in connection.execute(statement)
     )

@@ -11,6 +11,7 @@ from mast_tui.labels import (
     Answer,
     Evidence,
     Label,
+    Match,
     Origin,
     Pass,
     PassKind,
@@ -25,6 +26,7 @@ from mast_tui.workspace.events import Event, payload_text
 from mast_tui.workspace.fact_values import fact_from
 from mast_tui.workspace.facts import EventKind
 from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.values import named_from
 
 Row = dict[str, Any]
 
@@ -55,19 +57,14 @@ def label_to_row(label: Label) -> Row:
         "evidence_quote": evidence and evidence.quote,
         "evidence_start": evidence and evidence.char_start,
         "evidence_end": evidence and evidence.char_end,
+        "evidence_match": evidence and evidence.match and evidence.match.value,
+        "evidence_named": evidence and evidence.named and json.dumps(evidence.named),
+        "decisive": label.decisive,
     }
 
 
 def label_of(row: RowMapping) -> Label:
     """The label in a row of ``labels``."""
-    evidence = None
-    if row["evidence_key"] is not None:
-        evidence = Evidence(
-            row["evidence_key"],
-            row["evidence_quote"],
-            row["evidence_start"],
-            row["evidence_end"],
-        )
     return Label(
         id=row["id"],
         annotator=row["annotator"],
@@ -85,7 +82,22 @@ def label_of(row: RowMapping) -> Label:
         saw_suggestions=row["saw_suggestions"],
         pass_number=row["pass_number"],
         created_at=row["created_at"],
-        evidence=evidence,
+        evidence=_evidence_of(row),
+        decisive=row["decisive"],
+    )
+
+
+def _evidence_of(row: RowMapping) -> Evidence | None:
+    if row["evidence_quote"] is None:
+        return None
+    match, named = row["evidence_match"], row["evidence_named"]
+    return Evidence(
+        row["evidence_key"],
+        row["evidence_quote"],
+        row["evidence_start"],
+        row["evidence_end"],
+        None if match is None else Match(match),
+        None if named is None else named_from(json.loads(named)),
     )
 
 

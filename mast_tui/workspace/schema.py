@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, Text, text
 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
 
@@ -23,8 +24,11 @@ def _text(name: str, *, key: bool = False, empty: bool = False) -> Column[str]:
     return Column(name, Text, primary_key=key, nullable=empty)
 
 
-def _whole(name: str, *, key: bool = False, empty: bool = False) -> Column[int]:
-    return Column(name, Integer, primary_key=key, nullable=empty)
+def _whole(
+    name: str, *, key: bool = False, empty: bool = False, default: int | None = None
+) -> Column[int]:
+    server_default = None if default is None else text(str(default))
+    return Column(name, Integer, primary_key=key, nullable=empty, server_default=server_default)
 
 
 events: Final = Table(
@@ -75,6 +79,9 @@ labels: Final = Table(
     _text("evidence_quote", empty=True),
     _whole("evidence_start", empty=True),
     _whole("evidence_end", empty=True),
+    _text("evidence_match", empty=True),
+    _text("evidence_named", empty=True),
+    Column("decisive", Boolean, nullable=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
@@ -229,7 +236,14 @@ runs: Final = Table(
     _text("started_at"),
     _text("finished_at", empty=True),
     _text("note"),
+    _text("settings", empty=True),
+    _text("form", empty=True),
+    _text("ending", empty=True),
+    _whole("told_requests", empty=True),
+    _whole("told_in", empty=True),
+    _whole("told_out", empty=True),
 )
+"""``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
 
 run_traces: Final = Table(
     "run_traces",
@@ -238,5 +252,30 @@ run_traces: Final = Table(
     _text("trace_id", key=True),
     _whole("findings"),
     _text("problem", empty=True),
+    _whole("quotes", default=0),
+    _whole("verified", default=0),
+    _whole("windows", default=0),
+    Column("remarks", Text, nullable=False, server_default=text("'[]'")),
     sqlite_with_rowid=False,
 )
+
+asked: Final = Table(
+    "asked",
+    metadata,
+    _whole("id", key=True),
+    _text("run"),
+    _text("trace_id"),
+    _text("key"),
+    _text("finish"),
+    _text("form"),
+    _whole("tokens_in"),
+    _whole("tokens_out"),
+    Column("usable", Boolean, nullable=False),
+    Column("counted", Boolean, nullable=False),
+    _text("at"),
+    _text("answer"),
+    Index("asked_usable", "key", sqlite_where=text("usable = 1")),
+    # It holds all that is summed up, so that no answer is read for it.
+    Index("asked_of_run", "run", "tokens_in", "tokens_out"),
+)
+"""The answers of models, each once it has come: they stay in this file and are not exported."""

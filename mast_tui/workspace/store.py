@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from mast_tui.gold.model import Decision
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import projection, queries, recording, register, trace_register
+from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import Event, NewEvent
 from mast_tui.workspace.facts import SpansRead
-from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
     AnnotatorInfo,
     EventConflict,
     Judgement,
     MergeReport,
-    Run,
-    RunTrace,
     TraceRecord,
 )
 
 
-class Workspace:
+class Workspace(WorkspaceCore):
     """An open workspace; may be used from any thread.
 
     Whatever a method changes is on disk when it returns. Every method raises ``WorkspaceError``,
     in words for people, where the workspace cannot be read or written; then nothing has changed.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._ids = IdSource()
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Workspace:
@@ -65,16 +58,6 @@ class Workspace:
     def close(self) -> None:
         """Close the file; nothing waits for this to be safe."""
         self._database.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Everything done within is one transaction: all of it on disk at the end, or nothing."""
-        with self._database.writing():
-            yield
-
-    def new_id(self) -> str:
-        """A new id (UUID version 7); later ones are greater."""
-        return self._ids.new()
 
     # Taxonomies
 
@@ -131,7 +114,7 @@ class Workspace:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
         return found[0]
 
-    # Annotators and settings
+    # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
         """Keep an annotator; an ``imported`` one becomes ``human`` when they label here."""
@@ -144,16 +127,6 @@ class Workspace:
         """Everybody who labels here, by name."""
         with self._database.reading() as connection:
             return register.annotators(connection)
-
-    def get_setting(self, key: str) -> str | None:
-        """The value of a setting, or None."""
-        with self._database.reading() as connection:
-            return register.get_setting(connection, key)
-
-    def set_setting(self, key: str, value: str) -> None:
-        """Keep a setting."""
-        with self._database.writing() as connection:
-            register.set_setting(connection, key, value)
 
     # Events
 
@@ -346,30 +319,3 @@ class Workspace:
         """How many judges' suggestions an annotator has not answered yet, per trace."""
         with self._database.reading() as connection:
             return queries.waiting_counts(connection, annotator, taxonomy)
-
-    def start_run(self, judge: str, taxonomy: str, *, note: str = "") -> str:
-        """Note that a judge begins to look at traces, and return the run's id."""
-        run = Run(self.new_id(), judge, taxonomy, now(), note=note)
-        with self._database.writing() as connection:
-            register.add_run(connection, run)
-        return run.id
-
-    def note_run_trace(self, run_id: str, trace: RunTrace) -> None:
-        """Note what a run did with a trace; ``store_judgement`` does it by itself."""
-        with self._database.writing() as connection:
-            register.add_run_trace(connection, run_id, trace)
-
-    def finish_run(self, run_id: str) -> None:
-        """Note that a run came to its end."""
-        with self._database.writing() as connection:
-            register.finish_run(connection, run_id, now())
-
-    def add_run(self, run: Run) -> None:
-        """Keep a run from elsewhere, or bring what is kept of it up to date."""
-        with self._database.writing() as connection:
-            register.add_run(connection, run)
-
-    def runs(self) -> tuple[Run, ...]:
-        """The runs of judges, the earliest first."""
-        with self._database.reading() as connection:
-            return register.runs(connection)

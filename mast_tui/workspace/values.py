@@ -6,10 +6,10 @@ the event that holds it and is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mast_tui.gold.model import Decision, Said
-from mast_tui.labels import Evidence, Label, Origin, Severity, Target, VerdictValue
+from mast_tui.labels import Evidence, Label, Match, Origin, Severity, Target, VerdictValue
 from mast_tui.workspace.fields import Fields
 
 Values = dict[str, object]
@@ -49,7 +49,6 @@ def target_from(fields: Fields) -> Target:
 
 def label_to_dict(label: Label) -> Values:
     """A label as plain values."""
-    evidence = label.evidence
     values = compact(
         {
             "note": label.note,
@@ -58,16 +57,19 @@ def label_to_dict(label: Label) -> Values:
             "suggestion": label.suggestion,
             "saw_suggestions": label.saw_suggestions,
             "created_at": label.created_at,
-            "evidence": evidence
-            and _numbered(
-                {"key": evidence.key, "quote": evidence.quote},
-                start=evidence.char_start,
-                end=evidence.char_end,
-            ),
+            "evidence": label.evidence and _evidence_to_dict(label.evidence),
         }
     )
     named: Values = {"id": label.id, "mode": label.mode, "target": target_to_dict(label.target)}
-    return _numbered(named | values, confidence=label.confidence)
+    return _numbered(named | values, confidence=label.confidence, decisive=label.decisive)
+
+
+def _evidence_to_dict(evidence: Evidence) -> Values:
+    values: Values = {} if evidence.key is None else {"key": evidence.key}
+    values |= {"quote": evidence.quote, **compact({"match": evidence.match})}
+    if evidence.named is not None:
+        values["named"] = list(evidence.named)
+    return _numbered(values, start=evidence.char_start, end=evidence.char_end)
 
 
 def label_from(
@@ -93,18 +95,33 @@ def label_from(
         pass_number=pass_number,
         created_at=fields.text("created_at", ""),
         evidence=_evidence_from(fields.child_or_none("evidence")),
+        decisive=fields.flag_or_none("decisive"),
     )
 
 
 def _evidence_from(fields: Fields | None) -> Evidence | None:
     if fields is None:
         return None
-    return Evidence(
-        fields.text("key"),
+    evidence = Evidence(
+        fields.text_or_none("key"),
         fields.text("quote"),
         fields.whole_or_none("start"),
         fields.whole_or_none("end"),
+        fields.word_or_none("match", Match),
+        named_from(fields.texts("named")),
     )
+    if evidence.found and evidence.key is None:
+        raise ValueError("evidence with a place in a span names the span")
+    return evidence
+
+
+def named_from(keys: Sequence[str]) -> tuple[str, str] | None:
+    """The first and last span that a judge had named, None for no keys at all."""
+    if not keys:
+        return None
+    if len(keys) != 2:
+        raise ValueError("'named' holds a first and a last key")
+    return keys[0], keys[1]
 
 
 def decision_to_dict(decision: Decision) -> Values:

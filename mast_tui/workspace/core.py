@@ -1,0 +1,119 @@
+"""The file of a workspace with its transactions, its settings, and the runs of judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from mast_tui.traces.json_values import replace_surrogates
+from mast_tui.workspace import register, run_register
+from mast_tui.workspace.database import Database
+from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.ids import IdSource, now
+from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
+from mast_tui.workspace.set_aside import held_out
+
+
+class WorkspaceCore:
+    """What a workspace keeps beside labels; see ``Workspace``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids = IdSource()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything done within is one transaction: all of it on disk at the end, or nothing."""
+        with self._database.writing():
+            yield
+
+    def new_id(self) -> str:
+        """A new id (UUID version 7); later ones are greater."""
+        return self._ids.new()
+
+    def get_setting(self, key: str) -> str | None:
+        """The value of a setting, or None."""
+        with self._database.reading() as connection:
+            return register.get_setting(connection, key)
+
+    def set_setting(self, key: str, value: str) -> None:
+        """Keep a setting."""
+        with self._database.writing() as connection:
+            register.set_setting(connection, key, value)
+
+    # Runs of judges
+
+    def start_run(
+        self, judge: str, taxonomy: str, *, note: str = "", settings: RunSettings | None = None
+    ) -> str:
+        """Note that a judge begins to look at traces, and return the run's id.
+
+        Raises ``WorkspaceError`` where an example in its prompt is a trace that was set aside.
+        """
+        run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
+        with self._database.writing() as connection:
+            for trace_id in () if settings is None else settings.examples:
+                if held_out(self, trace_id):
+                    raise WorkspaceError(
+                        f"trace {trace_id!r} is set aside for measuring judges, so no prompt may "
+                        "show it; take other examples"
+                    )
+            run_register.begin_run(connection, run)
+        return run.id
+
+    def unfinished_run(self, judge: str, taxonomy: str) -> Run | None:
+        """The last run of a judge under a taxonomy that began here and is not over, or None."""
+        with self._database.reading() as connection:
+            return run_register.unfinished_run(connection, judge, taxonomy)
+
+    def set_run_form(self, run_id: str, form: str) -> None:
+        """Note in which form a run asks for answers, once the server has shown what it takes."""
+        with self._database.writing() as connection:
+            run_register.set_form(connection, run_id, form)
+
+    def note_run_trace(self, run_id: str, trace: RunTrace) -> None:
+        """Note what a run did with a trace; ``store_judgement`` does it by itself."""
+        with self._database.writing() as connection:
+            run_register.add_run_trace(connection, run_id, trace)
+
+    def finish_run(self, run_id: str, *, ending: str | None = None) -> None:
+        """Note that a run is over; ``ending`` says why it did not come to its last trace."""
+        with self._database.writing() as connection:
+            run_register.finish_run(connection, run_id, now(), ending)
+
+    def add_run(self, run: Run) -> None:
+        """Keep a run from elsewhere with what it used, or bring what is kept of it up to date.
+
+        Of a run that began here only what is not known of it is added.
+        """
+        with self._database.writing() as connection:
+            run_register.add_run(connection, run)
+
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of judges, the earliest first, with what they used."""
+        with self._database.reading() as connection:
+            return run_register.runs(connection)
+
+    def run_examples(self, judge: str) -> frozenset[str]:
+        """The ids of the traces that stand as examples in any run of a judge."""
+        with self._database.reading() as connection:
+            return run_register.examples(connection, judge)
+
+    # Answers of models
+
+    def record_asked(self, asked: Asked) -> None:
+        """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
+        whole = replace_surrogates(asked.answer)
+        with self._database.writing() as connection:
+            run_register.add_asked(connection, replace(asked, answer=whole, at=now()))
+
+    def find_answer(self, key: str) -> Asked | None:
+        """The last answer to the question with this key that can be used, of whatever run."""
+        with self._database.reading() as connection:
+            return run_register.find_answer(connection, key)
+
+    def usage(self, run_id: str) -> Usage:
+        """What the answered requests of a run used."""
+        with self._database.reading() as connection:
+            return run_register.usage(connection, run_id)

@@ -1,0 +1,46 @@
+"""Files of earlier versions, brought to this one where they lie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from mast_tui.workspace.schema import SCHEMA_VERSION
+
+_STEPS: Final[dict[int, tuple[str, ...]]] = {
+    1: (
+        "ALTER TABLE labels ADD COLUMN evidence_match TEXT",
+        "ALTER TABLE labels ADD COLUMN evidence_named TEXT",
+        "ALTER TABLE labels ADD COLUMN decisive BOOLEAN",
+        "ALTER TABLE runs ADD COLUMN settings TEXT",
+        "ALTER TABLE runs ADD COLUMN form TEXT",
+        "ALTER TABLE runs ADD COLUMN ending TEXT",
+        "ALTER TABLE runs ADD COLUMN told_requests INTEGER",
+        "ALTER TABLE runs ADD COLUMN told_in INTEGER",
+        "ALTER TABLE runs ADD COLUMN told_out INTEGER",
+        "ALTER TABLE run_traces ADD COLUMN quotes INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE run_traces ADD COLUMN verified INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE run_traces ADD COLUMN windows INTEGER DEFAULT 0 NOT NULL",
+        "ALTER TABLE run_traces ADD COLUMN remarks TEXT DEFAULT '[]' NOT NULL",
+        "CREATE TABLE asked (id INTEGER NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL, "
+        "key TEXT NOT NULL, finish TEXT NOT NULL, form TEXT NOT NULL, tokens_in INTEGER NOT NULL, "
+        "tokens_out INTEGER NOT NULL, usable BOOLEAN NOT NULL, counted BOOLEAN NOT NULL, "
+        "at TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (id))",
+        "CREATE INDEX asked_usable ON asked (key) WHERE usable = 1",
+        "CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out)",
+    ),
+}
+"""What makes of a file of one version one of the next; written out, since the tables as the
+program knows them go on changing."""
+
+
+def migrate(connection: Connection, version: int) -> None:
+    """Bring the tables of a file of an earlier version up to date, in the transaction that runs.
+
+    Every row stays; what is new is empty in those that are there.
+    """
+    for step in range(version, SCHEMA_VERSION):
+        for statement in _STEPS[step]:
+            connection.exec_driver_sql(statement)
+    connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -1,0 +1,90 @@
+"""Traces that no prompt may show, so that judges can be measured on what they never saw.
+
+Whether a trace is among them follows from its id alone, so it holds for traces that come later
+and is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.core import WorkspaceCore
+
+_SETTING: Final = "set_aside"
+_TWIN: Final = re.compile(r"~\d+\Z")
+
+
+def set_aside(workspace: WorkspaceCore, share: float, *, seed: int = 0) -> None:
+    """Set a share of the traces aside, once and for all; ``share`` lies between 0 and 1.
+
+    Another ``seed`` makes another choice. The same again changes nothing; raises
+    ``WorkspaceError`` for another share or seed, as prompts may have used other traces by now.
+    """
+    if not 0 < share < 1:
+        raise WorkspaceError(f"a share of traces to set aside lies between 0 and 1, not at {share}")
+    with workspace.transaction():
+        known = shares_set_aside(workspace)
+        if known and known.get(seed) != share:
+            raise WorkspaceError(
+                f"{_told(known)} of the traces are set aside in this workspace already, and "
+                "prompts may have used others; keep that share, or take a new workspace"
+            )
+        add_shares(workspace, {seed: share})
+
+
+def held_out(workspace: WorkspaceCore, trace_id: str) -> bool:
+    """Whether a trace is set aside, so that no prompt may show it."""
+    shares = shares_set_aside(workspace)
+    return any(_place(trace_id, seed) < share for seed, share in shares.items())
+
+
+def held_out_share(workspace: WorkspaceCore) -> float | None:
+    """The share of all possible traces that is set aside, None where nobody asked for any."""
+    shares = list(shares_set_aside(workspace).values())
+    if not shares:
+        return None
+    return shares[0] if len(shares) == 1 else 1 - math.prod(1 - share for share in shares)
+
+
+def examples_of(workspace: WorkspaceCore, judge: str) -> frozenset[str]:
+    """The ids of the traces that stood in any prompt of a judge; it is measured on no such one."""
+    return workspace.run_examples(judge)
+
+
+def shares_set_aside(workspace: WorkspaceCore) -> Mapping[int, float]:
+    """The shares that are set aside by their seeds; several only where workspaces were merged."""
+    value = workspace.get_setting(_SETTING)
+    return {} if value is None else {int(seed): share for seed, share in json.loads(value)}
+
+
+def add_shares(workspace: WorkspaceCore, shares: Mapping[int, float]) -> None:
+    """Set aside what is set aside in another workspace as well: of each seed the greater share."""
+    with workspace.transaction():
+        known = shares_set_aside(workspace)
+        joined = {
+            seed: max(known.get(seed, 0.0), shares.get(seed, 0.0))
+            for seed in sorted({*known, *shares})
+        }
+        if joined != known:
+            workspace.set_setting(_SETTING, json.dumps(list(joined.items())))
+
+
+def _place(trace_id: str, seed: int) -> float:
+    """A trace's place in [0, 1); twins of one id (``id~2``) stand together, as a merge may rename
+    them."""
+    named = f"{seed}:{_TWIN.sub('', trace_id)}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(named).digest()[:6], "big") / (1 << 48)
+
+
+def _told(shares: Mapping[int, float]) -> str:
+    return ", ".join(
+        f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
+    )
