@@ -111,14 +111,17 @@ class SessionCore:
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """Judges' suggestions in the reading order of their evidence; none while hidden."""
+        """Judges' suggestions in the reading order of their evidence; none while hidden.
+
+        Those whose quote was not found come last.
+        """
         if not self.hidden_visible:
             return ()
         return self._suggestions().in_order(len(self.trace))
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """The suggestions that wait for this annotator's answer."""
+        """The suggestions that wait for this annotator's answer, in the same order."""
         if not self.hidden_visible:
             return ()
         self._own_now()

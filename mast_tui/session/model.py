@@ -22,7 +22,8 @@ class Suggestion:
     """A judge's label, for a person to answer.
 
     ``judge`` is the judge's name as an annotator, ``mode`` a slug, ``rationale`` the judge's
-    reason; ``confidence`` lies in [0, 1] and is None where the judge gave none.
+    reason; ``confidence`` lies in [0, 1] and is None where the judge gave none. ``decisive`` is
+    whether it holds that the failure decided the outcome, None where it said nothing.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Suggestion:
     rationale: str
     confidence: float | None
     evidence: Evidence | None = None
+    decisive: bool | None = None
 
     @classmethod
     def of(cls, label: Label) -> Suggestion:
@@ -44,12 +46,22 @@ class Suggestion:
             label.note,
             label.confidence,
             label.evidence,
+            label.decisive,
         )
 
     @property
+    def checkable(self) -> bool:
+        """Whether the words that it rests on, if any, stand in the trace."""
+        return self.evidence is None or self.evidence.found
+
+    @property
     def evidence_key(self) -> str | None:
-        """The span to look at first: where the quoted words stand, else the first of the range."""
-        return self.target.first if self.evidence is None else self.evidence.key
+        """The span to look at first: where the quoted words stand, else the first of the range.
+
+        Where they were not found it is the span in which the judge saw them, if there is such.
+        """
+        key = None if self.evidence is None else self.evidence.key
+        return self.target.first if key is None else key
 
     @property
     def quote_offsets(self) -> tuple[int, int] | None:

@@ -103,7 +103,10 @@ class OwnLabels:
 
 
 class Suggested:
-    """Judges' suggestions in reading order, and which of them wait for an answer."""
+    """Judges' suggestions in reading order, and which of them wait for an answer.
+
+    Those whose quote was not found come after all others, in reading order as well.
+    """
 
     def __init__(
         self,
@@ -125,7 +128,9 @@ class Suggested:
             self._spans = spans
             places = {key: self._place_of(one) for key, one in self.by_id.items()}
             self._nowhere = any(place[0] == NOWHERE for place in places.values())
-            self._in_order = tuple(sorted(self.by_id.values(), key=lambda one: places[one.id]))
+            self._in_order = tuple(
+                sorted(self.by_id.values(), key=lambda one: (not one.checkable, places[one.id]))
+            )
             self._answered = None
         return self._in_order
 

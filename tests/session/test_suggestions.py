@@ -9,8 +9,9 @@ import pytest
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import Answer, Origin, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
+from mast_tui.workspace import store_judgement
 from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
-from tests.workspace.build import MODES, state
+from tests.workspace.build import MAST, MODES, TRACE, state
 
 ONE, TWO, THREE = MODES[:3]
 
@@ -46,6 +47,53 @@ def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
     assert (last.evidence_key, last.quote_offsets) == ("k4", (0, 4))
     assert session.suggestions[0].evidence_key == "k1"
     assert session.suggestions[0].quote_offsets is None
+
+
+def test_those_whose_quote_was_not_found_come_last(desk: Desk) -> None:
+    def quoting(mode: str, first: str, key: str | None, start: int | None) -> Finding:
+        end = None if start is None else start + 4
+        return Finding(mode, first, first, key, "pods", start, end, "why", 0.75, decisive=True)
+
+    desk.judge(
+        quoting(ONE, "k0", None, None),
+        quoting(TWO, "k3", "k1", None),
+        quoting(THREE, "k2", "k2", 0),
+        finding(MODES[3], 4),
+    )
+    session = desk.open()
+    assert [s.mode for s in session.suggestions] == [THREE, MODES[3], ONE, TWO]
+    assert [s.checkable for s in session.suggestions] == [True, True, False, False]
+    assert [s.evidence_key for s in session.suggestions] == ["k2", "k4", "k0", "k1"]
+    assert [s.decisive for s in session.suggestions] == [True, None, True, True]
+    session.accept(session.pending[0].id)
+    session.reject(session.pending[-1].id)
+    assert [s.mode for s in session.pending] == [MODES[3], ONE]
+    assert [s.quote_offsets for s in session.pending] == [None, None]
+
+
+def test_suggestions_of_a_judgement_that_is_not_whole_can_be_answered(desk: Desk) -> None:
+    def part(*findings: Finding) -> None:
+        store_judgement(
+            desk.workspace,
+            judge=JUDGE,
+            taxonomy=MAST.ref,
+            trace_id=TRACE,
+            looks_at=(),
+            findings=findings,
+            partial=True,
+        )
+
+    session = desk.open()
+    part(finding(ONE, 0), finding(TWO, 1))
+    session.refresh_suggestions()
+    session.reject(by_mode(session)[ONE].id)
+    part(finding(ONE, 0), finding(TWO, 1), finding(THREE, 2))
+    session.refresh_suggestions()
+    assert [s.mode for s in session.pending] == [TWO, THREE]
+    desk.judge(finding(THREE, 2))
+    session.refresh_suggestions()
+    assert [s.mode for s in session.suggestions] == [ONE, THREE]
+    assert [s.mode for s in session.pending] == [THREE]
 
 
 def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> None:

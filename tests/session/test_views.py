@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.labels import Label, Target
+from mast_tui.labels import Evidence, Label, Target
 from mast_tui.session.model import Suggestion
 from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
 from tests.workspace.build import MAST, MODES, TRACE
@@ -100,19 +100,26 @@ def test_one_change_among_many_labels_asks_for_one_place() -> None:
     assert len(own.in_order()) == 5000
 
 
-@given(st.lists(st.tuples(keys, st.booleans()), max_size=10), st.integers(3, SPANS))
-def test_what_waits_is_what_is_not_answered_in_reading_order(
-    given_suggestions: list[tuple[str, bool]], later: int
+quotes = st.sampled_from(
+    [None, Evidence(None, "x"), Evidence("k1", "x"), Evidence("k1", "x", 0, 1)]
+)
+
+
+@given(st.lists(st.tuples(keys, st.booleans(), quotes), max_size=10), st.integers(3, SPANS))
+def test_what_waits_is_what_is_not_answered_in_reading_order_without_its_quote_last(
+    given_suggestions: list[tuple[str, bool, Evidence | None]], later: int
 ) -> None:
     spans = Growing()
     all_of_them = [
-        Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target(key, key), "why", None)
-        for number, (key, _) in enumerate(given_suggestions)
+        Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target(key, key), "why", None, quote)
+        for number, (key, _, quote) in enumerate(given_suggestions)
     ]
-    answered = {f"s{number}" for number, (_, done) in enumerate(given_suggestions) if done}
+    answered = {f"s{number}" for number, (_, done, _) in enumerate(given_suggestions) if done}
     suggested = Suggested(all_of_them, spans.evidence)
     for spans.known in (3, later):
-        expected = sorted(all_of_them, key=spans.evidence)
+        in_reading_order = sorted(all_of_them, key=spans.evidence)
+        expected = [one for one in in_reading_order if one.checkable]
+        expected += [one for one in in_reading_order if not one.checkable]
         assert list(suggested.in_order(spans.known)) == expected
         assert list(suggested.pending(spans.known, frozenset())) == expected
         waiting = [one for one in expected if one.id not in answered]
