@@ -1,0 +1,396 @@
+"""Asking a server that speaks the OpenAI API: patient with it, and within what may be spent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import openai
+import orjson
+
+from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.forms import Forms, Manner, Part
+from mast_tui.judges.llm.hosts import check_address, host_of, is_this_machine
+from mast_tui.judges.llm.keys import DEFAULT_VARIABLE, NO_KEY, scrub
+from mast_tui.judges.llm.model import Form, Parameters, Reply, Request
+from mast_tui.judges.llm.pace import Pace, Timing, back_off
+from mast_tui.judges.llm.prompt import fresh_boundary, messages
+from mast_tui.judges.llm.refusals import Refusal, Trouble, read_refusal, trouble_of
+from mast_tui.judges.llm.replies import Unusable, read_reply, was_cut
+from mast_tui.safe_text import one_line
+
+TIMEOUT: Final = 600.0
+CONNECT: Final = 10.0
+"""Seconds for a whole answer, and for a connection."""
+
+TRIES: Final = 6
+
+MOST_WAIT: Final = 600.0
+"""Seconds; a server that asks to wait for longer is tried again after these."""
+
+LONG_WAIT: Final = 10.0
+"""Seconds; a person is told of longer waits."""
+
+NAMES_WITHIN: Final = 5.0
+"""Seconds in which a server must list its models to have them named in an error."""
+
+NAMES_SHOWN: Final = 5
+WORDS: Final = 300
+"""Code points of a server's words in a message."""
+
+_PARTS: Final[Mapping[Trouble, Part]] = {
+    Trouble.FORM: "form",
+    Trouble.LIMIT: "limit",
+    Trouble.TEMPERATURE: "temperature",
+}
+_NOT_REACHED: Final = ("ConnectError", "ConnectTimeout", "ProxyError")
+"""What the HTTP library calls a connection that never was; its name depends on the version."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A try that failed and may be repeated.
+
+    ``reached`` says whether there was a connection, ``busy`` that the server only had too much
+    to do, ``learned`` that it is asked in another manner at once; ``wait`` is what it asked for.
+    """
+
+    words: str
+    reached: bool = True
+    busy: bool = False
+    learned: bool = False
+    wait: float | None = None
+
+
+class Client:
+    """Sends requests to one server, for one model; for the tasks of one event loop.
+
+    ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
+    nowhere else: redirects are not followed. Proxies of the environment are used, but not for
+    this machine. ``timeout`` is in seconds for one whole answer, ``tries`` how often a request
+    is sent at most. ``on_wait`` is told of long waits, ``on_remark`` of what the server does not
+    take; both get words for a person. ``key_variable`` is named where the key is refused.
+
+    Raises:
+        RunStops: the address cannot be asked, in words.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        *,
+        base_url: str,
+        api_key: str,
+        timeout: float = TIMEOUT,
+        budget: Budget | None = None,
+        pace: Pace | None = None,
+        tries: int = TRIES,
+        key_variable: str = DEFAULT_VARIABLE,
+        allow_http: bool = False,
+        on_wait: Callable[[str], None] = lambda _: None,
+        on_remark: Callable[[str], None] = lambda _: None,
+        timing: Timing | None = None,
+    ) -> None:
+        check_address(base_url, allow_http=allow_http)
+        self._model = parameters.model
+        self._host = host_of(base_url)
+        self._key = api_key
+        self._key_variable = key_variable
+        self._timeout = timeout
+        self._tries = tries
+        self._timing = timing or Timing()
+        self._budget = budget or Budget()
+        self._pace = pace or Pace(timing=self._timing)
+        self._on_wait = on_wait
+        self._forms = Forms(parameters, base_url, on_remark)
+        self._answered = 0
+        self._stopped: str | None = None
+        self._openai = _library(base_url, api_key, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; no request can be sent any more."""
+        await self._openai.close()
+
+    @property
+    def form(self) -> Form:
+        """The form in which answers are asked for, as far as the server's ways are known."""
+        return self._forms.manner.form
+
+    @property
+    def budget(self) -> Budget:
+        """What was and may be spent."""
+        return self._budget
+
+    @property
+    def pace(self) -> Pace:
+        """How many requests are under way."""
+        return self._pace
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        """The model's answer; see ``Asks``.
+
+        Raises:
+            ContextOverflow: the request is too long, or the server read only a part of it.
+            TraceFails: no usable answer in so many tries, or the request was refused.
+            RunStops: no request will be answered, or the allowance is spent.
+        """
+        failures = unreached = 0
+        while True:
+            before = self._answered
+            outcome = await self._try(request, answer_tokens)
+            if isinstance(outcome, Reply):
+                return outcome
+            if isinstance(outcome, AskError):
+                raise outcome
+            if outcome.learned:
+                continue
+            if not (outcome.busy and self._answered > before):
+                failures += 1
+            unreached += not outcome.reached
+            if failures >= self._tries:
+                raise self._given_up(outcome, failures, nobody=unreached == failures)
+            await self._wait(outcome, failures)
+
+    def _given_up(self, last: _Again, failures: int, *, nobody: bool) -> AskError:
+        if nobody:
+            return RunStops(
+                f"no answer from {self._host}: {last.words};"
+                " the same command goes on where it stopped"
+            )
+        return TraceFails(
+            f"{self._host} gave no usable answer in {failures} tries, at last: {last.words}"
+        )
+
+    async def _wait(self, outcome: _Again, failures: int) -> None:
+        """Between two tries; what a busy server asked for is waited out by all tasks alike."""
+        if outcome.busy and outcome.wait:
+            return
+        asked = min(outcome.wait or 0.0, MOST_WAIT)
+        await self._timing.sleep(asked + back_off(max(failures, 1), self._timing.random()))
+
+    async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
+        """Send a request once."""
+        async with self._pace.turn() as turn:
+            if self._stopped is not None:
+                return RunStops(self._stopped)
+            reserved = await self._budget.reserve(request.tokens, answer_tokens)
+            try:
+                manner = self._forms.manner
+                texts = messages(request, fresh_boundary(request))
+                body = self._forms.body(manner, texts, request.schema, answer_tokens)
+                sent = await self._send(body)
+                got = (
+                    read_reply(sent, form=manner.form, sent_tokens=request.tokens)
+                    if isinstance(sent, str)
+                    else sent
+                )
+                if isinstance(got, Reply | Unusable) and got.tokens_in:
+                    self._budget.settle(reserved, got.tokens_in, got.tokens_out)
+            finally:
+                self._budget.release(reserved)
+            if isinstance(got, Reply):
+                return self._replied(got, texts, request)
+            if isinstance(got, Unusable):
+                return self._unusable(got)
+            if isinstance(got, Refusal):
+                return await self._refused(got, manner, turn)
+            return got
+
+    async def _send(self, body: dict[str, object]) -> str | Refusal | _Again:
+        """The text of a right response, or what came in its place; raises nothing."""
+        try:
+            content = _encode(body)
+            async with asyncio.timeout(self._timeout):
+                return await self._openai.post("/chat/completions", cast_to=str, content=content)
+        except openai.APIStatusError as error:
+            response = error.response
+            return read_refusal(response.status_code, response.headers, response.content)
+        except TimeoutError:
+            return _Again(f"no whole answer within {self._timeout:,.0f} s")
+        except openai.APIConnectionError as error:
+            return self._lost(error)
+        except openai.OpenAIError as error:
+            return _Again(self._clean(str(error)))
+
+    def _lost(self, error: openai.APIConnectionError) -> _Again:
+        """A request whose connection failed."""
+        cause = error.__cause__ or error
+        kind = type(cause).__name__
+        said = self._clean(str(cause)) or kind
+        if isinstance(error, openai.APITimeoutError):
+            said = "no connection in time" if kind in _NOT_REACHED else "no answer in time"
+        return _Again(said, reached=kind not in _NOT_REACHED)
+
+    def _replied(
+        self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
+    ) -> Reply | ContextOverflow:
+        self._answered += 1
+        self._pace.went_well()
+        if was_cut(reply, (text["content"] for text in texts), request.tokens):
+            return ContextOverflow(
+                f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
+                " it cuts what is longer than its context"
+            )
+        if self._key not in reply.text or self._key == NO_KEY:
+            return reply
+        return Reply(
+            scrub(reply.text, self._key),
+            reply.finish,
+            reply.form,
+            reply.tokens_in,
+            reply.tokens_out,
+            reply.counted,
+        )
+
+    def _unusable(self, got: Unusable) -> _Again | RunStops:
+        if got.page and not self._answered:
+            return self._stop(
+                f"{self._host} answers with a web page, which is no OpenAI API;"
+                " most addresses end in /v1"
+            )
+        return _Again(f"the response held {got.words}")
+
+    async def _refused(
+        self, refusal: Refusal, manner: Manner, turn: int
+    ) -> Reply | _Again | AskError:
+        """What follows from an error of the server."""
+        words = self._clean(refusal.message)
+        if refusal.page:
+            words = "a web page"
+        said = f"{words} ({refusal.status})"
+        trouble = trouble_of(refusal)
+        if (part := _PARTS.get(trouble)) is not None:
+            if self._forms.refused(manner, part):
+                return _Again(said, learned=True)
+            return TraceFails(f"{self._host} refuses the request: {said}")
+        if trouble is Trouble.BUSY:
+            self._slow_down(turn, refusal.wait)
+            return _Again(said, busy=True, wait=refusal.wait)
+        if trouble is Trouble.AGAIN:
+            return _Again(said, wait=refusal.wait)
+        if trouble is Trouble.OVERFLOW:
+            return ContextOverflow(f"the request is too long for {self._host}: {said}")
+        if trouble is Trouble.FILTERED:
+            return Reply(words, "refusal", manner.form, 0, 0, counted=False)
+        if trouble is Trouble.REFUSED or (trouble is Trouble.DENIED and self._answered):
+            return TraceFails(f"{self._host} refuses the request: {said}")
+        return self._stop(await self._why_stopped(trouble, refusal, said))
+
+    def _slow_down(self, turn: int, wait: float | None) -> None:
+        news = self._pace.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
+        if wait is None or not news or wait < LONG_WAIT:
+            return
+        words = f"{self._host} asked to wait {wait:,.0f} s"
+        if wait > MOST_WAIT:
+            words += f"; it is asked again after {MOST_WAIT:,.0f} s"
+        self._on_wait(words)
+
+    def _stop(self, words: str) -> RunStops:
+        """From now on nothing is sent any more."""
+        self._stopped = words
+        return RunStops(words)
+
+    async def _why_stopped(self, trouble: Trouble, refusal: Refusal, said: str) -> str:
+        if trouble is Trouble.KEY and self._key == NO_KEY:
+            return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
+        if trouble in (Trouble.KEY, Trouble.DENIED):
+            return f"{self._host} refuses the key that {self._key_variable} holds: {said}"
+        if trouble is Trouble.MONEY:
+            return f"there is no credit left at {self._host}: {said}"
+        if trouble is Trouble.ANSWER_TOO_LONG:
+            return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
+        if trouble is Trouble.REDIRECT:
+            where = self._clean(refusal.location) or "elsewhere"
+            return (
+                f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
+                " put that address in the settings if it is right"
+            )
+        return await self._why_not_found(trouble, said)
+
+    async def _why_not_found(self, trouble: Trouble, said: str) -> str:
+        """Whether it is the model that is unknown, or the address that is no API."""
+        names = await self._models()
+        model = self._clean(self._model)
+        if names and self._model not in names:
+            shown = ", ".join(self._clean(name) for name in names[:NAMES_SHOWN])
+            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+            return f"{self._host} knows no model “{model}”; it has {shown}{more}"
+        if trouble is Trouble.NO_MODEL:
+            return f"{self._host} knows no model “{model}”: {said}"
+        return f"{self._host} is no OpenAI API at this address; most end in /v1: {said}"
+
+    async def _models(self) -> list[str]:
+        """The models that the server lists, none where it does not do so quickly."""
+        try:
+            async with asyncio.timeout(NAMES_WITHIN):
+                listed = orjson.loads(await self._openai.get("/models", cast_to=str))
+        except (TimeoutError, openai.OpenAIError, orjson.JSONDecodeError):
+            return []
+        models = listed.get("data") if isinstance(listed, dict) else None
+        if not isinstance(models, list):
+            return []
+        return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
+
+    def _clean(self, text: str) -> str:
+        """A text of the server or the library, without the key and fit for a message."""
+        return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
+
+
+def _encode(body: dict[str, object]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        # Texts of traces may hold halves of surrogate pairs, which no server can be sent.
+        return orjson.dumps(_sendable(body))
+
+
+def _sendable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_sendable(name): _sendable(each) for name, each in value.items()}
+    if isinstance(value, Sequence):
+        return [_sendable(each) for each in value]
+    return value
+
+
+def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
+    """The library's client, without its retries, redirects, and proxies to this machine."""
+    limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
+    problem = None
+    try:
+        http = openai.DefaultAsyncHttpxClient(
+            timeout=limits, follow_redirects=False, trust_env=not is_this_machine(base_url)
+        )
+        client = openai.AsyncOpenAI(
+            api_key=api_key,
+            base_url=base_url.strip(),
+            timeout=limits,
+            max_retries=0,
+            http_client=http,
+        )
+    except (ValueError, ImportError, openai.OpenAIError) as error:
+        problem = one_line(scrub(str(error), api_key), WORDS)
+    if problem is not None:
+        raise RunStops(
+            f"{host_of(base_url)} cannot be asked; see to the address and the proxies: {problem}"
+        )
+    if host_of(base_url).partition(":")[0] != "api.openai.com":
+        # What the environment says of an account is meant for its vendor.
+        client.organization = client.project = None
+    return client

@@ -1,0 +1,47 @@
+"""The key to a server: where it comes from, and how it stays out of every text."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+from urllib.parse import quote
+
+from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.hosts import host_of, is_this_machine
+
+DEFAULT_VARIABLE: Final = "OPENAI_API_KEY"
+
+NO_KEY: Final = "none"
+"""What is sent to a server on this machine that wants no key."""
+
+HIDDEN: Final = "[key]"
+
+SHORTEST: Final = 4
+"""A shorter key is found in ordinary words, and keeps nobody out."""
+
+
+def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
+    """The key that the environment holds; ``NO_KEY`` where there is none and none is needed.
+
+    Raises:
+        RunStops: another machine is to be asked and the variable is not set, or what it holds
+            can be no key.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        if is_this_machine(base_url):
+            return NO_KEY
+        raise RunStops(f"there is no key for {host_of(base_url)}: set {variable} to one")
+    if not all("!" <= char <= "~" for char in key):
+        raise RunStops(f"what {variable} holds is no key: it has spaces or other odd characters")
+    return key
+
+
+def scrub(text: str, key: str) -> str:
+    """The text without the key, also where the key was written as in a URL."""
+    if key == NO_KEY or len(key) < SHORTEST:
+        return text
+    for form in {key, quote(key, safe="")}:
+        if form in text:
+            text = text.replace(form, HIDDEN)
+    return text
