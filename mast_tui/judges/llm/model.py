@@ -42,13 +42,15 @@ class Window:
     """A stretch of spans that one request shows, ``first`` to ``last`` (indices, both shown).
 
     ``final`` says that it reaches the real end of the run; ``modes`` are the slugs that are judged
-    on it.
+    on it. ``tokens`` is the most that its data may take where that is less than the parameters
+    allow, since the model reads less.
     """
 
     first: int
     last: int
     final: bool
     modes: tuple[str, ...]
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""What is taken out unless somebody says otherwise: keys, tokens, passwords, addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+Places = Callable[[str], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
+
+    Places are code points, end exclusive, and may be in any order.
+    """
+
+    name: str
+    places: Places
+
+
+SECRET_GROUP: Final = "secret"
+"""What a pattern's group of this name matches is taken out, else all that it matches."""
+
+
+def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0) -> Rule:
+    """A rule for a regular expression.
+
+    A text that holds none of ``needs`` is not searched; they are in lower case where the
+    pattern is for any case.
+    """
+    compiled = re.compile(pattern, flags)
+    group = compiled.groupindex.get(SECRET_GROUP, 0)
+    any_case = bool(flags & re.IGNORECASE)
+
+    def places(text: str) -> Iterator[tuple[int, int]]:
+        looked_at = text.lower() if needs and any_case else text
+        if needs and not any(need in looked_at for need in needs):
+            return
+        for match in compiled.finditer(text):
+            start, end = match.span(group)
+            if start < end:
+                yield start, end
+
+    return Rule(name, places)
+
+
+_LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
+_AT_DOMAIN: Final = re.compile(
+    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
+)
+_LONGEST_LOCAL: Final = 64
+
+
+def _addresses(text: str) -> Iterator[tuple[int, int]]:
+    """E-mail addresses, looked for from the ``@``, so that other text costs next to nothing."""
+    for match in _AT_DOMAIN.finditer(text):
+        at = match.start()
+        before = text[max(0, at - _LONGEST_LOCAL) : at]
+        local = len(before) - len(before.rstrip(_LOCAL))
+        if local:
+            yield at - local, match.end()
+
+
+# No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
+DEFAULT_RULES: Final[tuple[Rule, ...]] = (
+    pattern_rule(
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
+        r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
+        "PRIVATE KEY",
+    ),
+    pattern_rule(
+        "API key",
+        r"(?<![A-Za-z0-9_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
+        "sk-",
+        "rk-",
+        "pk-",
+    ),
+    pattern_rule(
+        "API key",
+        r"(?<![A-Za-z0-9])(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
+        "_live_",
+        "_test_",
+    ),
+    pattern_rule(
+        "API key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "AKIA", "ASIA"
+    ),
+    pattern_rule(
+        "API key",
+        r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
+        "secret",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "API key",
+        r"(?<![A-Za-z0-9])(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
+        "gho_",
+        "ghp_",
+        "ghs_",
+        "ghu_",
+        "ghr_",
+        "github_pat_",
+    ),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_.-]{20,}+", "glpat-"),
+    pattern_rule(
+        "API key",
+        r"(?<![A-Za-z0-9])(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
+        "xox",
+        "xapp-",
+    ),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}", "AIza"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+", "hf_"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])gsk_[A-Za-z0-9]{30,}+", "gsk_"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}", "npm_"),
+    pattern_rule(
+        "token",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
+        "eyJ",
+    ),
+    pattern_rule(
+        "token",
+        r"\bbearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
+        "bearer",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        r"\bauthorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
+        r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
+        "authorization",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        r"\b(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
+        "api-key",
+        "api_key",
+        "apikey",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "password",
+        r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
+        "://",
+    ),
+    Rule("e-mail", _addresses),
+)

@@ -1,0 +1,156 @@
+"""What of a trace is sent to a model: task, names and texts, redacted and fit for JSON."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.judges.llm.redaction import Numbers, Redacted, Redaction
+from mast_tui.judges.llm.tokens import estimate
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
+
+KEPT_CHARS: Final = 4_000_000
+"""How many characters of texts are kept at most, so that they need not be read again."""
+
+NAME_CHARS: Final = 60
+"""Length to which the name of an agent or a tool is cut, in code points."""
+
+_TASK_WITHIN: Final = 20
+"""Among so many first spans the user's message is looked for where no task is known."""
+
+_UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+def fit(text: str) -> str:
+    """The text with one visible character for each that JSON or a server may trip over.
+
+    Controls but for line break and tab become their pictures, a carriage return a space, a lone
+    surrogate U+FFFD. The length stays the same.
+    """
+    return text if _UNFIT.search(text) is None else _UNFIT.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    char = match[0]
+    if char == "\r":
+        return " "
+    if char == "\x7f":
+        return "␡"
+    return chr(0x2400 + ord(char)) if char < " " else "�"
+
+
+@dataclass(frozen=True, slots=True)
+class SentSpan:
+    """A span as it is sent: what its header says, and its text.
+
+    ``agent`` and ``tool`` are one line each, redacted, empty where there is none. ``answers`` is
+    the index of the call that a result answers where that is not the span before it.
+    """
+
+    index: int
+    kind: SpanKind
+    role: Role
+    agent: str
+    tool: str
+    failed: bool
+    answers: int | None
+    text: str
+
+
+class SentTrace:
+    """What of a trace is sent; the trace's index must be complete.
+
+    All texts are read once, in order, when the first one is asked for: that gives every value
+    that is taken out the same number whatever is asked for first, and the length of each text in
+    tokens. About ``KEPT_CHARS`` of texts are kept after that, others are read again.
+    """
+
+    def __init__(self, trace: Trace, redaction: Redaction) -> None:
+        self._trace = trace
+        self._redaction = redaction
+        self._numbers = Numbers()
+        self._kept: OrderedDict[int, Redacted] = OrderedDict()
+        self._kept_chars = 0
+        self._tokens: array[int] | None = None
+        task = trace.meta.task or ""
+        self.task_span = self._find_task(task)
+        if self.task_span is not None:
+            task = trace.text(self.task_span)
+        self.task = redaction.apply(fit(task), self._numbers).text
+
+    def __len__(self) -> int:
+        return len(self._trace)
+
+    @property
+    def tokens(self) -> array[int]:
+        """For each span about how many tokens its text takes."""
+        if self._tokens is None:
+            self._tokens = self._read_all()
+        return self._tokens
+
+    def text(self, index: int) -> str:
+        """The text of a span as it is sent where nothing of it is left out."""
+        return self._redacted(index).text
+
+    def span(self, index: int) -> SentSpan:
+        """One span as it is sent."""
+        span = self._trace.span(index)
+        return SentSpan(
+            index=index,
+            kind=span.kind,
+            role=span.role,
+            agent=self._name(span.agent),
+            tool=self._name(span.name or ""),
+            failed=span.status is SpanStatus.ERROR,
+            answers=self._answered(index, span.parent) if span.parent else None,
+            text=self.text(index),
+        )
+
+    def to_original(self, index: int, start: int, end: int) -> tuple[int, int]:
+        """Where ``text(index)[start:end]`` stands in the trace's own text of that span."""
+        return self._redacted(index).to_original(start, end)
+
+    def _redacted(self, index: int) -> Redacted:
+        kept = self._kept.get(index)
+        if kept is not None:
+            self._kept.move_to_end(index)
+            return kept
+        if self._tokens is None:
+            self._tokens = self._read_all()
+        return self._read(index)
+
+    def _read_all(self) -> array[int]:
+        return array("Q", (estimate(self._read(i).text) for i in range(len(self._trace))))
+
+    def _read(self, index: int) -> Redacted:
+        read = self._redaction.apply(fit(self._trace.text(index)), self._numbers)
+        self._kept[index] = read
+        self._kept_chars += len(read.text)
+        while self._kept_chars > KEPT_CHARS and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_chars -= len(dropped.text)
+        return read
+
+    def _name(self, name: str) -> str:
+        shown = one_line(name, NAME_CHARS) if name else ""
+        return self._redaction.apply(shown, self._numbers).text.replace("|", "¦")
+
+    def _answered(self, index: int, parent: str) -> int | None:
+        if index and self._trace.span(index - 1).key == parent:
+            return None
+        return self._trace.index_of(parent)
+
+    def _find_task(self, task: str) -> int | None:
+        """The first message of the user that begins with the task; readers keep its head only."""
+        wanted = task.strip()
+        for index in range(min(_TASK_WITHIN, len(self._trace))):
+            span = self._trace.span(index)
+            if span.kind is not SpanKind.MESSAGE or span.role is not Role.USER:
+                continue
+            if self._trace.text(index).strip().startswith(wanted):
+                return index
+        return None

@@ -1,0 +1,42 @@
+"""A taxonomy in the words in which a model is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+
+def taxonomy_text(taxonomy: Taxonomy) -> str:
+    """All categories and modes, with what tells them apart; a mode begins with its code."""
+    parts: list[str] = []
+    for category in taxonomy.categories:
+        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        if modes:
+            parts.append(f"## {category.name}")
+            parts.extend(_mode_text(mode, taxonomy) for mode in modes)
+    return "\n\n".join(parts)
+
+
+def _mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
+    lines = [f"### {mode.code} {mode.name}"]
+    if mode.definition:
+        lines.append(mode.definition)
+    lines.extend(_listed("It is this:", mode.applies))
+    lines.extend(_listed("It is not this:", mode.applies_not))
+    lines.extend(_listed("Easily confused:", _differences(mode, taxonomy)))
+    if mode.detection:
+        lines.append(f"How to look: {mode.detection}")
+    return "\n".join(lines)
+
+
+def _listed(head: str, points: Iterable[str]) -> list[str]:
+    points = list(points)
+    return [head, *(f"- {point}" for point in points)] if points else []
+
+
+def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
+    """What sets the mode apart from others, each named by its code."""
+    return [
+        f"with {taxonomy.mode(other.slug).code}: {other.difference}" for other in mode.confusable
+    ]
