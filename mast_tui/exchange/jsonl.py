@@ -1,16 +1,17 @@
 """``jsonl``: a whole workspace as lines of JSON, without loss.
 
 One record per line, in a lasting order, so that two versions can be compared line by line: a
-heading, then taxonomies, traces, annotators, runs of judges and events. The state (labels,
-verdicts, passes, decisions …) follows from the events. Of the place where a trace was last seen
-only the file's name is written: folders are nobody else's business.
+heading, then taxonomies, traces, the share of them that is set aside, annotators, runs of judges
+and events. The state (labels, verdicts, passes, decisions …) follows from the events. Of the place
+where a trace was last seen only the file's name is written: folders are nobody else's business.
+Nor are the answers of models: what a run used is written, not what was said.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl_records import (
     run_from,
     run_values,
+    share_from,
     trace_from,
     trace_values,
 )
@@ -35,10 +37,12 @@ from mast_tui.workspace import (
     event_to_dict,
 )
 from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.merging import register_foreign, renamed
+from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
+from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 knew less of judges; a program of that time would drop it without a word."""
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
@@ -48,6 +52,8 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
         yield _line("taxonomy", {"taxonomy": to_dict(taxonomy)})
     for trace in workspace.traces():
         yield _line("trace", trace_values(trace))
+    for seed, share in shares_set_aside(workspace).items():
+        yield _line("set_aside", {"share": share, "seed": seed})
     for annotator in workspace.annotators():
         yield _line("annotator", {"name": annotator.name, "kind": annotator.kind.value})
     for run in workspace.runs():
@@ -66,6 +72,7 @@ class Content:
 
     taxonomies: list[Taxonomy] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
+    shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -108,6 +115,9 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             content.taxonomies.append(from_dict(taxonomy, "taxonomy"))
         case "trace":
             content.traces.append(trace_from(fields))
+        case "set_aside":
+            seed, share = share_from(fields)
+            content.shares[seed] = share
         case "annotator":
             name = (fields.text("name"), fields.word("kind", AnnotatorKind))
             content.annotators.append(name)
@@ -131,11 +141,7 @@ def merge_content(content: Content, workspace: Workspace) -> MergeReport:
         for name, kind in content.annotators:
             workspace.add_annotator(name, kind)
         names = {t.trace_id: register_foreign(workspace, t) for t in content.traces}
+        add_shares(workspace, content.shares)
         for run in content.runs:
-            workspace.add_run(replace(run, traces=tuple(_renamed_traces(run, names))))
+            workspace.add_run(renamed_run(run, names))
         return workspace.merge_events(renamed(content.events, names))
-
-
-def _renamed_traces(run: Run, names: Mapping[str, str]) -> Iterable[Any]:
-    for trace in run.traces:
-        yield replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id))

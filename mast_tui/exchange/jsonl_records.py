@@ -11,6 +11,12 @@ from typing import Any
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Run, RunTrace, TraceRecord
 from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.run_values import (
+    settings_from,
+    settings_to_dict,
+    usage_from,
+    usage_to_dict,
+)
 
 Values = dict[str, Any]
 
@@ -79,20 +85,36 @@ def run_values(run: Run) -> Values:
         "judge": run.judge,
         "taxonomy": run.taxonomy,
         "started_at": run.started_at,
-        **_known(finished_at=run.finished_at, note=run.note or None),
-        "traces": [
-            {
-                "id": trace.trace_id,
-                "findings": trace.findings,
-                **_known(problem=trace.problem),
-            }
-            for trace in run.traces
-        ],
+        **_known(
+            finished_at=run.finished_at,
+            note=run.note or None,
+            ending=run.ending,
+            settings=run.settings and settings_to_dict(run.settings),
+            form=run.settings and run.settings.form,
+            usage=usage_to_dict(run.usage) or None,
+        ),
+        "traces": [_run_trace_values(trace) for trace in run.traces],
+    }
+
+
+def _run_trace_values(trace: RunTrace) -> Values:
+    return {
+        "id": trace.trace_id,
+        "findings": trace.findings,
+        **_known(
+            problem=trace.problem,
+            quotes=trace.quotes or None,
+            verified=trace.verified or None,
+            windows=trace.windows or None,
+            remarks=list(trace.remarks) or None,
+        ),
     }
 
 
 def run_from(fields: Fields) -> Run:
     """The run; raises ``ValueError`` where something is missing or cannot be."""
+    settings = fields.child_or_none("settings")
+    form = fields.text_or_none("form")
     return Run(
         id=fields.text("id"),
         judge=fields.text("judge"),
@@ -100,11 +122,31 @@ def run_from(fields: Fields) -> Run:
         started_at=fields.text("started_at"),
         finished_at=fields.text_or_none("finished_at"),
         note=fields.text("note", ""),
-        traces=tuple(
-            RunTrace(trace.text("id"), trace.whole("findings"), trace.text_or_none("problem"))
-            for trace in fields.children("traces")
-        ),
+        traces=tuple(map(_run_trace_from, fields.children("traces"))),
+        settings=None if settings is None else settings_from(settings, form=form),
+        usage=usage_from(fields.child_or_none("usage")),
+        ending=fields.text_or_none("ending"),
     )
+
+
+def _run_trace_from(fields: Fields) -> RunTrace:
+    return RunTrace(
+        fields.text("id"),
+        fields.whole("findings"),
+        fields.text_or_none("problem"),
+        fields.whole_or_none("quotes") or 0,
+        fields.whole_or_none("verified") or 0,
+        fields.whole_or_none("windows") or 0,
+        fields.texts("remarks"),
+    )
+
+
+def share_from(fields: Fields) -> tuple[int, float]:
+    """A share of traces that is set aside, with its seed; raises ``ValueError`` for no share."""
+    share = fields.number_or_none("share")
+    if share is None or not 0 < share < 1:
+        raise ValueError(f"a share of traces lies between 0 and 1, not at {share}")
+    return fields.whole("seed"), share
 
 
 def _known(**values: object) -> Values:

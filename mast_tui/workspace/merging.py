@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mast_tui.workspace.events import Event
 from mast_tui.workspace.facts import Fact, LabelAdded, LabelChanged, LabelRemoved
-from mast_tui.workspace.records import MergeReport, TraceRecord
+from mast_tui.workspace.records import MergeReport, Run, TraceRecord
+from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 from mast_tui.workspace.store import Workspace
 
 
@@ -24,11 +25,8 @@ def merge(into: Workspace, other: Workspace) -> MergeReport:
             into.add_annotator(annotator.name, annotator.kind)
         names = {record.trace_id: register_foreign(into, record) for record in other.traces()}
         for run in other.runs():
-            traces = tuple(
-                replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id))
-                for trace in run.traces
-            )
-            into.add_run(replace(run, traces=traces))
+            into.add_run(renamed_run(run, names))
+        add_shares(into, shares_set_aside(other))
         return into.merge_events(renamed(other.events(), names))
 
 
@@ -43,6 +41,16 @@ def register_foreign(into: Workspace, record: TraceRecord) -> str:
     if known is not None:
         record = replace(record, path=None, record=None)
     return into.register_trace(record)
+
+
+def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
+    """The run with each trace under the name that ``names`` gives it, also in its prompt."""
+    traces = [replace(one, trace_id=names.get(one.trace_id, one.trace_id)) for one in run.traces]
+    settings = run.settings
+    if settings is not None:
+        examples = tuple(names.get(trace_id, trace_id) for trace_id in settings.examples)
+        settings = replace(settings, examples=examples)
+    return replace(run, traces=tuple(traces), settings=settings)
 
 
 def renamed(events: Iterable[Event], names: Mapping[str, str]) -> Iterator[Event]:

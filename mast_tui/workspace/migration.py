@@ -24,10 +24,10 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "ALTER TABLE run_traces ADD COLUMN windows INTEGER DEFAULT 0 NOT NULL",
         "ALTER TABLE run_traces ADD COLUMN remarks TEXT DEFAULT '[]' NOT NULL",
         "CREATE TABLE asked (id INTEGER NOT NULL, run TEXT NOT NULL, trace_id TEXT NOT NULL, "
-        "key TEXT NOT NULL, finish TEXT NOT NULL, form TEXT NOT NULL, tokens_in INTEGER NOT NULL, "
-        "tokens_out INTEGER NOT NULL, usable BOOLEAN NOT NULL, counted BOOLEAN NOT NULL, "
-        "at TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (id))",
-        "CREATE INDEX asked_usable ON asked (key) WHERE usable = 1",
+        '"key" TEXT NOT NULL, finish TEXT NOT NULL, form TEXT NOT NULL, '
+        "tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, usable BOOLEAN NOT NULL, "
+        "counted BOOLEAN NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (id))",
+        'CREATE INDEX asked_usable ON asked ("key") WHERE usable = 1',
         "CREATE INDEX asked_of_run ON asked (run, tokens_in, tokens_out)",
     ),
 }

@@ -20,7 +20,7 @@ def settings_to_dict(settings: RunSettings) -> Values:
         **compact(
             {"parameters": dict(settings.parameters), "examples": list(settings.examples)},
         ),
-        **{name: price for name, price in prices.items() if price is not None},
+        **{name: float(price) for name, price in prices.items() if price is not None},
     }
 
 

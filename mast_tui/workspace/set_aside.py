@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.core import WorkspaceCore
 
 _SETTING: Final = "set_aside"
-_TWIN: Final = re.compile(r"~\d+\Z")
+_TWIN: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 def set_aside(workspace: WorkspaceCore, share: float, *, seed: int = 0) -> None:

@@ -20,6 +20,7 @@ from mast_tui.labels import (
     Answer,
     Evidence,
     Label,
+    Match,
     Origin,
     PassKind,
     Severity,
@@ -28,7 +29,18 @@ from mast_tui.labels import (
 )
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome, TraceIdentity
-from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, schema
+from mast_tui.workspace import (
+    Asked,
+    NewEvent,
+    RunSettings,
+    RunTrace,
+    TraceRecord,
+    Usage,
+    Workspace,
+    held_out,
+    schema,
+    set_aside,
+)
 from mast_tui.workspace.facts import (
     Decided,
     Fact,
@@ -49,6 +61,8 @@ from mast_tui.workspace.facts import (
 )
 
 MAST = load_mast()
+SEED = 1
+NAMES = tuple(f"run-{number}" for number in range(40))
 
 
 def label(trace: str, name: str, **fields: Any) -> Label:
@@ -86,13 +100,28 @@ def full_workspace(path: Path) -> Workspace:
     workspace.note_run_trace(run, RunTrace("t", 2))
     workspace.note_run_trace(run, RunTrace("t~2", 0, "no such file"))
     workspace.finish_run(run)
+    settings = RunSettings("m", "0123abcd", "models.example", (("samples", "3"),), ("t~2",), 0.5, 2)
+    asking = workspace.start_run("judge:m@0123abcd", MAST.ref, settings=settings)
+    workspace.set_run_form(asking, "json_object")
+    workspace.record_asked(
+        Asked(asking, "t", "key", "what the model said", "stop", "text", 100, 10, True)
+    )
+    workspace.note_run_trace(asking, RunTrace("t", 1, None, 3, 2, 4, ("#5 was cut",)))
+    workspace.finish_run(asking, ending="the allowance is spent")
+    set_aside(workspace, 0.25, seed=SEED)
     own = label("t", "alice", note="=1+1\n\u2028", confidence=0.5, severity=Severity.FATAL)
     quote = label(
         "t~2",
         "judge:rules@1",
         target=Target("k", "k", "wörds", 0, 5),
-        evidence=Evidence("k", "wörds", 0, 5),
+        evidence=Evidence("k", "wörds", 0, 5, Match.SPACING),
         origin=Origin.ACCEPTED,
+    )
+    lost = label(
+        "t",
+        "judge:m@0123abcd",
+        evidence=Evidence(None, "elsewhere", named=("k1", "k9")),
+        decisive=False,
     )
     decision = Decision(
         "step_repetition",
@@ -121,7 +150,9 @@ def full_workspace(path: Path) -> Workspace:
         ("alice", "t~2", LabelAdded(label("t~2", "alice"))),
         ("alice", "t~2", LabelRemoved(label("t~2", "alice"))),
         ("judge:rules@1", "t~2", LabelAdded(quote)),
-        ("judge:rules@1", "t~2", Judged(("step_repetition", "x"), ("x",), run)),
+        ("judge:rules@1", "t~2", Judged(("step_repetition", "x", "y"), ("x",), run, ("y",))),
+        ("judge:m@0123abcd", "t", PassStarted(PassKind.BLIND)),
+        ("judge:m@0123abcd", "t", LabelAdded(lost)),
     ]
     for name, trace, fact in facts:
         workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
@@ -141,12 +172,22 @@ def imported(text: str, path: Path, folder: Path) -> Workspace:
     return workspace
 
 
+OF_ONE_MACHINE = {
+    ("traces", "path"),
+    *(("runs", name) for name in ("told_requests", "told_in", "told_out")),
+    *(("asked", column.name) for column in schema.asked.columns),
+}
+"""Columns that are not the same in a copy: where a trace was seen, and what was asked where."""
+
+
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in the file but the folder in which a trace was last seen."""
+    """Everything in the file that belongs to more than one machine."""
     found = {}
     with create_engine(f"sqlite:///{path}").connect() as connection:
         for table in schema.metadata.sorted_tables:
-            columns = [c for c in table.columns if (table.name, c.name) != ("traces", "path")]
+            columns = [c for c in table.columns if (table.name, c.name) not in OF_ONE_MACHINE]
+            if not columns:
+                continue
             found[table.name] = sorted(
                 (tuple(row) for row in connection.execute(select(*columns))), key=repr
             )
@@ -158,12 +199,15 @@ def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path
     text = exported(before)
     after = imported(text, tmp_path / "b.db", tmp_path)
     assert exported(after) == text
+    assert after.runs() == before.runs()
+    assert [held_out(after, name) for name in NAMES] == [held_out(before, name) for name in NAMES]
+    assert len({held_out(after, name) for name in NAMES}) == 2
     before.close()
     after.close()
     there, here = tables(tmp_path / "a.db"), tables(tmp_path / "b.db")
     assert here == there
     empty = {name for name, rows in there.items() if not rows}
-    assert empty <= {"settings"}, "the workspace of this test holds one of everything"
+    assert empty == set(), "the workspace of this test holds one of everything"
 
 
 def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
@@ -177,10 +221,11 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
 def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     kinds = [json.loads(line)["record"] for line in text.split("\n") if line]
-    order = ["workspace", "taxonomy", "trace", "annotator", "run", "event"]
+    order = ["workspace", "taxonomy", "trace", "set_aside", "annotator", "run", "event"]
     assert list(dict.fromkeys(kinds)) == order
     assert kinds == sorted(kinds, key=order.index)
     assert "private" not in text
+    assert "what the model said" not in text
     assert "run.jsonl" in text
 
 
@@ -202,6 +247,70 @@ def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
     assert [p.annotator for p in one.passes()] == ["alice", "bob"]
 
 
+def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
+    run = {
+        "record": "run",
+        "id": "r",
+        "judge": "judge:rules@1",
+        "taxonomy": MAST.ref,
+        "started_at": "2026-05-04T10:20:30Z",
+        "traces": [{"id": "t", "findings": 1}],
+    }
+    added = {
+        "record": "event",
+        "id": "e",
+        "annotator": "judge:rules@1",
+        "seq": 1,
+        "at": "2026-05-04T10:20:30Z",
+        "kind": "label_added",
+        "trace_id": "t",
+        "taxonomy": MAST.ref,
+        "pass": 1,
+        "action": "a",
+        "payload": {
+            "label": {
+                "id": "x",
+                "mode": "step_repetition",
+                "target": {"first": "k1"},
+                "evidence": {"key": "k1", "quote": "word", "start": 0, "end": 4},
+            }
+        },
+    }
+    judged = added | {
+        "id": "f",
+        "seq": 2,
+        "kind": "judged",
+        "payload": {"looks_at": ["step_repetition", "x"], "absent": ["x"], "run": "r"},
+    }
+    lines = [json.dumps(line) + "\n" for line in (run, added, judged)]
+    workspace = imported("".join([HEAD, *lines]), tmp_path / "w.db", tmp_path)
+    (found,) = workspace.labels()
+    assert (found.evidence, found.decisive) == (Evidence("k1", "word", 0, 4), None)
+    assert {v.mode: v.value for v in workspace.verdicts()} == {
+        "step_repetition": VerdictValue.PRESENT,
+        "x": VerdictValue.ABSENT,
+    }
+    (kept,) = workspace.runs()
+    assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
+    assert kept.traces == (RunTrace("t", 1),)
+
+
+def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: Path) -> None:
+    texts = []
+    for seed in (1, 2):
+        workspace = Workspace.open(tmp_path / f"{seed}.db")
+        set_aside(workspace, 0.5, seed=seed)
+        texts.append(exported(workspace))
+    merged = []
+    for name, order in (("a", texts), ("b", texts[::-1])):
+        one = imported(order[0], tmp_path / f"{name}.db", tmp_path)
+        write_text(tmp_path / "other.jsonl", order[1])
+        merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
+        merged.append(exported(one))
+    assert merged[0] == merged[1]
+    assert merged[0].count('"set_aside"') == 2
+
+
 HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
 
 
@@ -211,13 +320,15 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
         ("", "empty"),
         ('{"record":"event"}\n', "line 1: the first line"),
         (HEAD + HEAD, "line 2: the first line"),
-        (HEAD.replace(":1}", ":2}"), "line 1: written by a newer version"),
+        (HEAD.replace(":1}", ":3}"), "line 1: written by a newer version"),
         (HEAD.replace("mast-tui-workspace", "other"), "line 1: the format"),
         (HEAD + "{\n", "line 2"),
         (HEAD + "[1]\n", "line 2: a line is one JSON object"),
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
         (HEAD + '{"record":"event","id":"x"}\n', "line 2: 'annotator'"),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
+        (HEAD + '{"record":"set_aside","seed":0,"share":2}\n', "line 2: a share of traces"),
+        (HEAD + '{"record":"run","id":"r"}\n', "line 2: 'judge'"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from mast_tui.ui.desk import Desk as Sitting
 from mast_tui.workspace import Workspace, schema
 from tests.session.build import JUDGE, Desk, finding, put, span, spans
 from tests.workspace.build import MAST, MODES, trace_of
+from tests.workspace.listening import Listening
 
 ONE, TWO, THREE = MODES[:3]
 
@@ -24,35 +23,12 @@ SMALL = {
 """Tables with a row for each person, taxonomy or run; all others grow with the traces."""
 
 
-class Listening:
-    """The statements that are sent to the workspace's file, as SQLite has got them."""
+class ListeningDesk(Listening):
+    """A desk whose workspace is heard."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.statements: list[str] = []
-        self._connect = sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", self._heard)
+        super().__init__(monkeypatch)
         self.desk = Desk(Workspace.open(path), trace_of(*"abcde"))
-
-    def _heard(self, *args: object, **kwargs: object) -> sqlite3.Connection:
-        connection: sqlite3.Connection = self._connect(*args, **kwargs)  # type: ignore[call-overload]
-        connection.set_trace_callback(self.statements.append)
-        return connection
-
-    @contextmanager
-    def during(self) -> Iterator[list[str]]:
-        """What is sent meanwhile."""
-        self.statements.clear()
-        yield self.statements
-
-    def plans(self, path: Path) -> list[tuple[str, str]]:
-        """How SQLite would go about each of them that reads or changes rows."""
-        found = []
-        with closing(self._connect(path)) as connection:
-            for statement in self.statements:
-                if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
-                    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}")
-                    found += [(step[3], statement) for step in plan]
-        return found
 
 
 @pytest.fixture
@@ -61,9 +37,9 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def listening(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listening]:
+def listening(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ListeningDesk]:
     """A workspace where a judge and somebody else have looked at the trace."""
-    one = Listening(place, monkeypatch)
+    one = ListeningDesk(place, monkeypatch)
     one.desk.judge(finding(ONE, 1), finding(TWO, 2))
     other = one.desk.open("bob")
     put(other, TWO, span(3))
@@ -101,7 +77,7 @@ def all_that_a_person_does(desk: Desk) -> Session:
 
 
 def test_no_statement_of_a_session_goes_through_all_of_a_big_table(
-    listening: Listening, place: Path
+    listening: ListeningDesk, place: Path
 ) -> None:
     with listening.during():
         all_that_a_person_does(listening.desk)
@@ -133,7 +109,7 @@ Keys = Callable[[Session], object]
     ],
 )
 def test_a_key_is_one_transaction_with_two_questions_and_one_statement_per_kind_of_row(
-    listening: Listening, key: Keys, rows: int
+    listening: ListeningDesk, key: Keys, rows: int
 ) -> None:
     session = listening.desk.open()
     session.note_suggestions_on_screen()
@@ -148,7 +124,7 @@ def test_a_key_is_one_transaction_with_two_questions_and_one_statement_per_kind_
     assert len(written) == rows
 
 
-def test_a_judges_suggestions_are_asked_for_once(listening: Listening) -> None:
+def test_a_judges_suggestions_are_asked_for_once(listening: ListeningDesk) -> None:
     session = listening.desk.open()
     assert [one.judge for one in session.suggestions] == [JUDGE, JUDGE]
     with listening.during() as sent:

@@ -9,6 +9,7 @@ from mast_tui.labels import (
     Answer,
     Evidence,
     Label,
+    Match,
     Origin,
     PassKind,
     Severity,
@@ -57,6 +58,11 @@ def quotes(draw: st.DrawFn) -> Target:
 targets = st.just(Target()) | st.builds(Target, keys, keys) | quotes()
 times = st.sampled_from(["2026-05-04T10:20:30Z", "2026-05-05T10:20:30Z", ""])
 offsets = st.none() | st.integers(0, 99)
+matches = st.none() | st.sampled_from(Match)
+named = st.none() | st.tuples(keys, keys)
+evidence = st.builds(Evidence, keys, texts, offsets, offsets, matches, named) | st.builds(
+    Evidence, st.none(), texts, named=named
+)
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:
@@ -77,7 +83,8 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
         saw_suggestions=st.booleans(),
         pass_number=st.just(pass_number),
         created_at=times,
-        evidence=st.none() | st.builds(Evidence, keys, texts, offsets, offsets),
+        evidence=st.none() | evidence,
+        decisive=st.none() | st.booleans(),
     )
 
 
@@ -142,5 +149,6 @@ def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[F
             st.lists(modes, max_size=3).map(tuple),
             st.lists(modes, max_size=3).map(tuple),
             st.none() | names,
+            st.lists(modes, max_size=3).map(tuple),
         ),
     )

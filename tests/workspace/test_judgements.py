@@ -8,9 +8,18 @@ from dataclasses import replace
 
 import pytest
 
+from mast_tui.agreement.from_workspace import study_from_workspace
 from mast_tui.judges.protocol import Finding
-from mast_tui.labels import AnnotatorKind, Answer, Evidence, PassKind, Target, VerdictValue
-from mast_tui.workspace import Workspace, WorkspaceError, store_judgement
+from mast_tui.labels import (
+    AnnotatorKind,
+    Answer,
+    Evidence,
+    Match,
+    PassKind,
+    Target,
+    VerdictValue,
+)
+from mast_tui.workspace import RunTrace, Workspace, WorkspaceError, store_judgement
 from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
@@ -29,7 +38,15 @@ def finding(
     return Finding(mode, first, last, None, None, None, None, "because", confidence)
 
 
-def store(workspace: Workspace, *findings: Finding, looks_at: Sequence[str] = MODES[:3]) -> int:
+def store(
+    workspace: Workspace,
+    *findings: Finding,
+    looks_at: Sequence[str] = MODES[:3],
+    unsure: Sequence[str] = (),
+    partial: bool = False,
+    run_id: str | None = None,
+    trace: RunTrace | None = None,
+) -> int:
     return store_judgement(
         workspace,
         judge=JUDGE,
@@ -37,6 +54,10 @@ def store(workspace: Workspace, *findings: Finding, looks_at: Sequence[str] = MO
         trace_id=TRACE,
         looks_at=looks_at,
         findings=findings,
+        unsure=unsure,
+        partial=partial,
+        run_id=run_id,
+        trace=trace,
     )
 
 
@@ -69,6 +90,8 @@ def test_findings_are_labels_and_verdicts_of_the_judge(workspace: Workspace) -> 
             Target("k0", "k0", "word", 3, 7),
         ),
         (Finding(MODES[0], "k0", "k0", "k0", "word", None, None, "r", 1.0), Target("k0", "k0")),
+        (Finding(MODES[0], "k0", "k0", None, "word", None, None, "r", 1.0), Target("k0", "k0")),
+        (Finding(MODES[0], None, None, None, "word", None, None, "r", 1.0), Target()),
         (Finding(MODES[0], "k0", "k0", "k5", "word", 3, 7, "r", 1.0), Target("k0", "k0")),
         (Finding(MODES[0], "k0", "k2", "k1", "word", 3, 7, "r", 1.0), Target("k0", "k2")),
     ],
@@ -79,9 +102,117 @@ def test_a_finding_points_at_its_range_or_at_its_words(
     store(workspace, one)
     (label,) = workspace.labels()
     assert label.target == target
-    assert one.evidence_key is not None
     assert one.quote is not None
     assert label.evidence == Evidence(one.evidence_key, one.quote, one.char_start, one.char_end)
+
+
+def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
+    whole = Finding(
+        MODES[0],
+        "k2",
+        "k3",
+        "k3",
+        "word",
+        3,
+        7,
+        "r",
+        1.0,
+        decisive=False,
+        match=Match.FUZZY,
+        named=("k0", "k1"),
+    )
+    store(workspace, whole)
+    (label,) = workspace.labels()
+    assert label.decisive is False
+    assert label.evidence == Evidence("k3", "word", 3, 7, Match.FUZZY, ("k0", "k1"))
+    before = state(workspace)
+    workspace.rebuild()
+    assert state(workspace) == before
+
+
+def verdicts_of(workspace: Workspace) -> dict[str, VerdictValue]:
+    return {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
+
+
+def test_where_it_is_unsure_it_says_so_unless_it_found_something(workspace: Workspace) -> None:
+    store(workspace, finding(MODES[0]), unsure=(MODES[0], MODES[1], MODES[5]))
+    assert verdicts_of(workspace) == {
+        MODES[0]: VerdictValue.PRESENT,
+        MODES[1]: VerdictValue.UNSURE,
+        MODES[2]: VerdictValue.ABSENT,
+    }
+    before, count = state(workspace), len(list(workspace.events()))
+    store(workspace, finding(MODES[0]), unsure=(MODES[1],))
+    assert len(list(workspace.events())) == count
+    workspace.rebuild()
+    assert state(workspace) == before
+    store(workspace, finding(MODES[0]), unsure=(MODES[2],))
+    assert verdicts_of(workspace) == {
+        MODES[0]: VerdictValue.PRESENT,
+        MODES[1]: VerdictValue.ABSENT,
+        MODES[2]: VerdictValue.UNSURE,
+    }
+
+
+def counted_traces(workspace: Workspace) -> tuple[object, ...]:
+    """What counts as judged for those who go on with a run, compare, or adjudicate."""
+    study = study_from_workspace(workspace, MAST, annotators=[JUDGE])
+    return (
+        len(workspace.judgements()),
+        len(study.finished[JUDGE]),
+        len(study.verdicts),
+        len(workspace.labels(pass_number="finished")),
+        len(workspace.finished_traces(JUDGE, MAST.ref)),
+    )
+
+
+def test_a_part_of_a_judgement_suggests_and_says_nothing_more(workspace: Workspace) -> None:
+    assert store(workspace, looks_at=(), partial=True) == 0
+    assert list(workspace.events()) == []
+    assert store(workspace, finding(MODES[0]), looks_at=(), partial=True) == 1
+    part = list(workspace.events())
+    assert store(workspace, finding(MODES[0]), looks_at=(), partial=True) == 1
+    assert list(workspace.events()) == part
+    changed = replace(finding(MODES[0]), rationale="for another reason")
+    assert store(workspace, changed, finding(MODES[1]), looks_at=(), partial=True) == 2
+    found = {one.mode: one.note for one in workspace.labels()}
+    assert found == {MODES[0]: "for another reason", MODES[1]: "because"}
+    assert workspace.waiting_counts("alice", MAST.ref) == {TRACE: 2}
+    assert counted_traces(workspace) == (0, 0, 0, 0, 0)
+    before = state(workspace)
+    workspace.rebuild()
+    assert state(workspace) == before
+
+
+def test_the_whole_judgement_takes_the_place_of_its_parts(workspace: Workspace) -> None:
+    store(workspace, finding(MODES[0]), finding(MODES[1]), looks_at=(), partial=True)
+    by_mode = {one.mode: one.id for one in workspace.labels(annotator=JUDGE)}
+    answer(workspace, by_mode[MODES[1]])
+    assert store(workspace, finding(MODES[2])) == 2
+    assert {one.mode for one in workspace.labels(annotator=JUDGE)} == {MODES[1], MODES[2]}
+    assert verdicts_of(workspace)[MODES[0]] is VerdictValue.ABSENT
+    assert counted_traces(workspace) == (1, 1, 3, 2, 1)
+
+
+def test_a_part_changes_nothing_where_the_whole_is_known(workspace: Workspace) -> None:
+    store(workspace, finding(MODES[0]))
+    before = state(workspace)
+    assert store(workspace, finding(MODES[1]), looks_at=(), partial=True) == 0
+    assert state(workspace) == before
+
+
+def test_what_is_noted_with_the_run_counts_what_is_kept(workspace: Workspace) -> None:
+    run = workspace.start_run(JUDGE, MAST.ref)
+    store(workspace, finding(), looks_at=(), partial=True, run_id=run)
+    assert workspace.runs()[0].traces == ()
+    noted = RunTrace("", 7, quotes=2, verified=1, windows=3, remarks=("cut",))
+    store(workspace, finding(), finding(MODES[7]), run_id=run, trace=noted)
+    (kept,) = workspace.runs()
+    assert kept.traces == (replace(noted, trace_id=TRACE, findings=1),)
+    quoted = Finding(MODES[0], "k0", "k0", "k0", "word", 3, 7, "r", 1.0)
+    lost = Finding(MODES[1], "k0", "k0", "k0", "word", None, None, "r", 1.0)
+    store(workspace, finding(MODES[2]), quoted, lost, run_id=run)
+    assert workspace.runs()[0].traces == (RunTrace(TRACE, 3, quotes=2, verified=1),)
 
 
 def test_the_same_findings_again_change_nothing(workspace: Workspace) -> None:

@@ -1,0 +1,40 @@
+"""Hearing which statements are sent to a workspace's file, and how SQLite goes about them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+
+class Listening:
+    """The statements that are sent to files which are opened from now on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.statements: list[str] = []
+        self._connect = sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", self._heard)
+
+    def _heard(self, *args: object, **kwargs: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = self._connect(*args, **kwargs)  # type: ignore[call-overload]
+        connection.set_trace_callback(self.statements.append)
+        return connection
+
+    @contextmanager
+    def during(self) -> Iterator[list[str]]:
+        """What is sent meanwhile."""
+        self.statements.clear()
+        yield self.statements
+
+    def plans(self, path: Path) -> list[tuple[str, str]]:
+        """How SQLite would go about each of them that reads or changes rows."""
+        found = []
+        with closing(self._connect(path)) as connection:
+            for statement in self.statements:
+                if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+                    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+                    found += [(step[3], statement) for step in plan]
+        return found

@@ -1,0 +1,223 @@
+"""What a run of a judge leaves: how it was asked for, what it did, what a model answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
+from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.run_values import (
+    settings_from,
+    settings_to_dict,
+    usage_from,
+    usage_to_dict,
+)
+from tests.workspace.build import MAST
+from tests.workspace.facts import texts
+from tests.workspace.listening import Listening
+
+JUDGE = "judge:m-1@0123abcd"
+SETTINGS = RunSettings(
+    "m-1",
+    "0123abcd",
+    "models.example",
+    (("samples", "3"), ("temperature", "0")),
+    ("run-7", "run-9"),
+    0.5,
+    2.0,
+)
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as opened:
+        yield opened
+
+
+def asked(run: str, key: str = "key", *, answer: str = "{}", usable: bool = True) -> Asked:
+    return Asked(run, "run-1", key, answer, "stop", "json_schema", 100, 10, usable)
+
+
+def only_run(workspace: Workspace) -> Run:
+    (run,) = workspace.runs()
+    return run
+
+
+def test_a_run_tells_how_it_was_asked_for_and_how_it_ended(workspace: Workspace) -> None:
+    run_id = workspace.start_run(JUDGE, MAST.ref, note="night", settings=SETTINGS)
+    assert only_run(workspace).settings == SETTINGS
+    workspace.set_run_form(run_id, "json_object")
+    run = only_run(workspace)
+    assert run.settings == replace(SETTINGS, form="json_object")
+    assert (run.note, run.finished_at, run.ending) == ("night", None, None)
+    workspace.finish_run(run_id, ending="the allowance of 1000 tokens is spent")
+    run = only_run(workspace)
+    assert run.finished_at is not None
+    assert run.ending == "the allowance of 1000 tokens is spent"
+
+
+def test_what_it_did_with_a_trace_is_kept_whole(workspace: Workspace) -> None:
+    run = workspace.start_run(JUDGE, MAST.ref)
+    first = RunTrace("a", 3, None, 3, 2, 5, ("#4 was cut", "1.3 is missing"))
+    workspace.note_run_trace(run, RunTrace("a", 0, "no answer"))
+    workspace.note_run_trace(run, first)
+    workspace.note_run_trace(run, RunTrace("b", 1, quotes=1, verified=1, windows=1))
+    kept = only_run(workspace)
+    assert kept.traces[0] == first
+    assert (kept.findings, kept.quotes, kept.verified) == (4, 4, 3)
+
+
+def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(
+    workspace: Workspace,
+) -> None:
+    one = workspace.start_run(JUDGE, MAST.ref, settings=SETTINGS)
+    other = workspace.start_run(JUDGE, MAST.ref)
+    workspace.start_run("judge:rules@1", MAST.ref)
+    workspace.record_asked(asked(one))
+    workspace.record_asked(asked(one, "another", usable=False))
+    workspace.record_asked(asked(other))
+    used = [Usage(2, 200, 20), Usage(1, 100, 10), Usage()]
+    runs = workspace.runs()
+    assert [run.usage for run in runs] == used
+    assert [workspace.usage(run.id) for run in runs] == used
+    assert [run.cost for run in runs] == [(200 * 0.5 + 20 * 2.0) / 1e6, None, None]
+
+
+def test_an_answer_is_found_again_in_whatever_run_if_it_was_of_use(workspace: Workspace) -> None:
+    first, second = (workspace.start_run(JUDGE, MAST.ref) for _ in range(2))
+    assert workspace.find_answer("key") is None
+    workspace.record_asked(asked(first, usable=False))
+    assert workspace.find_answer("key") is None
+    workspace.record_asked(asked(first, answer='{"a": "ü\ud800"}'))
+    found = workspace.find_answer("key")
+    assert found is not None
+    assert found == replace(asked(first, answer='{"a": "ü\ufffd"}'), at=found.at)
+    assert found.at
+    workspace.record_asked(replace(asked(second, answer="later"), counted=False))
+    workspace.record_asked(asked(second, answer="of no use", usable=False))
+    found = workspace.find_answer("key")
+    assert found is not None
+    assert (found.run_id, found.answer, found.counted) == (second, "later", False)
+    assert workspace.find_answer("other") is None
+
+
+def test_the_last_run_that_is_not_over_can_go_on(workspace: Workspace) -> None:
+    assert workspace.unfinished_run(JUDGE, MAST.ref) is None
+    first = workspace.start_run(JUDGE, MAST.ref)
+    last = workspace.start_run(JUDGE, MAST.ref, settings=SETTINGS)
+    workspace.start_run("judge:rules@1", MAST.ref)
+    workspace.start_run(JUDGE, "other@1")
+    workspace.note_run_trace(last, RunTrace("a", 1))
+    workspace.note_run_trace(first, RunTrace("b", 1))
+    workspace.record_asked(asked(last))
+    going_on = workspace.unfinished_run(JUDGE, MAST.ref)
+    assert going_on is not None
+    assert going_on == next(run for run in workspace.runs() if run.id == last)
+    assert (going_on.usage.requests, len(going_on.traces)) == (1, 1)
+    workspace.finish_run(last)
+    going_on = workspace.unfinished_run(JUDGE, MAST.ref)
+    assert going_on is not None
+    assert going_on.id == first
+    workspace.finish_run(first, ending="stopped")
+    assert workspace.unfinished_run(JUDGE, MAST.ref) is None
+
+
+def test_a_run_of_elsewhere_brings_what_it_used_and_does_not_go_on_here(
+    workspace: Workspace,
+) -> None:
+    with closing(Workspace.open(":memory:")) as other:
+        run_id = other.start_run(JUDGE, MAST.ref, settings=SETTINGS)
+        other.record_asked(asked(run_id))
+        other.note_run_trace(run_id, RunTrace("a", 1, windows=1))
+        early = only_run(other)
+        other.record_asked(asked(run_id, "another"))
+        other.set_run_form(run_id, "text")
+        other.note_run_trace(run_id, RunTrace("a", 2, windows=2))
+        other.finish_run(run_id, ending="spent")
+        late = only_run(other)
+        for run in (early, late, late):
+            workspace.add_run(run)
+            assert only_run(workspace) == run
+            assert workspace.unfinished_run(JUDGE, MAST.ref) is None
+        workspace.add_run(early)
+        kept = only_run(workspace)
+        assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
+        assert kept.finished_at == late.finished_at
+        # Its own export takes nothing from a run and counts nothing twice.
+        for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
+            other.add_run(run)
+            assert only_run(other) == late
+
+
+def test_answers_and_sums_are_found_by_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listening = Listening(monkeypatch)
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
+        run = workspace.start_run(JUDGE, MAST.ref)
+        with listening.during() as sent:
+            workspace.record_asked(asked(run))
+            assert [word.split()[0] for word in sent] == ["BEGIN", "INSERT", "COMMIT"]
+            workspace.find_answer("key")
+            workspace.usage(run)
+            workspace.unfinished_run(JUDGE, MAST.ref)
+            workspace.runs()
+            plans = [step for step, _ in listening.plans(path)]
+    on_answers = [step for step in plans if schema.asked.name in step.split()]
+    assert any("SEARCH asked USING INDEX asked_usable" in step for step in on_answers)
+    # All runs are summed up in the index alone, where no answer stands.
+    assert [s for s in on_answers if "SCAN" in s and "COVERING INDEX asked_of_run" not in s] == []
+    assert not any("TEMP B-TREE" in step for step in on_answers)
+
+
+some = st.dictionaries(texts, texts, max_size=3).map(lambda found: tuple(found.items()))
+prices = st.none() | st.floats(0, 1e6)
+forms = st.none() | st.sampled_from(["json_schema", "json_object", "text"])
+all_settings = st.builds(
+    RunSettings,
+    model=texts,
+    prompt=texts,
+    host=texts,
+    parameters=some,
+    examples=st.lists(texts, max_size=3).map(tuple),
+    price_in=prices,
+    price_out=prices,
+    form=forms,
+)
+counts = st.integers(0, 1 << 40)
+
+
+@given(all_settings, st.builds(Usage, counts, counts, counts))
+def test_settings_and_usage_come_back_from_json_as_they_were(
+    settings: RunSettings, usage: Usage
+) -> None:
+    values = json.loads(json.dumps(settings_to_dict(settings)))
+    assert settings_from(Fields(values, "settings"), form=settings.form) == settings
+    assert usage_from(Fields(json.loads(json.dumps(usage_to_dict(usage))), "usage")) == usage
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"prompt": "p", "host": "h"}, "'model'"),
+        ({"model": "m", "prompt": "p", "host": "h", "parameters": {"a": 1}}, "'parameters'"),
+        ({"model": "m", "prompt": "p", "host": "h", "price_in": "2"}, "'price_in'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(values: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        settings_from(Fields(values, "settings"), form=None)
+
+
+def test_nothing_uses_less_than_nothing() -> None:
+    with pytest.raises(ValueError, match="less than nothing"):
+        usage_from(Fields({"tokens_in": -1}, "usage"))
