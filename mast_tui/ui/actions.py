@@ -22,6 +22,8 @@ class Where(StrEnum):
     ADJUDICATE = "adjudicate"
     AGREEMENT = "agreement"
     RUNS = "runs"
+    RUN = "run"
+    COMPARISON = "comparison"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ _LIBRARY = _rows(
     ("open", "enter", "open", "Open the trace under the cursor", "open", 10),
     ("filter", "/", "filter", "Show only traces that match", "filter", 20),
     ("sort", "o", "sort", "Sort by the next column", "sort", 30),
-    ("judge", "J", "run judge", "Run the rules judge on the listed traces", "judge", 40),
+    ("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", "judge", 40),
 )
 
 _ANNOTATE = _rows(
@@ -217,7 +219,7 @@ _ANNOTATE = _rows(
         "reveal",
         0,
     ),
-    ("judge", "J", "run judge", "Run the rules judge on this trace", "judge", 0),
+    ("judge", "J", "run judge", "Run a judge on this trace, or cancel it", "judge", 0),
     (
         "word_right",
         "right",
@@ -291,11 +293,52 @@ _AGREEMENT = _rows(
 _RUNS = _rows(
     Where.RUNS,
     *_MOVE,
-    ("judge", "J", "run judge", "Run the rules judge on the library's traces", "judge", 10),
+    (
+        "open",
+        "enter",
+        "its traces",
+        "See the traces of the run, those that failed first",
+        "open",
+        5,
+    ),
+    (
+        "judge",
+        "J",
+        "run judge",
+        "Run a judge on the library's traces, or cancel it",
+        "judge",
+        10,
+    ),
+    ("mark", "v", "mark", "Mark the run, to compare it with another", "mark", 15),
+    ("compare", "=", "compare", "Compare the marked run with this one", "compare", 20),
+    ("gold", "c", "with gold", "Compare the run with the gold", "gold", 25),
+    ("text_down", "d", "text ↓", "Scroll what is told of the run down", "text(1)", 0),
+    ("text_up", "b", "text ↑", "Scroll what is told of the run up", "text(-1)", 0),
+)
+
+_RUN = _rows(
+    Where.RUN,
+    *_MOVE,
+    ("open", "enter", "open", "Open the trace at its next suggestion", "open", 5),
+)
+
+_COMPARISON = _rows(
+    Where.COMPARISON,
+    *_MOVE,
+    ("open", "enter", "open", "See the traces of the mode, or open one at its evidence", "open", 5),
+    ("pane", "tab", "other pane", "Go to the other pane", "pane", 10),
+    (
+        "seen",
+        "o",
+        "judge was seen",
+        "Count also gold that was settled with a judge on screen",
+        "seen",
+        20,
+    ),
 )
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    _EVERYWHERE + _LIBRARY + _ANNOTATE + _ADJUDICATE + _AGREEMENT + _RUNS
+    _EVERYWHERE + _LIBRARY + _ANNOTATE + _ADJUDICATE + _AGREEMENT + _RUNS + _RUN + _COMPARISON
 )
 """Every action, in the order in which help and README show them."""
 

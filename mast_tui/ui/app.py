@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
 from textual.binding import BindingType
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for, textual_keymap
-from mast_tui.ui.background import HearsJudge, Judged, ListsTraces
+from mast_tui.ui.background import ListsTraces
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.courtesy import take_short_turns
 from mast_tui.ui.first_screen import FirstScreen
@@ -158,12 +157,6 @@ class MastApp(FirstScreen):
     def finished_count(self) -> int:
         """How many of the traces here the annotator has finished."""
         return self._finished
-
-    @on(Judged)
-    def _judged(self, message: Judged) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, HearsJudge):
-                screen.judged(message)
 
 
 def run_app(options: AppOptions) -> int:

@@ -1,4 +1,4 @@
-"""Work that takes time: reading traces, opening the workspace, running a judge.
+"""Work that takes time: reading traces, opening the workspace.
 
 Workers only post messages; what they found is taken in by the handlers here.
 """
@@ -6,18 +6,16 @@ Workers only post messages; what they found is taken in by the handlers here.
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from textual import on, work
 from textual.message import Message
-from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import Trace
 from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
@@ -63,16 +61,6 @@ class WorkspaceRefused(Message):
     reason: str
 
 
-@dataclass
-class Judged(Message):
-    """A judge has looked at traces: how many, what it found, and what went wrong."""
-
-    traces: int
-    findings: int
-    problem: str | None
-    done: bool
-
-
 @runtime_checkable
 class ListsTraces(Protocol):
     """A screen that lists what was found."""
@@ -92,13 +80,6 @@ class NeedsDesk(Protocol):
     """A screen that waits for the workspace."""
 
     def desk_refused(self) -> None: ...
-
-
-@runtime_checkable
-class HearsJudge(Protocol):
-    """A screen that wants to know how far a judge has come."""
-
-    def judged(self, message: Judged) -> None: ...
 
 
 class Background(KeysInOrder):
@@ -285,36 +266,6 @@ class Background(KeysInOrder):
         """Say what went wrong, on whatever screen is open."""
         self.notify(one_line(words), severity="error", timeout=12, markup=False)
 
-    @work(thread=True, group="judge", exclusive=True)
-    def run_rules(self, traces: Sequence[Trace], desk: Desk) -> None:
-        """Run the rules judge on these traces and store what it finds."""
-        from mast_tui.judges.rules import RulesJudge
-        from mast_tui.judges.runner import Progress, run_judge
-        from mast_tui.workspace import WorkspaceError
-
-        worker = get_current_worker()
-        found = 0
-
-        def looked(progress: Progress) -> None:
-            nonlocal found
-            found += progress.suggestions
-            self.post_message(Judged(progress.done, found, progress.problem, False))
-
-        try:
-            summary = run_judge(
-                RulesJudge(),
-                desk.taxonomy,
-                traces,
-                desk.workspace,
-                on_progress=looked,
-                stop=lambda: worker.is_cancelled,
-            )
-        except WorkspaceError as error:
-            self.post_message(Judged(0, found, str(error), True))
-            return
-        problem = summary.failed[0].problem if summary.failed else None
-        self.post_message(Judged(sum(summary.steps.values()), found, problem, True))
-
     def traces_found(self) -> None:
         """More traces are in the catalog."""
         raise NotImplementedError
@@ -325,4 +276,8 @@ class Background(KeysInOrder):
 
     def desk_ready(self, desk: Desk) -> None:
         """Somebody sits at an open workspace."""
+        raise NotImplementedError
+
+    def when_ready(self, work: Callable[[Desk], None]) -> None:
+        """Do ``work`` with the desk, now or once the workspace is open, in order."""
         raise NotImplementedError

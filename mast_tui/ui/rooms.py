@@ -8,10 +8,10 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from mast_tui.ui.actions import Where, actions_for
-from mast_tui.ui.background import Background
+from mast_tui.ui.judging import Judging
 
 
-class Rooms(Background):
+class Rooms(Judging):
     """Opens screens by their keys; each is imported when it is first shown."""
 
     @property

@@ -17,6 +17,7 @@ from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.folding import Run
 from mast_tui.ui.screens.annotate_base import Waiting
 from mast_tui.ui.screens.annotate_finish import Finishing
+from mast_tui.ui.screens.annotate_judging import JudgingHere
 from mast_tui.ui.screens.annotate_moves import Moving
 from mast_tui.ui.screens.annotate_overview import Overseeing
 from mast_tui.ui.screens.annotate_panels import Panels
@@ -34,7 +35,6 @@ from mast_tui.ui.words import QuoteCursor, word_at
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.app import MastApp
-    from mast_tui.ui.background import Judged
 
 PLACED_EVERY = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -51,7 +51,7 @@ class Below(Vertical, KnownLooks):
     """Panes below each other."""
 
 
-class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
+class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     """One trace, one annotator. Panes post where their cursor is; the screen holds the state."""
 
     CSS_PATH = "annotate.tcss"
@@ -286,7 +286,9 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         return tuple(words)
 
     def leave(self) -> None:
-        """Back to the library."""
+        """Back to where the trace was opened: a room, or the library."""
+        if self._leave_to_room():
+            return
         if self.trace is None:  # the one file that was named: nobody waits for it any more
             self.mast.read_ahead.stop()
         self.mast.action_library()
@@ -305,26 +307,21 @@ class AnnotateScreen(Moving, Overseeing, Finishing, Panels):
         self.show_title()
 
     def run_judge(self) -> None:
-        """Run the rules judge on this trace in the background."""
-        desk, trace = self.mast.desk, self.trace
-        if desk is None or trace is None:
-            return
-        self.hints.say("The rules judge looks at this trace …")
-        self.mast.run_rules([trace], desk)
+        """Have a judge look at this trace; ask to cancel one that is at work."""
+        if self.trace is not None:
+            self.mast.judge_traces([self.trace])
 
-    def judged(self, message: Judged) -> None:
-        """The judge is through: read its suggestions."""
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-        elif message.done and self.session is not None:
-            self.session.refresh_suggestions()
-            self.show_state()
-            self.show_span()
-            pending = len(self.session.pending)
-            if not self.session.hidden_visible:
-                self.hints.say(f"The judge has looked. {self.no_suggestion_words(self.session)}")
-            else:
-                self.hints.say(f"{pending} suggestions wait: ] goes to the next")
+    def _leave_to_room(self) -> bool:
+        """Back to the room from which this trace was opened; False where there is none."""
+        from mast_tui.ui.screens.room import Room
+
+        stack = self.app.screen_stack
+        place = stack.index(self)
+        if self.app.screen is not self or not isinstance(stack[place - 1], Room):
+            return False
+        self.write_read()
+        self.app.pop_screen()
+        return True
 
     def show_state(self) -> None:
         """Marks, modes, suggestions: after a change of the session."""

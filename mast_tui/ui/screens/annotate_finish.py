@@ -1,4 +1,4 @@
-"""Finishing a trace, seeing what was hidden until then, and running a judge on it."""
+"""Finishing a trace, and seeing what was hidden until then."""
 
 from __future__ import annotations
 
@@ -101,20 +101,6 @@ class Finishing(AnnotateBase):
             else ["Nobody else has labelled this trace"]
         )
         self.hints.say(" · ".join([*words, *hidden]))
-
-    def action_judge(self) -> None:
-        """Run the rules judge on this trace."""
-        if not self.has_spans:
-            return
-        assert self.trace is not None
-        if not self.trace.loaded.complete:
-            self.hints.say("Still reading this trace; run the judge when it is all there")
-            return
-        self.with_session(lambda _: self.run_judge(), here=True)
-
-    def run_judge(self) -> None:
-        """Start the judge in the background."""
-        raise NotImplementedError
 
     def write_read(self) -> None:
         """Write what has been on screen."""

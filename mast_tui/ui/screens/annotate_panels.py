@@ -14,6 +14,7 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui import clock
 from mast_tui.ui.marks import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
+from mast_tui.ui.suggestion_words import source_words, warnings_on
 from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.widgets.span_view import Highlight
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, definition_of
@@ -197,12 +198,13 @@ class Panels(Suggesting):
             place = next(i for i, s in enumerate(pending) if s.id == suggestion.id)
             mode = next((m for m in self.taxonomy.modes if m.slug == suggestion.mode), None)
             name = f"{mode.code} {mode.name}" if mode else suggestion.mode
-            judge = suggestion.judge.removeprefix("judge:")
-            confidence = f"  {suggestion.confidence:.2f}" if suggestion.confidence else ""
+            assert self.trace is not None
+            index_of = self.trace.index_of
             panel.show(
                 f"Suggestion {place + 1} of {len(pending)}",
                 name,
-                f"{judge}{confidence} · {self.where_words(suggestion.target)}",
+                source_words(suggestion, index_of),
+                warnings_on(suggestion, index_of),
                 suggestion.rationale,
             )
 

@@ -57,8 +57,14 @@ class Suggesting(AnnotateBase):
         self.show_suggestion(pending[place])
         return True
 
-    def _place_beside(self, pending: Sequence[Suggestion], at: int, step: int) -> int:
-        """Which of the suggestions, that are in reading order, comes next from a span on."""
+    def _place_beside(
+        self, pending: Sequence[Suggestion], at: int, step: int, *, among_last: bool = False
+    ) -> int:
+        """Which suggestion comes next from a span on.
+
+        They are in reading order, but for those whose quote was not found: these come last, in
+        an order of their own. ``among_last`` says that one is among them already.
+        """
         assert self.trace is not None
         index_of = self.trace.index_of
 
@@ -67,7 +73,9 @@ class Suggesting(AnnotateBase):
             found = 0 if key is None else index_of(key)
             return sys.maxsize if found is None else found
 
-        place = bisect_left(pending, at, key=index)
+        checked = bisect_left(pending, True, key=lambda one: not one.checkable)
+        first, end = (checked, len(pending)) if among_last else (0, checked)
+        place = bisect_left(pending, at, first, end, key=index)
         return (place if step > 0 else place - 1) % len(pending)
 
     def show_suggestion(self, suggestion: Suggestion) -> None:
@@ -109,7 +117,7 @@ class Suggesting(AnnotateBase):
             return "You work blind: suggestions are shown after you have finished the trace"
         if session.suggestions:
             return "All suggestions on this trace are answered"
-        return "No suggestions on this trace; J runs the rules judge"
+        return "No suggestions on this trace; J runs a judge"
 
     def action_accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""
@@ -131,8 +139,12 @@ class Suggesting(AnnotateBase):
             done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
             # The panel goes from one suggestion to the next without a stop between them.
             pending = session.pending
-            following = pending[self._place_beside(pending, place, 1)].id if pending else None
-            self.suggestion_id = following
+            last = not suggestion.checkable
+            self.suggestion_id = (
+                pending[self._place_beside(pending, place, 1, among_last=last)].id
+                if pending
+                else None
+            )
             return done
 
         done = self.changed(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,6 +15,13 @@ from textual.widgets import Static
 from mast_tui.ui.titles import plain_lines, plain_title
 
 
+@runtime_checkable
+class TakesAnswers(Protocol):
+    """A question that one of its answers can be given to."""
+
+    def answered(self, key: str) -> None: ...
+
+
 class Answer(Static):
     """One answer with its key; a click gives it."""
 
@@ -25,7 +32,8 @@ class Answer(Static):
 
     def on_click(self) -> None:
         """Give this answer."""
-        self.screen.dismiss(self._key)
+        if isinstance(self.screen, TakesAnswers):
+            self.screen.answered(self._key)
 
 
 class Ask(ModalScreen[str | None]):
@@ -65,6 +73,10 @@ class Ask(ModalScreen[str | None]):
         elif event.key == "enter" and self._default is not None:
             event.stop()
             self.dismiss(self._default)
+
+    def answered(self, key: str) -> None:
+        """Take an answer by its key."""
+        self.dismiss(key)
 
     def action_leave(self) -> None:
         """No answer."""

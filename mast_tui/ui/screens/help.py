@@ -10,11 +10,13 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.judging import HOW_TO_HAVE_A_MODEL
 from mast_tui.ui.widgets.span_view import SpanView
 
 
 def help_text(where: Where, keymap: Keymap) -> str:
-    """The keys of one screen and those that work everywhere, a line each."""
+    """The keys of one screen and those that work everywhere, a line each; where a judge can be run
+    also how a model is configured."""
     lines: list[str] = []
     for place in dict.fromkeys((where, Where.EVERYWHERE)):
         if lines:
@@ -29,6 +31,8 @@ def help_text(where: Where, keymap: Keymap) -> str:
                 digits_shown = True
                 keys = "0…9  0…9" if action.name.startswith("digit_") else "1…9"
             lines.append(f"  {keys:<12} {action.help}")
+    if any(action.name == "judge" for action in actions_for(where)):
+        lines += ["", HOW_TO_HAVE_A_MODEL]
     return "\n".join(lines)
 
 

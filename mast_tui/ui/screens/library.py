@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
-from mast_tui.ui.background import Judged
 from mast_tui.ui.catalog import Catalog, OneByOne
+from mast_tui.ui.judging import Judged
 from mast_tui.ui.library_rows import Listing, Sort, names_under, row_of, tells_outcome
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -316,35 +316,20 @@ class LibraryScreen(Screen[None]):
         self.query_one(HintBar).say(f"Sorted by {self.sort}")
 
     def action_judge(self) -> None:
-        """Run the rules judge on the listed traces."""
+        """Run a judge on the listed traces; ask to cancel one that is at work."""
         known = self.mast.catalog.traces
         traces = OneByOne([known[row.trace_id] for row in self.table.rows])
         hints = self.query_one(HintBar)
         if not traces:
             hints.say("No traces are listed", error=True)
             return
-        hints.say(f"The rules judge looks at {len(traces)} traces …")
-
-        def run(desk: Desk) -> None:
-            self.mast.run_rules(traces, desk)
-
-        self.mast.when_ready(run)
+        self.mast.judge_traces(traces)
 
     def judged(self, message: Judged) -> None:
-        """Say how far the judge has come."""
-        hints = self.query_one(HintBar)
-        if message.problem is not None:
-            hints.say(one_line(message.problem), error=True)
-        elif message.done:
-            found = (
-                ""
-                if self.mast.desk is None or self.mast.desk.blind
-                else (f": {message.findings} suggestions")
-            )
-            hints.say(f"The rules judge has looked at {message.traces} traces{found}")
+        """Say how the judge has ended, and count anew what waits."""
+        message.tell(self.query_one(HintBar))
+        if message.done:
             self._labels_changed()
-        else:
-            hints.say(f"The rules judge: {message.traces} traces done …")
 
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""

@@ -12,24 +12,26 @@ from textual.message import Message
 from mast_tui.labels import AnnotatorKind
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
-from mast_tui.ui.background import Judged
-from mast_tui.ui.run_rows import RunRow, run_rows, run_words
+from mast_tui.ui.catalog import OneByOne
+from mast_tui.ui.judging import Judged
+from mast_tui.ui.run_rows import COLUMNS, RunView, local_time, run_row, run_views
+from mast_tui.ui.run_words import run_words
 from mast_tui.ui.screens.table_room import TableRoom
+from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_names import trace_names
-from mast_tui.ui.widgets.run_list import RunList
+from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
-    from mast_tui.workspace.records import Run
 
 NO_RUNS = """No judge has run in this workspace yet.
 
-J runs the rules judge on all traces of the library: it needs no network and no model.
-mast-tui judge PATH --judge rules does the same without the app.
+J runs one on all traces of the library. The rules judge needs no network and no model; a language model is asked once config.toml names it (? tells how).
+mast-tui judge PATH does the same without the app.
 
-What a judge finds waits as a suggestion in each trace: ] goes to it, a accepts, x rejects."""
+What a judge finds waits as a suggestion in each trace: ] goes to it, a accepts, x rejects."""  # noqa: E501
 
 NO_RUNS_BLIND = f"""{NO_RUNS}
 
@@ -48,30 +50,40 @@ class RunsScreen(TableRoom):
     class Listed(Message):
         """What the workspace keeps of runs, or why it could not be read."""
 
-        runs: dict[str, Run] = field(default_factory=dict)
-        rows: list[RunRow] = field(default_factory=list)
+        views: list[RunView] = field(default_factory=list)
         names: dict[str, str] = field(default_factory=dict)
         problem: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
-        self._runs: dict[str, Run] = {}
+        self._views: dict[str, RunView] = {}
         self._names: dict[str, str] = {}
-        self._judging = False
+        self._marked: str | None = None
 
-    def make_table(self) -> RunList:
+    def make_table(self) -> ColumnTable:
         """The runs."""
-        return RunList(id="runs")
+        return ColumnTable(COLUMNS, id="runs")
 
     @property
-    def main_list(self) -> RunList:
+    def main_list(self) -> ColumnTable:
         """The runs."""
-        return self.query_one(RunList)
+        return self.query_one("#runs", ColumnTable)
+
+    @property
+    def view(self) -> RunView | None:
+        """The run under the cursor."""
+        row = self.main_list.row
+        return None if row is None else self._views.get(row.id)
 
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
         super().on_mount()
         self.mast.when_ready(self._start)
+
+    def on_screen_resume(self) -> None:
+        """Suggestions may have been answered in the trace from which one comes back."""
+        if self._views and self.mast.desk is not None:
+            self._start(self.mast.desk)
 
     def _start(self, desk: Desk) -> None:
         self.read_runs(desk)
@@ -92,45 +104,50 @@ class RunsScreen(TableRoom):
             )
             reviews = workspace.reviews(annotator=desk.annotator, pass_number=None)
             names = trace_names(workspace.traces())
-            rows = run_rows(runs, suggestions, reviews, hidden=desk.blind)
+            views = run_views(runs, suggestions, reviews, hidden=desk.blind)
         except WorkspaceError as error:
             self.post_message(self.Listed(problem=str(error)))
             return
-        self.post_message(self.Listed({run.id: run for run in runs}, rows, names))
+        self.post_message(self.Listed(views, names))
 
     def on_runs_screen_listed(self, message: Listed) -> None:
         """Show what was read."""
         if message.problem is not None:
             self.show_words(one_line(message.problem))
             return
-        self._runs, self._names = message.runs, message.names
-        if message.rows:
-            self._fill(message.rows)
+        self._views = {view.run.id: view for view in message.views}
+        self._names = message.names
+        if message.views:
+            self.remove_class("-empty")
+            self._show_rows()
+            self.main_list.focus()
         else:
             desk = self.mast.desk
             self.show_words(NO_RUNS_BLIND if desk is not None and desk.blind else NO_RUNS)
         self.show_title()
 
-    def _fill(self, rows: list[RunRow]) -> None:
-        self.remove_class("-empty")
-        self.main_list.show(rows)
-        self.main_list.focus()
+    def _show_rows(self) -> None:
+        views = self._views.values()
+        self.main_list.show([run_row(v, marked=v.run.id == self._marked) for v in views])
         self._show_detail()
 
     def show_title(self) -> None:
         """What is open, and who works."""
-        count = len(self._runs)
+        count = len(self._views)
         words = f"{count} run{'' if count == 1 else 's'}"
         self.title_bar.show(("Judge runs", words) if count else ("Judge runs",), self.who())
 
     def _show_detail(self) -> None:
-        row = self.main_list.row
-        run = self._runs.get(row.run_id) if row is not None else None
-        if row is None or run is None:
+        view = self.view
+        if view is None:
             self.detail.show_text("")
             return
-        self.detail.border_title = plain_title(f"{row.judge} · {row.when}")
-        self.detail.show_text(run_words(run, row, self._names))
+        run = view.run
+        self.detail.border_title = plain_title(
+            f"{judge_name(run.judge)} · {local_time(run.started_at)}"
+        )
+        self.detail.border_subtitle = plain_title("Enter: its traces · d b scroll")
+        self.detail.show_text(run_words(view, self._names, self.mast.taxonomy))
 
     @on(VirtualLines.Moved, "#runs")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -138,33 +155,82 @@ class RunsScreen(TableRoom):
         self._show_detail()
         self.hints.clear()
 
+    @on(VirtualLines.Chosen, "#runs")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    # Keys
+
+    def action_open(self) -> None:
+        """The traces of the run under the cursor."""
+        if self.view is not None:
+            from mast_tui.ui.screens.run import RunScreen
+
+            self.app.push_screen(RunScreen(self.view, self._names))
+
+    def action_text(self, delta: int) -> None:
+        """Scroll what is told of the run."""
+        self.detail.move_page(delta)
+
+    def action_mark(self) -> None:
+        """Mark the run under the cursor, or take the mark off it."""
+        view = self.view
+        if view is None:
+            return
+        self._marked = None if self._marked == view.run.id else view.run.id
+        self._show_rows()
+        if self._marked is None:
+            self.hints.say("No run is marked")
+        else:
+            name = judge_name(view.run.judge)
+            self.hints.say(f"{name} is marked: go to another run, = compares the two")
+
+    def action_compare(self) -> None:
+        """Compare the marked run with the one under the cursor."""
+        view, marked = self.view, self._views.get(self._marked or "")
+        if view is None:
+            return
+        if marked is None:
+            self.hints.say("v marks a run, = then compares it with another; c compares with gold")
+        elif marked.run.id == view.run.id:
+            self.hints.say("This run is the marked one: go to another, = compares the two")
+        elif marked.run.taxonomy != view.run.taxonomy:
+            self.hints.say("These runs are of two taxonomies, which cannot be compared", error=True)
+        elif marked.run.judge == view.run.judge:
+            self.hints.say(
+                "Both runs are of one judge, and only what it said last stands: nothing to compare"
+            )
+        else:
+            self._open_comparison(marked, view)
+
+    def action_gold(self) -> None:
+        """Compare the run under the cursor with the gold."""
+        if self.view is not None:
+            self._open_comparison(self.view, None)
+
+    def _open_comparison(self, first: RunView, second: RunView | None) -> None:
+        if first.run.taxonomy != self.mast.taxonomy.ref:
+            self.hints.say(
+                f"This run is of {one_line(first.run.taxonomy)}: open that with --taxonomy",
+                error=True,
+            )
+            return
+        from mast_tui.ui.screens.comparison import ComparisonScreen
+
+        self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
+
     def action_judge(self) -> None:
-        """Run the rules judge on all traces of the library."""
-        traces = list(self.mast.catalog.traces.values())
+        """Run a judge on all traces of the library; ask to cancel one that is at work."""
+        traces = OneByOne(list(self.mast.catalog.traces.values()))
         if not traces:
             self.hints.say("No traces are listed in the library", error=True)
             return
-        if self._judging:
-            self.hints.say("The rules judge is at work already")
-            return
-        self._judging = True
-        self.hints.say(f"The rules judge looks at {len(traces)} traces …")
-
-        def run(desk: Desk) -> None:
-            self.mast.run_rules(traces, desk)
-
-        self.mast.when_ready(run)
+        self.mast.judge_traces(traces)
 
     def judged(self, message: Judged) -> None:
         """Say how far the judge has come; once it is done, list its run."""
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-        elif not message.done:
-            self.hints.say(f"The rules judge: {message.traces} traces done …")
-        else:
-            self.hints.say(f"The rules judge has looked at {message.traces} traces")
-        if message.done:
-            self._judging = False
-            desk = self.mast.desk
-            if desk is not None and self.is_attached:
-                self.read_runs(desk)
+        message.tell(self.hints)
+        desk = self.mast.desk
+        if message.done and desk is not None and self.is_attached:
+            self.read_runs(desk)

@@ -18,6 +18,8 @@ from mast_tui.ui.widgets.known_looks import KnownLooks
 class HintBar(KnownLooks):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
+    Where the app has a ``report`` of work that goes on, it stands there between messages.
+
     The key for help always keeps its room at the right end. Every hint can be clicked.
     """
 
@@ -49,6 +51,11 @@ class HintBar(KnownLooks):
     def message(self) -> str:
         """What is said now, or nothing."""
         return self._message
+
+    @property
+    def _report(self) -> str:
+        """How far work has come that goes on whatever is done here; shown between messages."""
+        return one_line(getattr(self.app, "report", ""))
 
     def say(self, message: str, *, error: bool = False) -> None:
         """Say what was done, or what went wrong."""
@@ -99,9 +106,9 @@ class HintBar(KnownLooks):
         tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
         segments: list[Segment] = [Segment(" ", base)]
         used = 1
-        if self._message:
+        text = self._message or self._report
+        if text:
             style = base + self.get_component_rich_style(f"hint-bar--{self._style}", partial=True)
-            text = self._message
             room = width - 3 - tail if pinned else width - 2
             if cell_len(text) > room:
                 text = set_cell_size(text, max(1, room - 1)) + "…"

@@ -1,0 +1,146 @@
+"""A table of plain cells: on narrow screens some columns shrink, and then some give way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from mast_tui.ui.widgets.table_lines import TableLines
+
+GAP: Final = 2
+LEAD: Final = 3
+"""Cells before the first column: cursor and glyph."""
+
+LEAST_NAME: Final = 12
+"""Cells that a column which shrinks keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. ``keeps`` orders what stays on a narrow screen: the least goes first.
+
+    ``figure`` aligns it to the right; ``shrinks`` says that its texts may be cut for others.
+    """
+
+    name: str
+    title: str
+    figure: bool = False
+    keeps: int = 100
+    shrinks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row: the ``id`` of what it is about, its cells by column, and their styles.
+
+    Cells are fit for display. ``glyph`` is the state's sign; a style is a name without the
+    table's prefix, ``figure`` where none is given.
+    """
+
+    id: str
+    cells: Mapping[str, str]
+    glyph: str = " "
+    styles: Mapping[str, str] = field(default_factory=dict)
+
+
+class ColumnTable(TableLines):
+    """Rows of cells with a cursor. Titles stand in ``heading``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "column-table--cursor",
+        "column-table--glyph",
+        "column-table--name",
+        "column-table--quiet",
+        "column-table--figure",
+        "column-table--total",
+        "column-table--doubt",
+    }
+
+    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.rows: Sequence[TableRow] = ()
+        self._columns = tuple(columns)
+        self._shown: tuple[Column, ...] = tuple(columns)
+        self._widths: dict[str, int] = {}
+
+    @property
+    def row_count(self) -> int:
+        """The rows."""
+        return len(self.rows)
+
+    @property
+    def row(self) -> TableRow | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    def show(self, rows: Sequence[TableRow], columns: Sequence[Column] | None = None) -> None:
+        """Show other rows; the cursor stays on its row where it is still there."""
+        current = self.row.id if self.row else None
+        if columns is not None:
+            self._columns = tuple(columns)
+        self.rows = rows
+        self.cursor = next((i for i, row in enumerate(rows) if row.id == current), 0)
+        self.rows_changed()
+        self.show_row(self.cursor)
+
+    def fit(self, width: int) -> None:
+        """Columns get what they need; where that is too much, first one shrinks, then some go."""
+        filled = [c for c in self._columns if any(row.cells.get(c.name) for row in self.rows)]
+        for column in filled:
+            longest = max(
+                (cell_len(row.cells.get(column.name, "")) for row in self.rows), default=0
+            )
+            self._widths[column.name] = max(cell_len(column.title), longest)
+        needed = {c.name: min(self._widths[c.name], LEAST_NAME) if c.shrinks else 0 for c in filled}
+        while len(filled) > 1:
+            least = sum(needed[c.name] or self._widths[c.name] for c in filled)
+            if LEAD + least + GAP * (len(filled) - 1) <= width:
+                break
+            filled.remove(min(filled, key=lambda c: c.keeps))
+        self._shown = tuple(filled)
+        fixed = sum(self._widths[c.name] for c in filled if not c.shrinks)
+        room = width - LEAD - GAP * (len(filled) - 1) - fixed - sum(needed[c.name] for c in filled)
+        for column in (c for c in filled if c.shrinks):
+            more = max(0, min(self._widths[column.name] - needed[column.name], room))
+            self._widths[column.name] = needed[column.name] + more
+            room -= more
+
+    def heading(self) -> str:
+        """The titles over the columns."""
+        parts = []
+        for column in self._shown:
+            gap = " " * (self._widths[column.name] - cell_len(column.title))
+            parts.append(gap + column.title if column.figure else column.title + gap)
+        return " " * LEAD + (" " * GAP).join(parts)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One row."""
+        item = self.rows[row]
+        base = self.rich_style
+        if row == self.cursor:
+            base += self._part("cursor")
+        parts = [
+            Segment("▌" if row == self.cursor else " ", base + self._part("name")),
+            Segment(
+                set_cell_size(item.glyph, LEAD - 1),
+                base + self._part(item.styles.get("glyph", "quiet")),
+            ),
+        ]
+        for place, column in enumerate(self._shown):
+            text, size = item.cells.get(column.name, ""), self._widths[column.name]
+            if cell_len(text) > size:
+                text = set_cell_size(text, size - 1) + "…"
+            gap = " " * (size - cell_len(text))
+            style = base + self._part(item.styles.get(column.name, "figure"))
+            parts.append(Segment(" " * GAP if place else "", base))
+            parts.append(Segment(gap + text if column.figure else text + gap, style))
+        return Strip(parts).adjust_cell_length(width, base)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"column-table--{name}", partial=True)
