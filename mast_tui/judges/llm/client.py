@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import openai
 import orjson
@@ -22,6 +23,9 @@ from mast_tui.judges.llm.prompt import fresh_boundary, messages
 from mast_tui.judges.llm.refusals import Refusal, Trouble, read_refusal, trouble_of
 from mast_tui.judges.llm.replies import Unusable, read_reply, was_cut
 from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    import httpx2
 
 TIMEOUT: Final = 600.0
 CONNECT: Final = 10.0
@@ -96,6 +100,8 @@ class Client:
         timing: Timing | None = None,
     ) -> None:
         check_address(base_url, allow_http=allow_http)
+        if not parameters.model or not parameters.model.isprintable():
+            raise RunStops(f"“{one_line(parameters.model, 80)}” can be no name of a model")
         self._model = parameters.model
         self._host = host_of(base_url)
         self._key = api_key
@@ -214,9 +220,10 @@ class Client:
     async def _send(self, body: dict[str, object]) -> str | Refusal | _Again:
         """The text of a right response, or what came in its place; raises nothing."""
         try:
-            content = _encode(body)
             async with asyncio.timeout(self._timeout):
-                return await self._openai.post("/chat/completions", cast_to=str, content=content)
+                return await self._openai.post(
+                    "/chat/completions", cast_to=str, content=orjson.dumps(body)
+                )
         except openai.APIStatusError as error:
             response = error.response
             return read_refusal(response.status_code, response.headers, response.content)
@@ -351,22 +358,17 @@ class Client:
         return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
 
 
-def _encode(body: dict[str, object]) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        # Texts of traces may hold halves of surrogate pairs, which no server can be sent.
-        return orjson.dumps(_sendable(body))
-
-
-def _sendable(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {_sendable(name): _sendable(each) for name, each in value.items()}
-    if isinstance(value, Sequence):
-        return [_sendable(each) for each in value]
-    return value
+def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
+    if not is_this_machine(base_url):
+        return openai.DefaultAsyncHttpxClient(timeout=limits, follow_redirects=False)
+    plain = base_url.strip().lower().startswith("http:")
+    return openai.DefaultAsyncHttpxClient(
+        timeout=limits,
+        follow_redirects=False,
+        trust_env=False,
+        # Where nothing is encrypted the certificates of the world need not be read.
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+    )
 
 
 def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
@@ -374,9 +376,7 @@ def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
     limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
     problem = None
     try:
-        http = openai.DefaultAsyncHttpxClient(
-            timeout=limits, follow_redirects=False, trust_env=not is_this_machine(base_url)
-        )
+        http = _connections(base_url, limits)
         client = openai.AsyncOpenAI(
             api_key=api_key,
             base_url=base_url.strip(),

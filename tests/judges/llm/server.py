@@ -106,10 +106,15 @@ def answer(
 
 
 def status(
-    code: int, message: str = "no", *, headers: Mapping[str, str] | None = None, **error: object
+    number: int,
+    message: str = "no",
+    /,
+    *,
+    headers: Mapping[str, str] | None = None,
+    **error: object,
 ) -> Action:
     """An error as OpenAI words it; ``error`` adds fields such as ``code``, ``type``, ``param``."""
-    return document({"error": {"message": message, **error}}, code=code, headers=headers)
+    return document({"error": {"message": message, **error}}, code=number, headers=headers)
 
 
 def raw(body: bytes, *, code: int = 200, content_type: str = "application/json") -> Action:

@@ -1,0 +1,59 @@
+"""Requests and clients for tests that talk to the scripted server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.keys import NO_KEY
+from mast_tui.judges.llm.model import Parameters, Request
+from mast_tui.judges.llm.pace import Pace
+from tests.judges.llm.fake_time import FakeTime
+from tests.judges.llm.server import MODEL, ModelServer
+
+ANSWER_TOKENS = 1_000
+
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def a_request(text: str = "what failed?", *, tokens: int = 100, sample: int = 0) -> Request:
+    """A question with the text between two boundaries."""
+    return Request(("Judge in JSON. ", " bounds"), ("", text, ""), SCHEMA, tokens, (), sample)
+
+
+@dataclass
+class Heard:
+    """What a client told the person."""
+
+    waits: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def a_client(
+    server: ModelServer,
+    *,
+    heard: Heard | None = None,
+    time: FakeTime | None = None,
+    key: str = NO_KEY,
+    budget: Budget | None = None,
+    at_once: int = 16,
+    timeout: float = 20.0,
+    temperature: float | None = None,
+    tries: int = 4,
+    base_url: str | None = None,
+) -> Client:
+    """A client of the server whose waits take no time."""
+    heard, timing = heard or Heard(), (time or FakeTime()).timing
+    return Client(
+        Parameters(MODEL, temperature=temperature),
+        base_url=base_url or server.base_url,
+        api_key=key,
+        timeout=timeout,
+        budget=budget,
+        pace=Pace(at_once, timing=timing),
+        tries=tries,
+        on_wait=heard.waits.append,
+        on_remark=heard.remarks.append,
+        timing=timing,
+    )

@@ -1,0 +1,117 @@
+"""Allowances: nothing is sent that would go beyond, whatever the answers turn out to take."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.budget import Budget, Reserved
+from mast_tui.judges.llm.errors import AllowanceSpent
+
+
+async def test_a_budget_without_bounds_only_counts() -> None:
+    budget = Budget(price_in=2.0, price_out=10.0, spent_in=1_000, spent_out=100)
+    reserved = await budget.reserve(500_000, 4_000)
+    budget.settle(reserved, 499_000, 900)
+    assert (budget.tokens_in, budget.tokens_out) == (500_000, 1_000)
+    assert budget.tokens == 501_000
+    assert budget.cost == pytest.approx(1.0 + 0.01)
+
+
+async def test_the_cost_is_not_known_without_both_prices() -> None:
+    assert Budget().cost is None
+    assert Budget(price_in=1.0).cost is None
+    with pytest.raises(ValueError, match="price"):
+        Budget(max_cost=1.0, price_in=1.0)
+
+
+async def test_what_was_spent_before_counts() -> None:
+    budget = Budget(max_tokens=10_000, spent_in=8_000, spent_out=1_500)
+    with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
+        await budget.reserve(600, 100)
+    await budget.reserve(400, 100)
+
+
+async def test_money_is_kept_to_as_well_as_tokens() -> None:
+    budget = Budget(max_cost=0.01, price_in=1.0, price_out=10.0)
+    budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
+        await budget.reserve(1_000, 100)
+
+
+async def test_a_try_without_an_answer_gives_back_what_was_put_aside() -> None:
+    budget = Budget(max_tokens=1_000)
+    for _ in range(5):
+        budget.release(await budget.reserve(900, 100))
+    assert budget.tokens == 0
+
+
+async def test_releasing_what_is_settled_changes_nothing() -> None:
+    budget = Budget(max_tokens=10_000)
+    first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
+    budget.settle(first, 1_000, 0)
+    budget.release(first)
+    budget.release(second)
+    assert budget.tokens == 1_000
+
+
+async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
+    budget = Budget(max_tokens=10_000)
+    first = await budget.reserve(6_000, 0)
+    second = asyncio.create_task(budget.reserve(6_000, 0))
+    await asyncio.sleep(0)
+    assert not second.done()
+    budget.settle(first, 2_000, 0)
+    assert await second
+    third = asyncio.create_task(budget.reserve(8_500, 0))
+    with pytest.raises(AllowanceSpent):
+        await third
+
+
+async def test_longer_answers_than_thought_make_later_requests_ask_for_more() -> None:
+    budget = Budget(max_tokens=10_000)
+    budget.settle(await budget.reserve(1_000, 4_000), 1_000, 3_000)
+    reserved = await budget.reserve(1_000, 4_000)
+    assert reserved.tokens_out == 3_000
+    assert (await budget.reserve(0, 2_000)).tokens_out == 2_000
+
+
+WORKERS = 8
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    allowed=st.integers(0, 60_000),
+    sizes=st.lists(
+        st.tuples(st.integers(1, 6_000), st.floats(0.5, 2.0), st.integers(0, 5_000), st.booleans()),
+        min_size=1,
+        max_size=40,
+    ),
+)
+def test_eight_workers_go_beyond_by_less_than_one_request_each(
+    allowed: int, sizes: list[tuple[int, float, int, bool]]
+) -> None:
+    async def worker(budget: Budget, work: list[tuple[int, float, int, bool]]) -> None:
+        while work:
+            estimate, truth, tokens_out, answered = work.pop()
+            reserved: Reserved = await budget.reserve(estimate, 4_000)
+            for _ in range(tokens_out % 5):
+                await asyncio.sleep(0)
+            if answered:
+                budget.settle(reserved, int(estimate * truth), tokens_out)
+            budget.release(reserved)
+
+    async def run() -> Budget:
+        budget, work = Budget(max_tokens=allowed), list(sizes)
+        workers = (worker(budget, work) for _ in range(WORKERS))
+        ends = await asyncio.gather(*workers, return_exceptions=True)
+        assert all(end is None or isinstance(end, AllowanceSpent) for end in ends)
+        return budget
+
+    budget = asyncio.run(run())
+    largest = max(int(estimate * truth) + out for estimate, truth, out, _ in sizes)
+    assert budget.tokens <= allowed + WORKERS * largest

@@ -1,0 +1,468 @@
+"""The client against servers that answer, fail, refuse and hang, through the real library."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable
+from email.utils import formatdate
+
+import pytest
+
+from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.errors import (
+    AllowanceSpent,
+    AskError,
+    ContextOverflow,
+    RunStops,
+    TraceFails,
+)
+from mast_tui.judges.llm.model import Reply
+from tests.judges.llm.asking import ANSWER_TOKENS, SCHEMA, Heard, a_client, a_request
+from tests.judges.llm.fake_time import FakeTime
+from tests.judges.llm.server import (
+    MODEL,
+    Action,
+    ModelServer,
+    answer,
+    close,
+    document,
+    empty,
+    hang,
+    html,
+    raw,
+    status,
+)
+
+DATE = "Sun, 06 Nov 2033 08:49:37 GMT"
+DATE_LATER = "Sun, 06 Nov 2033 08:49:57 GMT"
+
+
+def after(times: int, first: Action, then: Action | None = None) -> ModelServer:
+    """A server that does the one thing so many times, and then answers."""
+    right = then or answer("ok")
+    return ModelServer(lambda _body, n: first if n < times else right)
+
+
+async def ask_once(server: ModelServer, text: str = "what failed?") -> Reply:
+    async with a_client(server) as client:
+        return await client.ask(a_request(text), ANSWER_TOKENS)
+
+
+async def failure(server: ModelServer, **options: float) -> AskError:
+    timeout, tries = options.get("timeout", 20.0), int(options.get("tries", 3))
+    async with a_client(server, timeout=timeout, tries=tries) as client:
+        with pytest.raises(AskError) as caught:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    return caught.value
+
+
+# Right answers
+
+
+async def test_a_right_answer_comes_back_with_what_it_took() -> None:
+    with ModelServer(lambda _body, _n: answer("it failed", tokens_in=123, tokens_out=45)) as server:
+        reply = await ask_once(server, "a trace")
+        (seen,) = server.chats
+    assert reply == Reply("it failed", "stop", "json_schema", 123, 45)
+    assert seen.headers["authorization"] == "Bearer none"
+    messages = seen.body["messages"]
+    assert isinstance(messages, list)
+    assert [message["role"] for message in messages] == ["system", "user"]
+    assert "a trace" in messages[1]["content"]
+    assert seen.body["model"] == MODEL
+    assert seen.body["max_tokens"] == ANSWER_TOKENS
+    assert "temperature" not in seen.body
+    form = seen.body["response_format"]
+    assert isinstance(form, dict)
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["schema"] == SCHEMA
+    assert form["json_schema"]["strict"] is True
+
+
+async def test_the_boundary_is_another_one_in_each_request() -> None:
+    with ModelServer() as server:
+        async with a_client(server) as client:
+            for _ in range(2):
+                await client.ask(a_request(), ANSWER_TOKENS)
+        first, second = (json.dumps(seen.body["messages"]) for seen in server.chats)
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "it "}, {"type": "text", "text": "failed"}], "it failed"),
+        (["it ", {"type": "image"}, "failed"], "it failed"),
+        ("ünï\u2028code", "ünï\u2028code"),
+    ],
+)
+async def test_an_answer_in_parts_is_one_text(content: object, text: str) -> None:
+    with ModelServer(lambda _body, _n: answer(content)) as server:
+        assert (await ask_once(server)).text == text
+
+
+async def test_tokens_that_the_server_does_not_count_are_estimated() -> None:
+    with ModelServer(lambda _body, _n: answer("it failed", tokens_in=None)) as server:
+        reply = await ask_once(server)
+    assert not reply.counted
+    assert reply.tokens_in == 100
+    assert reply.tokens_out > 0
+
+
+@pytest.mark.parametrize(
+    "action",
+    [answer("it failed", reasoning="hm"), answer("it failed", reasoning_content="hm")],
+)
+async def test_reasoning_is_passed_over(action: Action) -> None:
+    with ModelServer(lambda _body, _n: action) as server:
+        assert (await ask_once(server)).text == "it failed"
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        (answer(None, refusal="I will not"), "I will not"),
+        (answer("", refusal="I will not", finish=None), "I will not"),
+        (answer("half an", finish="content_filter"), "half an"),
+        (status(400, "the content management policy", code="content_filter"), "policy"),
+    ],
+)
+async def test_a_refusal_is_told_as_one(action: Action, text: str) -> None:
+    with ModelServer(lambda _body, _n: action) as server:
+        reply = await ask_once(server)
+        assert len(server.chats) == 1
+    assert reply.finish == "refusal"
+    assert text in reply.text
+
+
+@pytest.mark.parametrize("content", ['{"verd', "", None])
+async def test_an_answer_that_ran_into_its_limit_is_told_as_one(content: str | None) -> None:
+    with ModelServer(lambda _body, _n: answer(content, finish="length")) as server:
+        reply = await ask_once(server)
+    assert (reply.finish, reply.text) == ("length", content or "")
+
+
+async def test_halves_of_surrogate_pairs_do_not_keep_a_trace_from_being_sent() -> None:
+    with ModelServer() as server:
+        await ask_once(server, "broken \ud83d emoji")
+        sent = json.dumps(server.chats[0].body["messages"], ensure_ascii=False)
+    assert "broken \ufffd emoji" in sent
+
+
+async def test_all_requests_that_are_allowed_are_under_way_at_once() -> None:
+    action = answer("ok").when_together(16)
+    with ModelServer(lambda _body, _n: action) as server:
+        async with a_client(server) as client:
+            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(40)))
+        assert server.most_in_flight == 16
+
+
+# What is tried again
+
+PASSING: dict[str, Callable[[], Action]] = {
+    "429": lambda: status(429, "too many requests"),
+    "429 with seconds": lambda: status(429, headers={"retry-after": "3"}),
+    "408": lambda: status(408),
+    "409": lambda: status(409),
+    "500": lambda: status(500),
+    "502 with a page": lambda: html(502),
+    "503": lambda: status(503, headers={"retry-after": "2"}),
+    "529": lambda: status(529),
+    "closed": close,
+    "cut": lambda: answer("a long answer").cut(40),
+    "reset": lambda: answer("a long answer").cut(40, reset=True),
+    "no JSON": lambda: raw(b'{"choices": [{"mess'),
+    "empty": empty,
+    "a list": lambda: document([1]),
+    "no choices": lambda: document({"choices": []}),
+    "null": lambda: answer(None),
+    "an error in a right response": lambda: document({"error": {"message": "busy", "code": 503}}),
+    "a generation that failed": lambda: status(400, "no luck", code="json_validate_failed"),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+async def test_what_passes_is_tried_again(name: str) -> None:
+    with after(2, PASSING[name]()) as server:
+        assert (await ask_once(server)).text == "ok"
+        assert len(server.chats) == 3
+
+
+@pytest.mark.parametrize("name", PASSING)
+async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
+    with after(99, PASSING[name]()) as server:
+        error = await failure(server, tries=3)
+        assert len(server.chats) == 3
+    assert type(error) is TraceFails
+    assert "in 3 tries" in str(error)
+    assert "127.0.0.1" in str(error)
+
+
+async def test_an_answer_that_does_not_end_in_time_is_given_up() -> None:
+    for action in (hang(), answer("x" * 500).dripping(0.02)):
+        with after(1, action) as server:
+            async with a_client(server, timeout=0.4) as client:
+                assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
+        with after(9, action) as server:
+            error = await failure(server, timeout=0.1, tries=2)
+        assert type(error) is TraceFails
+        assert "answer" in str(error)
+
+
+async def test_a_server_that_is_not_there_stops_the_run() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    server, time = ModelServer(), FakeTime()
+    url = f"http://127.0.0.1:{port}/v1"
+    async with a_client(server, base_url=url, time=time, tries=4) as client:
+        with pytest.raises(RunStops, match=f"no answer from 127.0.0.1:{port}.*goes on where"):
+            await client.ask(a_request(), ANSWER_TOKENS)
+    assert len(time.slept) == 3
+
+
+async def test_tries_are_further_and_further_apart() -> None:
+    time = FakeTime(chance=0.99)
+    with after(9, status(500)) as server:
+        async with a_client(server, time=time, tries=6) as client:
+            with pytest.raises(TraceFails):
+                await client.ask(a_request(), ANSWER_TOKENS)
+    assert time.slept == sorted(time.slept)
+    assert len(set(time.slept)) == 5
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "20"}, 20.0),
+        ({"retry-after": "20.5"}, 20.5),
+        ({"retry-after-ms": "20000", "retry-after": "1"}, 20.0),
+        ({"retry-after": DATE_LATER, "date": DATE}, 20.0),
+    ],
+)
+@pytest.mark.parametrize("code", [429, 500, 503])
+async def test_a_wait_that_the_server_asks_for_is_kept(
+    headers: dict[str, str], seconds: float, code: int
+) -> None:
+    time, heard = FakeTime(), Heard()
+    with after(1, status(code, headers=headers)) as server:
+        async with a_client(server, time=time, heard=heard) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    assert seconds <= time.time - 100.0 <= seconds * 1.5
+
+
+async def test_a_long_wait_is_said_once_and_has_an_end() -> None:
+    time, heard = FakeTime(), Heard()
+    with after(8, status(429, headers={"retry-after": "86400"}).when_together(8)) as server:
+        async with a_client(server, time=time, heard=heard, at_once=8) as client:
+            time.ready = lambda: client.pace.under_way == 0
+            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(8)))
+    assert 600.0 <= time.time - 100.0 <= 610.0
+    assert len(heard.waits) == 1
+    assert "asked to wait 86,400 s" in heard.waits[0]
+    assert "again after 600 s" in heard.waits[0]
+
+
+async def test_a_date_in_the_past_is_no_wait() -> None:
+    time = FakeTime()
+    with after(1, status(429, headers={"retry-after": formatdate(0, usegmt=True)})) as server:
+        async with a_client(server, time=time) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    assert time.time < 110
+
+
+async def test_a_busy_server_gets_fewer_requests_and_then_more_again() -> None:
+    with after(8, status(429).when_together(8)) as server:
+        async with a_client(server, at_once=8) as client:
+            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(8)))
+            fewer = client.pace.allowed
+            for _ in range(40):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            assert client.pace.allowed == 8
+    assert 4 <= fewer < 8
+
+
+async def test_a_limit_that_lets_others_through_uses_up_no_tries() -> None:
+    """A server that takes one of three requests keeps refusing somebody, and all get through."""
+
+    def script(_body: dict[str, object], n: int) -> Action:
+        return answer("ok") if n % 3 == 0 else status(429)
+
+    with ModelServer(script) as server:
+        async with a_client(server, at_once=8, tries=2) as client:
+            asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(12))
+            ends = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(end, Reply) for end in ends) >= 10
+
+
+# What stops the run
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (status(401, "Incorrect API key"), "OPENAI_API_KEY"),
+        (status(403, "not in your country"), "not in your country"),
+        (status(429, "over", code="insufficient_quota"), "no credit"),
+        (status(402, "Insufficient Balance"), "no credit"),
+        (Action(307, headers=(("location", "http://127.0.0.1:9/v1"),)), "127.0.0.1:9/v1"),
+        (html(200), "no OpenAI API"),
+        (html(404), "no OpenAI API"),
+        (document({"detail": "Not Found"}, code=404), "no OpenAI API"),
+        (status(400, "max_tokens is too large: 9. At most 5 completion tokens"), "fewer tokens"),
+    ],
+)
+async def test_what_no_request_would_get_past_stops_the_run_at_once(
+    action: Action, words: str
+) -> None:
+    with after(99, action) as server:
+        async with a_client(server, key="sk-secret-1") as client:
+            for _ in range(2):
+                with pytest.raises(RunStops, match=words) as caught:
+                    await client.ask(a_request(), ANSWER_TOKENS)
+        assert len(server.chats) == 1
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_server_that_wants_a_key_says_which_variable_to_set() -> None:
+    with after(9, status(401)) as server:
+        assert "set OPENAI_API_KEY" in str(await failure(server))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        status(404, "The model `test-model` does not exist", code="model_not_found"),
+        status(404, 'model "test-model" not found, try pulling it first'),
+        status(400, "test-model is not a valid model ID"),
+        html(404),
+    ],
+)
+async def test_an_unknown_model_is_told_with_those_that_there_are(action: Action) -> None:
+    models = [f"model-{n}" for n in range(7)]
+    with ModelServer(lambda _body, _n: action, models=models) as server:
+        error = await failure(server)
+    assert isinstance(error, RunStops)
+    assert "test-model" in str(error)
+    assert "model-0, model-1" in str(error)
+    assert "2 more" in str(error)
+
+
+async def test_an_unknown_model_is_told_also_where_none_are_listed() -> None:
+    action = status(404, "The model `test-model` does not exist")
+    with ModelServer(lambda _body, _n: action, models=None) as server:
+        assert "knows no model “test-model”" in str(await failure(server))
+
+
+async def test_a_request_that_a_firewall_refuses_among_others_fails_alone() -> None:
+    def script(_body: dict[str, object], n: int) -> Action:
+        return html(403) if n == 1 else answer("ok")
+
+    with ModelServer(script) as server:
+        async with a_client(server) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+            with pytest.raises(TraceFails):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            await client.ask(a_request(), ANSWER_TOKENS)
+
+
+async def test_any_other_refusal_fails_this_trace_with_the_servers_words() -> None:
+    with after(9, status(400, "messages: \x1b[31mroles must alternate")) as server:
+        error = await failure(server)
+        assert len(server.chats) == 1
+    assert type(error) is TraceFails
+    assert "roles must alternate (400)" in str(error)
+    assert "\x1b" not in str(error)
+
+
+# Requests that are too long
+
+
+async def test_an_overflow_is_told_as_one() -> None:
+    said = "This model's maximum context length is 8192 tokens. However, you requested 9000"
+    with after(9, status(400, said, code="context_length_exceeded")) as server:
+        error = await failure(server)
+        assert len(server.chats) == 1
+    assert isinstance(error, ContextOverflow)
+    assert "8192" in str(error)
+
+
+async def test_a_silent_cut_is_told_as_an_overflow() -> None:
+    text = "The agent read the file and said that all of its tests had passed. " * 500
+    for counted, cut in ((2_050, True), (7_400, False)):
+        with ModelServer(lambda _body, _n, n=counted: answer("ok", tokens_in=n)) as server:  # type: ignore[misc]
+            async with a_client(server, budget=(budget := Budget())) as client:
+                asked = client.ask(a_request(text, tokens=8_000), ANSWER_TOKENS)
+                if cut:
+                    with pytest.raises(ContextOverflow, match="only 2,050 tokens of about 8,000"):
+                        await asked
+                else:
+                    assert (await asked).tokens_in == counted
+        assert budget.tokens_in == counted
+
+
+async def test_long_runs_of_one_character_are_no_cut() -> None:
+    with ModelServer(lambda _body, _n: answer("ok", tokens_in=600)) as server:
+        async with a_client(server) as client:
+            text = ("=" * 400 + "\nheading\n" + " " * 400) * 40
+            await client.ask(a_request(text, tokens=12_000), ANSWER_TOKENS)
+
+
+# What may be spent
+
+
+async def test_no_request_is_sent_that_the_allowance_does_not_cover() -> None:
+    with ModelServer(lambda _body, _n: answer("ok", tokens_in=100, tokens_out=50)) as server:
+        budget = Budget(max_tokens=1_000)
+        async with a_client(server, budget=budget) as client:
+            for _ in range(6):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            with pytest.raises(AllowanceSpent, match="tokens allowed"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+        assert len(server.chats) == 6
+    assert budget.tokens == 900
+
+
+async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request_each() -> None:
+    """Each answer takes all it may, several times what is expected at first."""
+    action = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
+
+    async def worker(ask: Callable[[], object]) -> None:
+        while True:
+            await ask()  # type: ignore[misc]
+
+    with ModelServer(lambda _body, _n: action) as server:
+        budget = Budget(max_tokens=20_000)
+        async with a_client(server, budget=budget, at_once=8) as client:
+            ask = lambda: client.ask(a_request(tokens=500), ANSWER_TOKENS)  # noqa: E731
+            ends = await asyncio.gather(*(worker(ask) for _ in range(8)), return_exceptions=True)
+    assert all(isinstance(end, AllowanceSpent) for end in ends)
+    assert budget.tokens <= 20_000 + 8 * 1_500
+    assert budget.tokens == 1_500 * len(server.chats)
+
+
+async def test_what_fails_costs_nothing_and_what_says_nothing_costs_what_it_took() -> None:
+    budget = Budget(max_tokens=10_000)
+    with after(3, status(500)) as server:
+        async with a_client(server, budget=budget) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    assert budget.tokens == 150
+    with after(1, answer(None)) as server:
+        async with a_client(server, budget=budget) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    assert budget.tokens == 150 + 2 * 150
+
+
+async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
+    budget = Budget(max_tokens=1_000)
+    with after(1, hang()) as server:
+        async with a_client(server, budget=budget) as client:
+            task = asyncio.create_task(client.ask(a_request(tokens=700), ANSWER_TOKENS))
+            while not server.chats:
+                await asyncio.sleep(0.005)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await client.ask(a_request(tokens=700), ANSWER_TOKENS)
+            assert client.pace.under_way == 0
