@@ -1,0 +1,257 @@
+"""One trace put before a model: windows in order, answers kept, every quote looked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from mast_tui.judges.llm.answers import Answer, parse_answer
+from mast_tui.judges.llm.asking import Asker, Ledger, answer_key
+from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
+from mast_tui.judges.llm.merging import Part, Sighting, judgement_of, judgement_so_far, verdict_of
+from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
+from mast_tui.judges.llm.prompt import Prompt
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.windows import plan, split
+from mast_tui.judges.locating import MOST_SEARCHED, Locator, placed
+from mast_tui.judges.protocol import Finding, Judgement
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+
+__all__ = ["Ledger", "TraceResult", "judge_trace", "part_of"]
+
+MOST_REMARKS: Final = 20
+"""Of one trace at most so many remarks are kept."""
+
+_REMARK_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResult:
+    """What came of one trace.
+
+    ``quotes`` of the findings rest on a quote, of which ``verified`` were found in the trace.
+    ``windows`` is how many one reading of the trace took. ``remarks`` are short, for a person.
+    """
+
+    judgement: Judgement
+    quotes: int
+    verified: int
+    windows: int
+    remarks: tuple[str, ...]
+
+
+async def judge_trace(
+    trace: Trace,
+    prompt: Prompt,
+    parameters: Parameters,
+    redaction: Redaction,
+    asks: Asks,
+    ledger: Ledger,
+    *,
+    on_part: Callable[[Judgement], object] | None = None,
+) -> TraceResult:
+    """What a model finds in a trace whose index is complete.
+
+    The samples are read one after the other, and the windows of each in order: a trace that fails
+    has then cost as little as it can, and many traces at once use the pace that a server allows.
+    Answers that ``ledger`` has are not asked for again; with all of them the result is the same,
+    without a request. ``on_part`` is told after each window what was found by then.
+
+    Raises:
+        TraceFails: the trace cannot be judged, in words.
+        RunStops: no trace can.
+        OSError: the trace's source could not be read.
+    """
+    reading = _Reading(trace, prompt, parameters, redaction, asks, ledger)
+    return await reading.over(on_part)
+
+
+class _Reading:
+    """A trace on its way through a model, as far as it has come."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        prompt: Prompt,
+        parameters: Parameters,
+        redaction: Redaction,
+        asks: Asks,
+        ledger: Ledger,
+    ) -> None:
+        self._trace = trace
+        self._prompt = prompt
+        self._parameters = parameters
+        self._redaction = redaction
+        self._asker: Asker[Answer] = Asker(asks, ledger, parameters.answer_tokens, self._key)
+        self._samples: list[list[Part]] = []
+        self._said = _Remarks()
+
+    async def over(self, on_part: Callable[[Judgement], object] | None) -> TraceResult:
+        """All samples, and what they say together."""
+        windows = await asyncio.to_thread(self._begin)
+        if not windows:
+            raise TraceFails("the trace has no spans; there is nothing to judge")
+        for sample in range(self._parameters.samples):
+            windows = await self._sample(sample, windows, on_part)
+        return await asyncio.to_thread(self._result, len(windows))
+
+    def _begin(self) -> tuple[Window, ...]:
+        self._view = SentTrace(self._trace, self._redaction)
+        self._locator = Locator(self._view)
+        return plan(self._view, self._prompt, self._parameters)
+
+    async def _sample(
+        self,
+        sample: int,
+        windows: Iterable[Window],
+        on_part: Callable[[Judgement], object] | None,
+    ) -> tuple[Window, ...]:
+        """Read the trace once; the windows with which that went, as some may have been too big."""
+        left = deque(windows)
+        parts: list[Part] = []
+        self._samples.append(parts)
+        digest = ""
+        while left:
+            window = left.popleft()
+            try:
+                answer = await self._answer(sample, window, digest)
+            except ContextOverflow:
+                left.extendleft(reversed(await asyncio.to_thread(self._split, window)))
+                continue
+            parts.append(await asyncio.to_thread(self._part, sample, window, answer))
+            digest = answer.digest or digest
+            if on_part is not None:
+                on_part(judgement_so_far(self._samples, self._prompt.modes))
+        return tuple(part.window for part in parts)
+
+    async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
+        request = await asyncio.to_thread(self._request, sample, window, digest)
+        spans = len(self._view)
+
+        def read(text: str) -> Answer:
+            return parse_answer(text, taxonomy=self._prompt.taxonomy, window=window, spans=spans)
+
+        answer = await self._asker.answer(request, read, _about(window))
+        self._said.add(*request.remarks, *answer.remarks)
+        return answer
+
+    def _request(self, sample: int, window: Window, digest: str) -> Request:
+        return self._prompt.request(self._view, window, digest, sample=sample)
+
+    def _split(self, window: Window) -> tuple[Window, ...]:
+        return split(window, self._view, self._prompt, self._parameters)
+
+    def _part(self, sample: int, window: Window, answer: Answer) -> Part:
+        return part_of(self._trace, self._view, self._locator, window, answer, sample)
+
+    def _key(self, request: Request, answer_tokens: int) -> str:
+        return answer_key(
+            request,
+            answer_tokens,
+            model=self._parameters.model,
+            temperature=self._parameters.temperature,
+            taxonomy_hash=self._prompt.taxonomy.content_hash,
+            prompt_hash=self._prompt.hash,
+        )
+
+    def _result(self, windows: int) -> TraceResult:
+        judgement = judgement_of(self._samples, self._prompt.modes)
+        found = judgement.findings
+        quotes = [finding for finding in found if finding.quote is not None]
+        self._said.add(*_of_places(found, self._locator.limited))
+        self._said.add(*_of_modes(self._samples, self._prompt.taxonomy))
+        self._said.add(*(_of_form(form) for form in sorted(self._asker.forms)))
+        return TraceResult(
+            judgement=judgement,
+            quotes=len(quotes),
+            verified=sum(finding.char_start is not None for finding in quotes),
+            windows=windows,
+            remarks=self._said.all(),
+        )
+
+
+def part_of(
+    trace: Trace, view: SentTrace, locator: Locator, window: Window, answer: Answer, sample: int = 0
+) -> Part:
+    """What an answer says of its window, with every quote looked for in the trace.
+
+    Raises:
+        OSError: the trace's source could not be read.
+    """
+    shown = (window.first, window.last)
+    sightings = []
+    for claim in answer.claims:
+        if claim.mode not in window.modes:
+            continue
+        at = placed(claim, trace, view, lambda q, named: locator.locate(q, named, shown))
+        sightings.append(Sighting(at.finding, at.first, at.last, at.span, shown, sample))
+    return Part(window, answer.verdicts, tuple(sightings))
+
+
+@dataclass(slots=True)
+class _Remarks:
+    """What a person must know, each thing once and on one line."""
+
+    _said: dict[str, None] = field(default_factory=dict)
+
+    def add(self, *remarks: str) -> None:
+        for remark in remarks:
+            if remark:
+                self._said[one_line(remark, _REMARK_CHARS)] = None
+
+    def all(self) -> tuple[str, ...]:
+        """The first of them, and how many more there were."""
+        said = tuple(self._said)
+        if len(said) <= MOST_REMARKS:
+            return said
+        more = len(said) - MOST_REMARKS + 1
+        return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+
+
+def _about(window: Window) -> str:
+    if window.first == window.last:
+        return f"#{window.first + 1}"
+    return f"#{window.first + 1} to #{window.last + 1}"
+
+
+def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
+    """How many places were mended, and how many quotes were not found."""
+    mended = lost = 0
+    for finding in findings:
+        mended += finding.named is not None
+        lost += finding.quote is not None and finding.char_start is None
+    if mended:
+        yield f"{_count(mended, 'quote stands', 'quotes stand')} elsewhere than the model named"
+    if lost:
+        yield f"{_count(lost, 'quote was', 'quotes were')} not found in the trace"
+    if limited:
+        yield (
+            f"{_count(limited, 'quote was', 'quotes were')} looked for in the {MOST_SEARCHED:,}"
+            " nearest characters only"
+        )
+
+
+def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str]:
+    """Which modes a window was asked about and left out, so that there is no verdict."""
+    samples = list(samples)
+    open_modes = [
+        mode.code
+        for mode in taxonomy.modes
+        if any(verdict_of(sample, mode.slug) is None for sample in samples)
+    ]
+    if open_modes:
+        yield f"not answered everywhere: {', '.join(open_modes)}"
+
+
+def _of_form(form: str) -> str:
+    return "" if form == "json_schema" else f"the server was asked for answers as {form}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

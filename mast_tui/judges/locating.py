@@ -1,0 +1,361 @@
+"""From a judge's claim to a finding: its quote is looked for where it was named, then elsewhere.
+
+A judge names spans by number and miscounts, so a quote is believed before a number: where the
+words stand outside the named spans the place is mended, and what was named is kept beside it.
+Words that are found nowhere stay as the judge gave them, without offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Final, Protocol
+
+from mast_tui.judges.evidence import (
+    CUTOFF,
+    Place,
+    closest,
+    find_part,
+    joined,
+    parts,
+    readings,
+    squeezed,
+)
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Match
+from mast_tui.traces.model import Trace
+
+NEAR: Final = 20
+"""So many spans before and after those named are looked through before all others."""
+
+MOST_SEARCHED: Final = 2_000_000
+"""In an area at most so many characters are searched for a quote, those nearest first."""
+
+MOST_COMPARED: Final = 1_000_000
+"""At most so many characters are compared with a quote that stands nowhere word for word."""
+
+_SPAN_COST: Final = 200
+"""What fetching a text counts, in characters, so that a million short spans end as well."""
+
+_LONG_TEXT: Final = 200_000
+_SHORT_BYTES: Final = 8
+"""A quote of fewer bytes stands anywhere by chance, so only where it was named does it count."""
+
+
+class ClaimLike(Protocol):
+    """What a judge claims: see ``mast_tui.judges.llm.answers.Claim``.
+
+    ``first`` and ``last`` are indices, None where they name no span that exists.
+    """
+
+    @property
+    def mode(self) -> str: ...
+    @property
+    def first(self) -> int | None: ...
+    @property
+    def last(self) -> int | None: ...
+    @property
+    def quote(self) -> str | None: ...
+    @property
+    def rationale(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def decisive(self) -> bool | None: ...
+
+
+class SentTexts(Protocol):
+    """The texts of a trace as a judge was shown them, and the way back to its own."""
+
+    def __len__(self) -> int: ...
+    def text(self, index: int, /) -> str: ...
+    def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
+        """The stretch of ``trace.text(index)`` that stands at these places of the sent text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a quote stands: the span ``index``, and the place in its text as sent.
+
+    ``last`` is the span in which its last part stands, ``index`` itself for most.
+    """
+
+    index: int
+    place: Place
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A finding with the numbers of its spans.
+
+    ``first`` and ``last`` are the indices of its range, None for the trace as a whole; ``span`` is
+    that of its evidence where it was found.
+    """
+
+    finding: Finding
+    first: int | None
+    last: int | None
+    span: int | None
+
+
+class Locator:
+    """Looks for quotes in the texts of one trace.
+
+    ``limited`` counts the quotes that were found nowhere while not everything was searched.
+    Not for several threads at once.
+    """
+
+    def __init__(self, texts: SentTexts) -> None:
+        self._sent = texts
+        self._count = len(texts)
+        self._squeezed: dict[int, str] = {}
+        self._kept = 0
+        self._cut = False
+        self.limited = 0
+
+    def locate(
+        self,
+        quote: str,
+        named: tuple[int, int] | None = None,
+        around: tuple[int, int] | None = None,
+    ) -> Found | None:
+        """Where ``quote`` stands, or None.
+
+        ``named`` are the first and last index that the judge named, ``around`` those that it was
+        shown. Word for word, or up to white space, in the named spans; then word for word in
+        those near and anywhere, then the same up to white space; last of all in nearly the same
+        words, in the named spans and those near. The nearest place counts.
+        """
+        meant = _Quote.of(quote)
+        if not meant.readings:
+            return None
+        self._cut = False
+        areas = _Areas(self._count, named, around)
+        word_for_word = [(Match.EXACT, areas.named), (Match.SPACING, areas.named)]
+        if not meant.short:
+            word_for_word += [(Match.EXACT, areas.others), (Match.SPACING, areas.others)]
+        for how, area in word_for_word:
+            found = self._first(meant, how, area())
+            if found is not None:
+                return found
+        found = self._most_alike(meant, areas.named()) or self._most_alike(meant, areas.near())
+        if found is None and self._cut:
+            self.limited += 1
+        return found
+
+    def _first(self, meant: _Quote, how: Match, area: Iterable[int]) -> Found | None:
+        for index, text in self._walk(area, MOST_SEARCHED):
+            squeeze = self._squeeze(index, text) if how is Match.SPACING else None
+            for reading, pieces in meant.readings:
+                place = find_part(text, reading, how, squeeze=squeeze)
+                if place is not None:
+                    return Found(index, place, index)
+                if len(pieces) == 1 and pieces[0] != reading:
+                    place = find_part(text, pieces[0], how, squeeze=squeeze)
+                    if place is not None:
+                        return Found(index, place, index)
+                elif len(pieces) > 1:
+                    found = self._in_order(index, text, pieces, how)
+                    if found is not None:
+                        return found
+        return None
+
+    def _most_alike(self, meant: _Quote, area: Iterable[int]) -> Found | None:
+        best: Found | None = None
+        cutoff = CUTOFF
+        for index, text in self._walk(area, MOST_COMPARED):
+            for reading, pieces in meant.readings:
+                if len(pieces) > 1:
+                    found = self._in_order(index, _clipped(text), pieces, Match.FUZZY)
+                else:
+                    found = self._alike(index, text, pieces[0] if pieces else reading, cutoff)
+                if found is not None and (best is None or found.place.score > best.place.score):
+                    best, cutoff = found, found.place.score
+        return best
+
+    def _alike(self, index: int, text: str, quote: str, cutoff: float) -> Found | None:
+        """The most similar place; of a long text its beginning and end, as no more was sent."""
+        place = find_part(_clipped(text), quote, Match.FUZZY, cutoff=cutoff)
+        if len(text) > _LONG_TEXT:
+            start = max(len(text) - _LONG_TEXT // 2, _LONG_TEXT // 2)
+            tail = find_part(text, quote, Match.FUZZY, start=start, cutoff=cutoff)
+            place = max((p for p in (place, tail) if p), key=lambda p: p.score, default=None)
+        return Found(index, place, index) if place else None
+
+    def _in_order(self, index: int, text: str, pieces: tuple[str, ...], how: Match) -> Found | None:
+        """Pieces that follow each other in a span, or in it and the next one."""
+        places: list[Place] = []
+        at, span = 0, index
+        for piece in pieces:
+            place = closest(text, piece, how, start=at)
+            if place is None and places and span == index and index + 1 < self._count:
+                span, text = index + 1, _clipped(self._sent.text(index + 1), how)
+                place = closest(text, piece, how)
+            if place is None:
+                return None
+            at = place.end
+            if span == index:
+                places.append(place)
+        whole = joined(places)
+        if whole.match is Match.EXACT and span != index:
+            whole = Place(whole.start, whole.end, Match.SPACING)
+        return Found(index, whole, span)
+
+    def _walk(self, area: Iterable[int], most: int) -> Iterator[tuple[int, str]]:
+        left = most
+        for index in area:
+            if left <= 0:
+                self._cut = True
+                return
+            text = self._sent.text(index)
+            left -= len(text) + _SPAN_COST
+            yield index, text
+
+    def _squeeze(self, index: int, text: str) -> str:
+        found = self._squeezed.get(index)
+        if found is None:
+            found = self._squeezed[index] = squeezed(text)
+            self._kept += len(found)
+            while self._kept > MOST_SEARCHED and len(self._squeezed) > 1:
+                self._kept -= len(self._squeezed.pop(next(iter(self._squeezed))))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """What a quote may mean, each with its pieces, and whether it is too short to be looked for."""
+
+    readings: tuple[tuple[str, tuple[str, ...]], ...]
+    short: bool
+
+    @classmethod
+    def of(cls, quote: str) -> _Quote:
+        meant = tuple((reading, parts(reading)) for reading in readings(quote))
+        pieces = chain.from_iterable(pieces for _, pieces in meant[-1:])
+        longest = max((len(p.encode("utf-8", "surrogatepass")) for p in pieces), default=0)
+        return cls(meant, longest < _SHORT_BYTES)
+
+
+class _Areas:
+    """The spans in which a quote may stand, from the likeliest outward."""
+
+    def __init__(
+        self, count: int, named: tuple[int, int] | None, around: tuple[int, int] | None
+    ) -> None:
+        self._count = count
+        self._named = named
+        self._shown = named or around
+
+    def named(self) -> Iterable[int]:
+        """Those that the judge named, in order."""
+        return range(self._named[0], self._named[1] + 1) if self._named else ()
+
+    def near(self) -> Iterable[int]:
+        """Those just before and after, the nearest first; else all that were shown."""
+        return self._unnamed(NEAR)
+
+    def others(self) -> Iterable[int]:
+        """All that were not named, the nearest first."""
+        return self._unnamed(self._count)
+
+    def _unnamed(self, reach: int) -> Iterator[int]:
+        if self._shown is None:
+            yield from range(self._count)
+            return
+        first, last = self._shown
+        if self._named is None:
+            yield from range(first, last + 1)
+        after = range(last + 1, min(last + 1 + reach, self._count))
+        before = range(first - 1, max(first - 1 - reach, -1), -1)
+        for pair in zip_longest(after, before):
+            yield from (index for index in pair if index is not None)
+
+
+def _clipped(text: str, how: Match = Match.FUZZY) -> str:
+    """The beginning of a long text, where it is to be compared word by word."""
+    return text[: _LONG_TEXT // 2] if how is Match.FUZZY and len(text) > _LONG_TEXT else text
+
+
+def placed(
+    claim: ClaimLike,
+    trace: Trace,
+    texts: SentTexts,
+    locate: Callable[[str, tuple[int, int] | None], Found | None],
+) -> Placed:
+    """The finding that a claim is worth.
+
+    Its quote is looked for with ``locate``; one that is found becomes the trace's own words, and
+    where they lie outside the range that was named the range is the span they stand in.
+
+    Raises:
+        OSError: the trace's source could not be read.
+    """
+    named = _range_of(claim, len(texts))
+    quote = claim.quote if claim.quote and claim.quote.strip() else None
+    found = locate(quote, named) if quote is not None else None
+    if found is not None:
+        start, end = texts.to_original(found.index, found.place.start, found.place.end)
+        if start < end:
+            return _found(claim, trace, named, found, start, end)
+    first, last = named or (None, None)
+    first_key, last_key = _keys(trace, named) or (None, None)
+    finding = Finding(
+        mode=claim.mode,
+        first=first_key,
+        last=last_key,
+        evidence_key=None if quote is None else first_key,
+        quote=quote,
+        char_start=None,
+        char_end=None,
+        rationale=claim.rationale,
+        confidence=claim.confidence,
+        decisive=claim.decisive,
+    )
+    return Placed(finding, first, last, None)
+
+
+def _found(
+    claim: ClaimLike,
+    trace: Trace,
+    named: tuple[int, int] | None,
+    found: Found,
+    start: int,
+    end: int,
+) -> Placed:
+    """The finding whose quote stands there in the trace's own text."""
+    shown = _mended(named, found)
+    finding = Finding(
+        mode=claim.mode,
+        first=trace.span(shown[0]).key,
+        last=trace.span(shown[1]).key,
+        evidence_key=trace.span(found.index).key,
+        quote=trace.text(found.index)[start:end],
+        char_start=start,
+        char_end=end,
+        rationale=claim.rationale,
+        confidence=claim.confidence,
+        decisive=claim.decisive,
+        match=found.place.match,
+        named=None if shown == named else _keys(trace, named),
+    )
+    return Placed(finding, *shown, found.index)
+
+
+def _keys(trace: Trace, spans: tuple[int, int] | None) -> tuple[str, str] | None:
+    return None if spans is None else (trace.span(spans[0]).key, trace.span(spans[1]).key)
+
+
+def _range_of(claim: ClaimLike, count: int) -> tuple[int, int] | None:
+    """The claim's range as far as it exists, in order."""
+    ends = [index for index in (claim.first, claim.last) if index is not None]
+    ends = [index for index in ends if 0 <= index < count]
+    return (min(ends), max(ends)) if ends else None
+
+
+def _mended(named: tuple[int, int] | None, found: Found) -> tuple[int, int]:
+    """The range that holds the quote: the named one where it does."""
+    if named is None or not named[0] <= found.index <= named[1]:
+        return found.index, found.last
+    return named[0], max(named[1], found.last)
