@@ -16,7 +16,8 @@ def merge(into: Workspace, other: Workspace) -> MergeReport:
     """Bring everything that ``into`` lacks over from ``other``, in one transaction.
 
     Raises ``WorkspaceError`` where a taxonomy of the same name has another content. A trace whose
-    id stands for another content here is kept as ``id~2``, with its labels.
+    id stands for another content here is kept as ``id~2``, with its labels. What models answered
+    stays where it was asked; what it used comes over.
     """
     with into.transaction():
         for taxonomy in other.taxonomies():

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.labels import Label
 from mast_tui.workspace import Event, Workspace, event_from_dict, event_to_dict
 from mast_tui.workspace.facts import Fact, LabelAdded, SpansRead, inverse
 from tests.workspace.build import MAST, TRACE, event, label, state
-from tests.workspace.facts import facts, names, texts
+from tests.workspace.facts import facts, labels, names, texts
 
 passes = st.integers(1, 3)
 
@@ -81,6 +82,34 @@ def test_the_inverse_of_an_inverse_is_the_fact(fact: Fact) -> None:
     back = inverse(fact)
     if back is not None and (again := inverse(back)) is not None:
         assert again == fact
+
+
+@given(st.lists(labels(), max_size=6, unique_by=lambda one: one.id))
+@settings(max_examples=40, deadline=None)
+def test_labels_come_back_from_the_tables_as_they_were(said: list[Label]) -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        workspace.append([event(LabelAdded(one)) for one in said])
+        assert workspace.labels() == tuple(sorted(said, key=lambda one: one.id))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        ({"key": "k0"}, "'quote'"),
+        ({"quote": "x", "start": 0, "end": 1}, "names the span"),
+        ({"quote": "x", "named": ["k0"]}, "a first and a last key"),
+        ({"quote": "x", "match": "nearly"}, "one of exact, spacing, fuzzy"),
+    ],
+)
+def test_evidence_that_cannot_be_is_refused(evidence: dict[str, object], words: str) -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        workspace.append([event(LabelAdded(label(workspace)))])
+        (one,) = workspace.events()
+    values: dict[str, Any] = json.loads(json.dumps(event_to_dict(one)))
+    assert event_from_dict(values) == one
+    values["payload"]["label"]["evidence"] = evidence
+    with pytest.raises(ValueError, match=words):
+        event_from_dict(values)
 
 
 people = st.sampled_from(["alice", "bob"])
