@@ -35,7 +35,8 @@ class JudgeConfiguration:
     """The ``[judge]`` table; None where it says nothing.
 
     ``base_url`` is where the model is asked; ``key_variable`` names the environment variable that
-    holds the key, never the key itself. ``redact`` is a file of patterns. ``prices`` are by model.
+    holds the key, never the key itself. ``redact`` is a file of patterns; ``allow_http`` says that
+    another machine may be asked in the clear. ``prices`` are by model.
     """
 
     model: str | None = None
@@ -43,6 +44,7 @@ class JudgeConfiguration:
     concurrency: int = CONCURRENCY
     key_variable: str = KEY_VARIABLE
     redact: Path | None = None
+    allow_http: bool = False
     prices: Mapping[str, Prices] = field(default_factory=dict)
 
     def address(self, given: str | None = None) -> str:
@@ -92,7 +94,7 @@ def prices_to_write(model: str) -> str:
 def _read(table: object, folder: Path) -> JudgeConfiguration:
     if not isinstance(table, dict):
         raise ConfigurationError("is no table; write [judge] and below it one line a setting")
-    known = {"model", "base_url", "concurrency", "key_variable", "redact", "prices"}
+    known = {"model", "base_url", "concurrency", "key_variable", "redact", "allow_http", "prices"}
     for name in sorted(table.keys() - known):
         hint = "; a key stands in an environment variable, never here" if "key" in name else ""
         raise ConfigurationError(f"knows no {name!r}{hint}; there are {', '.join(sorted(known))}")
@@ -108,11 +110,15 @@ def _read(table: object, folder: Path) -> JudgeConfiguration:
             "key_variable is no name of an environment variable, such as OPENAI_API_KEY"
         )
     redact = _text(table, "redact")
+    allow_http = table.get("allow_http", False)
+    if not isinstance(allow_http, bool):
+        raise ConfigurationError("allow_http is neither true nor false")
     return replace(
         found,
         concurrency=concurrency,
         key_variable=variable,
         redact=None if redact is None else folder / Path(redact).expanduser(),
+        allow_http=allow_http,
     )
 
 

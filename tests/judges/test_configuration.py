@@ -32,13 +32,14 @@ def test_all_of_the_table_is_read(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         '[judge]\nmodel = "small"\nbase_url = "http://127.0.0.1:8000/v1"\nconcurrency = 4\n'
-        'key_variable = "LAB_KEY"\nredact = "names.txt"\n\n'
+        'key_variable = "LAB_KEY"\nredact = "names.txt"\nallow_http = true\n\n'
         '[judge.prices."small"]\ninput = 0.25\noutput = 2\n',
     )
     found = read_judge_configuration(path)
     assert found.model == "small"
     assert found.base_url == "http://127.0.0.1:8000/v1"
     assert (found.concurrency, found.key_variable) == (4, "LAB_KEY")
+    assert found.allow_http
     assert found.redact == tmp_path / "names.txt", "a file beside the configuration"
     assert found.prices["small"] == Prices(0.25, 2.0)
     assert found.prices["small"].cost(1_000_000, 500_000) == pytest.approx(1.25)
@@ -57,6 +58,7 @@ def test_all_of_the_table_is_read(tmp_path: Path) -> None:
         ('[judge.prices."m"]\ninput = 1\n', "output"),
         ('[judge.prices."m"]\ninput = -1\noutput = 2\n', "input"),
         ('[judge.prices."m"]\ninput = nan\noutput = 2\n', "input"),
+        ('[judge]\nallow_http = "yes"\n', "allow_http"),
         ("[judge]\nprices = 2\n", "prices is no table"),
     ],
 )

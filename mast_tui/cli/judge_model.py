@@ -1,0 +1,198 @@
+"""``mast-tui judge --judge llm``: what it would cost, the run itself, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mast_tui.cli.common import load_chosen_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.judge_files import traces_under
+from mast_tui.cli.judge_progress import Counting, run_progress
+from mast_tui.cli.judge_setup import SetupRequest, made_setup, with_examples
+from mast_tui.cli.judge_summary import (
+    estimate_document,
+    failed_files,
+    model_document,
+    print_estimate,
+    print_summary,
+    say_estimate,
+)
+
+if TYPE_CHECKING:
+    from mast_tui.judges.llm.estimate import Estimate
+    from mast_tui.judges.llm.running import ModelRunSummary
+    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.traces.model import FileReport
+    from mast_tui.workspace import Workspace
+
+BY_SIGNAL: Final = 128
+"""Added to a signal's number where one ended the run."""
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCommand:
+    """What was asked for on the command line; ``asked`` holds the options of the model by name."""
+
+    paths: tuple[Path, ...]
+    workspace: str | None
+    taxonomy: Path | None
+    again: bool
+    quiet: bool
+    as_json: bool
+    asked: Mapping[str, Any]
+
+
+def judge_with_model(command: ModelCommand) -> int:
+    """Estimate, tell what is sent where, run, and sum up; the exit code."""
+    request = SetupRequest.of(command.asked)
+    from mast_tui.judges.configuration import ConfigurationError
+    from mast_tui.judges.llm.errors import AskError
+    from mast_tui.judges.llm.few_shot import FewShotError
+    from mast_tui.judges.llm.redaction_file import RedactionError
+
+    try:
+        return _judged(command, request)
+    except (ConfigurationError, AskError, FewShotError, RedactionError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _judged(command: ModelCommand, request: SetupRequest) -> int:
+    from mast_tui.judges.llm.hosts import check_address
+
+    setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
+    check_address(setup.base_url, allow_http=setup.allow_http)
+    place = _workspace(command, request)
+    if request.hold_out is not None and place is not None and not request.dry_run:
+        from mast_tui.workspace.set_aside import set_aside
+
+        set_aside(place, request.hold_out)
+    setup = with_examples(setup, request, place)
+    reports: list[FileReport] = []
+    estimate = _estimate(command, setup, place, reports)
+    if request.dry_run:
+        return _dry_run(command, setup, estimate, reports)
+    assert place is not None
+    if not command.quiet:
+        say_estimate(estimate, setup)
+    if estimate.to_judge:
+        _tell_once(setup, place)
+    return _run(command, setup, place, estimate)
+
+
+def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
+    """The workspace; a dry run makes none, and does without where there is none."""
+    if not request.dry_run:
+        return open_workspace(command.workspace, create=True)
+    from mast_tui.workspace.places import find_workspace
+
+    path = find_workspace(command.workspace)
+    return open_workspace(command.workspace, create=False) if path.exists() else None
+
+
+def _estimate(
+    command: ModelCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
+) -> Estimate:
+    from mast_tui.judges.llm.estimate import estimate_run
+
+    with Counting(command.quiet) as counting:
+        return estimate_run(
+            setup,
+            traces_under(command.paths, reports),
+            place,
+            again=command.again,
+            on_trace=counting.on_trace,
+        )
+
+
+def _dry_run(
+    command: ModelCommand, setup: Setup, estimate: Estimate, reports: list[FileReport]
+) -> int:
+    document = estimate_document(estimate, setup, reports)
+    if command.as_json:
+        print_json(document)
+    else:
+        print_estimate(document, estimate, setup)
+    failed_files(document)
+    return 0
+
+
+def _tell_once(setup: Setup, place: Workspace) -> None:
+    """Say what is sent where before the first request to another machine, once a workspace."""
+    from mast_tui.judges.llm.notice import is_told, note_told, what_is_sent
+
+    if not is_told(place, setup):
+        say(what_is_sent(setup))
+        note_told(place, setup)
+
+
+def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate) -> int:
+    reports: list[FileReport] = []
+    ended: list[signal.Signals] = []
+    try:
+        summary = asyncio.run(_judge_all(command, setup, place, estimate, reports, ended))
+    except asyncio.CancelledError:
+        if not ended:
+            raise
+        name = ended[0].name
+        say(
+            f"mast-tui judge: ended by {name}; what was answered is kept, and the same command "
+            "goes on where it stopped"
+        )
+        return BY_SIGNAL + ended[0]
+    finally:
+        place.close()
+    document = model_document(summary, setup, estimate, reports)
+    if command.as_json:
+        print_json(document)
+    else:
+        print_summary(document, setup.taxonomy)
+    return failed_files(document)
+
+
+async def _judge_all(
+    command: ModelCommand,
+    setup: Setup,
+    place: Workspace,
+    estimate: Estimate,
+    reports: list[FileReport],
+    ended: list[signal.Signals],
+) -> ModelRunSummary:
+    from mast_tui.judges.llm.running import Watch, run_model_judge
+
+    shown = run_progress(command.quiet, estimate, setup.prices)
+    with _ended_by_signals(ended), shown:
+        return await run_model_judge(
+            setup,
+            traces_under(command.paths, reports),
+            place,
+            again=command.again,
+            watch=Watch(shown.on_trace, shown.on_use, shown.on_wait),
+        )
+
+
+@contextmanager
+def _ended_by_signals(ended: list[signal.Signals]) -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM cancel the task, and stand in ``ended``."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+
+    def end(name: signal.Signals) -> None:
+        ended.append(name)
+        task.cancel()
+
+    for name in _ENDING:
+        loop.add_signal_handler(name, end, name)
+    try:
+        yield
+    finally:
+        for name in _ENDING:
+            loop.remove_signal_handler(name)

@@ -1,0 +1,161 @@
+"""How far a run of a judge has come, on stderr: a bar in a terminal, else a line a trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from mast_tui.cli.common import say
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from mast_tui.judges.configuration import Prices
+    from mast_tui.judges.llm.estimate import Estimate
+    from mast_tui.judges.runner import Progress
+    from mast_tui.workspace import Usage
+
+
+def show_trace(progress: Progress) -> None:
+    """One line on stderr for a trace that is through."""
+    outcome = {
+        "judged": f"{progress.suggestions} suggestions",
+        "known": "judged before",
+        "failed": f"failed: {progress.problem}",
+    }[progress.step]
+    say(f"{progress.done:5d}  {progress.trace_id}  {outcome}")
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """A line for each trace, and one for each wait; nothing where ``quiet``."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._say: Callable[[str], None] = (lambda _: None) if quiet else say
+        self._quiet = quiet
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def on_trace(self, progress: Progress) -> None:
+        """A trace is through."""
+        if not self._quiet:
+            show_trace(progress)
+
+    def on_use(self, usage: Usage) -> None:
+        """An answer came."""
+
+    def on_wait(self, words: str) -> None:
+        """Requests wait."""
+        self._say(words)
+
+
+class BarLines(AbstractContextManager["BarLines"]):
+    """A bar with traces, suggestions, tokens, cost, pace and what is left, in a terminal."""
+
+    def __init__(self, traces: int, prices: Prices | None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._prices = prices
+        self._found = 0
+        self._waits = False
+        said = "{task.completed:.0f} of {task.total:.0f} traces"
+        self._bar: Bar = Progress(
+            TextColumn(said, markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[facts]}", markup=False),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[waits]}", markup=False),
+            console=Console(file=sys.stderr),
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=False,
+        )
+        self._task: TaskID = self._bar.add_task("", total=traces, facts="", waits="")
+        self._used = ""
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def on_trace(self, progress: Progress) -> None:
+        """A trace is through; why one failed stands above the bar at once."""
+        self._found += progress.suggestions
+        self._bar.update(self._task, completed=progress.done)
+        self._show()
+        if progress.problem is not None:
+            words = f"{progress.path}: {progress.problem}"
+            self._bar.console.print(one_line(words), markup=False, highlight=False, soft_wrap=True)
+
+    def on_use(self, usage: Usage) -> None:
+        """An answer came."""
+        self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
+        if self._prices is not None:
+            self._used += f" · {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
+        if self._waits:
+            self._waits = False
+            self._bar.update(self._task, waits="")
+        self._show()
+
+    def on_wait(self, words: str) -> None:
+        """Requests wait; the words go with the next answer."""
+        self._waits = True
+        self._bar.update(self._task, waits=one_line(words, 80))
+
+    def _show(self) -> None:
+        speed = self._bar.tasks[0].speed
+        pace = "" if not speed else f" · {speed * 60:.0f} a minute"
+        used = f" · {self._used}" if self._used else ""
+        self._bar.update(self._task, facts=f"{self._found} found{used}{pace}")
+
+
+def run_progress(quiet: bool, estimate: Estimate, prices: Prices | None) -> Lines | BarLines:
+    """What shows a run: a bar where stderr is a terminal."""
+    if not quiet and sys.stderr.isatty():
+        return BarLines(estimate.traces, prices)
+    return Lines(quiet)
+
+
+class Counting(AbstractContextManager["Counting"]):
+    """How many traces were looked at for the estimate, on one line of a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._shows = not quiet and sys.stderr.isatty()
+
+    def __exit__(self, *_: object) -> None:
+        if self._shows:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def on_trace(self, estimate: Estimate) -> None:
+        """One more was looked at."""
+        if self._shows and estimate.traces % 10 == 0:
+            sys.stderr.write(f"\r{estimate.traces} traces looked at")
+            sys.stderr.flush()
+
+
+def tokens(count: int) -> str:
+    """A number of tokens as people say it."""
+    if count >= 10_000_000:
+        return f"{count / 1e6:,.0f} M"
+    if count >= 1_000_000:
+        return f"{count / 1e6:.1f} M"
+    return f"{count / 1000:,.0f} k" if count >= 10_000 else f"{count:,}"
+
+
+def money(cost: float) -> str:
+    """A sum in the currency of the prices; small ones with more digits."""
+    return f"cost {cost:,.2f}" if cost >= 0.1 or cost == 0 else f"cost {cost:.4f}"

@@ -1,0 +1,225 @@
+"""What came of a run of a judge, as a document, as text, and as lines on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui.cli.common import print_table, say
+from mast_tui.cli.judge_progress import money, tokens
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.judges.llm.estimate import Estimate
+    from mast_tui.judges.llm.running import ModelRunSummary
+    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.judges.runner import Progress, RunSummary, Step
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import FileReport
+
+Document = dict[str, Any]
+
+
+def rules_document(
+    summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
+) -> Document:
+    """What came of a run of the rules."""
+    return _common(
+        judge=summary.judge,
+        run=summary.run_id,
+        steps=summary.steps,
+        by_mode=summary.by_mode,
+        failed=summary.failed,
+        reports=reports,
+        taxonomy=taxonomy,
+    )
+
+
+def model_document(
+    summary: ModelRunSummary,
+    setup: Setup,
+    estimate: Estimate,
+    reports: Sequence[FileReport],
+) -> Document:
+    """What came of a run of a model; tokens and cost are those of the whole run."""
+    document = _common(
+        judge=summary.judge,
+        run=summary.run_id,
+        steps=summary.steps,
+        by_mode=summary.by_mode,
+        failed=summary.failed,
+        reports=reports,
+        taxonomy=setup.taxonomy,
+    )
+    document["traces"]["left"] = max(0, estimate.traces - sum(document["traces"].values()))
+    used, prices = summary.usage, setup.prices
+    share = summary.verified / summary.quotes if summary.quotes else None
+    return document | {
+        "quotes": {"all": summary.quotes, "verified": summary.verified, "share": share},
+        "tokens": {"in": used.tokens_in, "out": used.tokens_out},
+        "cost": None if prices is None else prices.cost(used.tokens_in, used.tokens_out),
+        "requests": {"run": used.requests, "now": summary.asked},
+        "form": summary.form,
+        "model": setup.parameters.model,
+        "host": setup.host,
+        "examples": list(setup.settings().examples),
+        "remarks": dict(sorted(summary.remarks.items())),
+        "resumed": summary.resumed,
+        "ending": summary.ending,
+        "stopped": summary.stopped,
+    }
+
+
+def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
+    """What a run would take, and what would be sent where."""
+    from mast_tui.judges.llm.notice import what_is_sent
+
+    return {
+        "judge": setup.judge,
+        "taxonomy": setup.taxonomy.ref,
+        "model": setup.parameters.model,
+        "host": setup.host,
+        "traces": {
+            "all": estimate.traces,
+            "known": estimate.known,
+            "unread": estimate.unread,
+            "to_judge": estimate.to_judge,
+        },
+        "windows": estimate.windows,
+        "requests": estimate.requests,
+        "tokens": {"in": estimate.tokens_in, "out": estimate.tokens_out},
+        "cost": estimate.cost(setup),
+        "shortened": estimate.shortened,
+        "examples": list(setup.settings().examples),
+        "sent": what_is_sent(setup),
+        "failed": _failed((), reports),
+        "skipped": _skipped(reports),
+    }
+
+
+def _common(
+    *,
+    judge: str,
+    run: str | None,
+    steps: Mapping[Step, int],
+    by_mode: Mapping[str, int],
+    failed: Iterable[Progress],
+    reports: Sequence[FileReport],
+    taxonomy: Taxonomy,
+) -> Document:
+    from mast_tui.judges.runner import Step
+
+    return {
+        "judge": judge,
+        "taxonomy": taxonomy.ref,
+        "run": run,
+        "traces": {step.value: steps.get(step, 0) for step in Step},
+        "suggestions": sum(by_mode.values()),
+        "modes": {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode},
+        "failed": _failed(failed, reports),
+        "skipped": _skipped(reports),
+    }
+
+
+def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
+    return [
+        {"path": str(path), "reason": reason}
+        for path, reason in (
+            *((report.path, report.failed) for report in reports),
+            *((one.path, one.problem) for one in progress),
+        )
+        if reason is not None
+    ]
+
+
+def _skipped(reports: Iterable[FileReport]) -> list[Document]:
+    return [{"path": str(r.path), "reason": r.skipped} for r in reports if r.skipped is not None]
+
+
+def print_summary(document: Document, taxonomy: Taxonomy) -> None:
+    """A summary for people, on stdout."""
+    counts = document["traces"]
+    left = f", {counts['left']} left" if counts.get("left") else ""
+    _line(
+        f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
+        f"{counts['failed']} failed{left}; {document['suggestions']} suggestions"
+    )
+    if "tokens" in document:
+        _print_use(document)
+    rows = [
+        (mode.code, mode.name, str(document["modes"][mode.code]))
+        for mode in taxonomy.modes
+        if mode.code in document["modes"]
+    ]
+    if rows:
+        print_table([("", "mode", "suggestions"), *rows], numbers_from=2)
+
+
+def _print_use(document: Document) -> None:
+    quotes, used = document["quotes"], document["tokens"]
+    if quotes["all"]:
+        share = f" ({quotes['share']:.0%})"
+        _line(f"quotes found in the traces: {quotes['verified']} of {quotes['all']}{share}")
+    cost = "" if document["cost"] is None else f"; {money(document['cost'])}"
+    now, in_all = document["requests"]["now"], document["requests"]["run"]
+    before = f", {in_all - now} of them earlier" if in_all > now else ""
+    if in_all:
+        _line(
+            f"{in_all} requests{before}: {tokens(used['in'])} tokens in, "
+            f"{tokens(used['out'])} out{cost}"
+        )
+    if document["form"] not in (None, "json_schema"):
+        _line(f"the server takes no schema; answers were asked for as {document['form']}")
+    if document["examples"]:
+        named = ", ".join(document["examples"])
+        _line(f"examples from {named}; they are left out of figures")
+    for remark, traces in document["remarks"].items():
+        _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
+    if document["ending"]:
+        _line(f"ended: {document['ending']}; the same command goes on with a new allowance")
+
+
+def failed_files(document: Document) -> int:
+    """Name on stderr what failed; the exit code."""
+    for failure in document["failed"]:
+        say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
+    if document.get("stopped"):
+        say(f"mast-tui judge: {document['stopped']}")
+    stopped = document.get("stopped") or document.get("ending")
+    return 1 if document["failed"] or stopped else 0
+
+
+def say_estimate(estimate: Estimate, setup: Setup) -> None:
+    """The estimate on stderr, before a run."""
+    for line in _estimate_lines(estimate, setup):
+        say(line)
+
+
+def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None:
+    """The estimate of a dry run, on stdout: with what would be sent where."""
+    for line in (*_estimate_lines(estimate, setup), document["sent"]):
+        _line(line)
+    _line("Nothing was sent and nothing was written (--dry-run).")
+
+
+def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
+    before = f", {estimate.known} of them judged before" if estimate.known else ""
+    lines = [f"{setup.judge}: {estimate.traces} traces{before}"]
+    if estimate.requests:
+        cost = estimate.cost(setup)
+        what = "no price is known" if cost is None else f"about {money(cost)}"
+        lines.append(
+            f"at most about {estimate.requests:,} requests, {tokens(estimate.tokens_in)} tokens "
+            f"in and {tokens(estimate.tokens_out)} out; {what}"
+        )
+    if estimate.shortened:
+        lines.append(
+            f"{estimate.shortened} long texts are shortened; more of them fits with --window-tokens"
+        )
+    return lines
+
+
+def _line(text: str) -> None:
+    click.echo(one_line(text))

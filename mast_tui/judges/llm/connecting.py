@@ -1,0 +1,46 @@
+"""The way to the server that a setup names, with the allowance and what was spent of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.hosts import check_address
+from mast_tui.judges.llm.keys import find_key
+from mast_tui.judges.llm.model import Asks
+from mast_tui.judges.llm.pace import Pace
+from mast_tui.judges.llm.setup import Setup
+from mast_tui.workspace import Usage
+
+
+@asynccontextmanager
+async def connected(
+    setup: Setup, spent: Usage, on_wait: Callable[[str], None]
+) -> AsyncIterator[Asks]:
+    """A client for as long as it is needed.
+
+    Raises:
+        RunStops: the address may not be asked, or there is no key for it.
+    """
+    check_address(setup.base_url, allow_http=setup.allow_http)
+    prices = setup.prices
+    budget = Budget(
+        max_tokens=setup.allowance.tokens,
+        max_cost=setup.allowance.cost,
+        price_in=None if prices is None else prices.input,
+        price_out=None if prices is None else prices.output,
+        spent_in=spent.tokens_in,
+        spent_out=spent.tokens_out,
+    )
+    async with Client(
+        setup.parameters,
+        base_url=setup.base_url,
+        api_key=find_key(setup.base_url, setup.key_variable),
+        timeout=setup.timeout,
+        budget=budget,
+        pace=Pace(setup.concurrency),
+        on_wait=on_wait,
+    ) as client:
+        yield client

@@ -1,0 +1,319 @@
+"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails
+from mast_tui.judges.llm.judging import TraceResult, judge_trace
+from mast_tui.judges.llm.model import Asks, Reply
+from mast_tui.judges.llm.setup import Setup
+from mast_tui.judges.llm.trace_work import Begun, KeptAnswers, RunRecord
+from mast_tui.judges.llm.writer import Writer
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.runner import Progress, Step
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Usage, Workspace, WorkspaceError
+
+READ_AHEAD: Final = 2
+"""Traces that are opened beside those that are asked about, so that no request waits for a file."""
+
+ALLOWANCE_SPENT: Final = "allowance spent"
+"""The ending of a run that used up what it was allowed."""
+
+Connect = Callable[[Setup, Usage, Callable[[str], None]], AbstractAsyncContextManager[Asks]]
+"""Opens the way to the model: what was spent already counts, and waiting is told in words."""
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who wants to know how a run comes along; everything is called in the thread of its loop.
+
+    ``on_trace`` is told of each trace that is through, ``on_use`` what this run has used so far,
+    ``on_wait`` why requests wait. With ``on_part`` what was found is kept, and told by the trace's
+    id, after each window already.
+    """
+
+    on_trace: Callable[[Progress], object] = _nothing
+    on_use: Callable[[Usage], object] = _nothing
+    on_wait: Callable[[str], object] = _nothing
+    on_part: Callable[[str, Judgement], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRunSummary:
+    """What came of a run; ``run_id`` is None where there was nothing to judge.
+
+    ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
+    the requests answered now. ``quotes`` of the suggestions rest on a quote, ``verified`` of those
+    were found. ``remarks`` counts the traces of which each was said. ``ending`` says why the run
+    is over before its traces are, ``stopped`` why it was broken off and can go on.
+    """
+
+    judge: str
+    taxonomy: str
+    run_id: str | None
+    by_mode: Mapping[str, int] = field(default_factory=dict)
+    steps: Mapping[Step, int] = field(default_factory=dict)
+    failed: tuple[Progress, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    asked: int = 0
+    quotes: int = 0
+    verified: int = 0
+    form: str | None = None
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    resumed: bool = False
+    ending: str | None = None
+    stopped: str | None = None
+
+    @property
+    def suggestions(self) -> int:
+        """How many suggestions were made now."""
+        return sum(self.by_mode.values())
+
+
+async def run_model_judge(
+    setup: Setup,
+    traces: Iterable[Trace],
+    workspace: Workspace,
+    *,
+    again: bool = False,
+    watch: Watch | None = None,
+    connect: Connect | None = None,
+) -> ModelRunSummary:
+    """Let a model judge traces, several at once, and keep each judgement in one transaction.
+
+    A trace that this judge has judged with as many spans is passed over. A run of the same judge
+    that was broken off goes on, within what is left of its allowance; answers that were kept are
+    not asked for again. With ``again`` all traces are judged anew and everything is asked anew.
+    ``traces`` is drawn from in a thread, one trace after the other. A trace that cannot be read,
+    or gets no answer, is noted and the run goes on. Cancelling the task keeps what was answered.
+    Raises ``WorkspaceError`` where the workspace fails.
+    """
+    run = _Run(setup, workspace, watch or Watch(), again)
+    return await run.over(traces, connect or _connected)
+
+
+def _connected(
+    setup: Setup, spent: Usage, on_wait: Callable[[str], None]
+) -> AbstractAsyncContextManager[Asks]:
+    """A client of the server that the setup names."""
+    from mast_tui.judges.llm.connecting import connected
+
+    return connected(setup, spent, on_wait)
+
+
+class _Feed:
+    """Traces one after the other, each read to its end, in a thread of its own."""
+
+    def __init__(self, traces: Iterable[Trace]) -> None:
+        self._traces: Iterator[Trace] = iter(traces)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
+        self._turn = asyncio.Lock()
+        self._over = False
+
+    async def next(self) -> tuple[Trace, str | None] | None:
+        """The next trace, with the reason where it could not be read; None after the last."""
+        async with self._turn:
+            if self._over:
+                return None
+            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
+            self._over = found is None
+            return found
+
+    def end(self) -> None:
+        """Hand out no more."""
+        self._over = True
+
+    def close(self) -> None:
+        """Read no more; a trace that is being read is read to its end by the thread alone."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self) -> tuple[Trace, str | None] | None:
+        trace = next(self._traces, None)
+        if trace is None:
+            return None
+        try:
+            read_fully(trace)
+        except OSError as error:
+            return trace, error.strerror or str(error)
+        return trace, None
+
+
+class _Run:
+    """A run as far as it has come."""
+
+    def __init__(self, setup: Setup, workspace: Workspace, watch: Watch, again: bool) -> None:
+        known = {mode.slug for mode in setup.taxonomy.modes}
+        if not known.intersection(setup.prompt.modes):
+            raise WorkspaceError(f"{setup.judge} knows no mode of {setup.taxonomy.ref}")
+        self._setup = setup
+        self._workspace = workspace
+        self._watch = watch
+        self._again = again
+        self._writer = Writer()
+        self._steps: Counter[Step] = Counter()
+        self._by_mode: Counter[str] = Counter()
+        self._remarks: Counter[str] = Counter()
+        self._failed: list[Progress] = []
+        self._quotes = self._verified = 0
+        self._form: str | None = None
+        self._asked = 0
+        self._spent = False
+
+    async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
+        """Judge all traces, and sum up."""
+        stopped: str | None = None
+        feed = _Feed(traces)
+        try:
+            self._record = await self._writer.do(self._open)
+            self._used = self._record.spent
+            try:
+                async with connect(self._setup, self._used, self._on_wait) as asks:
+                    await self._all(feed, asks)
+            except RunStops as error:
+                stopped = str(error)
+            return await self._writer.do(partial(self._sum_up, stopped))
+        finally:
+            feed.close()
+            await self._writer.close()
+
+    def _open(self) -> RunRecord:
+        self._workspace.add_taxonomy(self._setup.taxonomy)
+        return RunRecord(self._setup, self._workspace, again=self._again)
+
+    async def _all(self, feed: _Feed, asks: Asks) -> None:
+        workers = [
+            asyncio.create_task(self._work(feed, asks))
+            for _ in range(self._setup.concurrency + READ_AHEAD)
+        ]
+        try:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        for worker in done:
+            worker.result()
+
+    async def _work(self, feed: _Feed, asks: Asks) -> None:
+        while (found := await feed.next()) is not None:
+            trace, problem = found
+            try:
+                self._tell(await self._one(trace, problem, asks))
+            except AllowanceSpent:
+                # What others have asked already is paid for: their answers are waited for.
+                self._spent = True
+                feed.end()
+            del trace, found
+
+    async def _one(self, trace: Trace, problem: str | None, asks: Asks) -> Progress:
+        """Judge one trace and keep what came of it."""
+        begun = await self._writer.do(partial(self._record.begin, trace))
+        told = partial(Progress, 0, begun.trace_id, trace.path)
+        if problem is None and begun.known:
+            return told(Step.KNOWN)
+        try:
+            if problem is not None:
+                raise TraceFails(problem)
+            result = await self._ask(trace, begun, asks)
+        except (TraceFails, OSError) as error:
+            reason = str(error) if isinstance(error, TraceFails) else error.strerror or str(error)
+            await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
+            return told(Step.FAILED, problem=reason)
+        count = await self._writer.do(partial(self._record.store, begun, result))
+        self._note(result)
+        return told(Step.JUDGED, count)
+
+    async def _ask(self, trace: Trace, begun: Begun, asks: Asks) -> TraceResult:
+        setup = self._setup
+        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        on_part = None
+        if self._watch.on_part is not None:
+            on_part = partial(self._on_part, begun.trace_id)
+        return await judge_trace(
+            trace,
+            setup.prompt,
+            setup.parameters,
+            setup.redaction,
+            asks,
+            answers,
+            on_part=on_part,
+        )
+
+    def _on_part(self, trace_id: str, judgement: Judgement) -> None:
+        """Keep what was found so far, and tell of it once it is kept."""
+        loop, tell = asyncio.get_running_loop(), self._watch.on_part
+
+        def keep() -> None:
+            self._record.store_part(trace_id, judgement)
+            if tell is not None:
+                loop.call_soon_threadsafe(tell, trace_id, judgement)
+
+        self._writer.hand_over(keep)
+
+    def _on_reply(self, reply: Reply) -> None:
+        used = self._used
+        self._used = Usage(
+            used.requests + 1, used.tokens_in + reply.tokens_in, used.tokens_out + reply.tokens_out
+        )
+        self._asked += 1
+        self._form = reply.form
+        self._watch.on_use(self._used)
+
+    def _on_wait(self, words: str) -> None:
+        self._watch.on_wait(words)
+
+    def _note(self, result: TraceResult) -> None:
+        self._by_mode.update(finding.mode for finding in result.judgement.findings)
+        self._remarks.update(set(result.remarks))
+        self._quotes += result.quotes
+        self._verified += result.verified
+
+    def _tell(self, progress: Progress) -> None:
+        self._steps[progress.step] += 1
+        numbered = Progress(
+            self._steps.total(),
+            progress.trace_id,
+            progress.path,
+            progress.step,
+            progress.suggestions,
+            progress.problem,
+        )
+        if progress.step is Step.FAILED:
+            self._failed.append(numbered)
+        self._watch.on_trace(numbered)
+
+    def _sum_up(self, stopped: str | None) -> ModelRunSummary:
+        ending = ALLOWANCE_SPENT if self._spent and stopped is None else None
+        if stopped is None:
+            self._record.end(ending)
+        return ModelRunSummary(
+            judge=self._record.judge,
+            taxonomy=self._setup.taxonomy.ref,
+            run_id=self._record.id,
+            by_mode=dict(self._by_mode),
+            steps=dict(self._steps),
+            failed=tuple(self._failed),
+            usage=self._record.usage(),
+            asked=self._asked,
+            quotes=self._quotes,
+            verified=self._verified,
+            form=self._form,
+            remarks=dict(self._remarks),
+            resumed=self._record.before is not None,
+            ending=ending,
+            stopped=stopped,
+        )

@@ -1,0 +1,72 @@
+"""What a model of the tests says: right answers about whatever a request shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+_ASKED: Final = re.compile(r"Judge these modes, one entry for each: ([^\n]*?)\.(?: |$)")
+_SPAN: Final = re.compile(r"^\[\w+ #(\d+)\][^\n]*\n([^\n]*)", re.MULTILINE)
+
+FOUND: Final = "1.3"
+"""The mode that is found in every trace."""
+
+
+def user_text(body: Mapping[str, Any]) -> str:
+    """The message with the data of a request."""
+    return str(body["messages"][1]["content"])
+
+
+def shown(body: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """The number and the first line of every span that a request shows."""
+    return [(int(number), line) for number, line in _SPAN.findall(user_text(body))]
+
+
+def asked_modes(body: Mapping[str, Any]) -> list[str]:
+    """The codes of the modes that a request asks about."""
+    found = _ASKED.search(user_text(body))
+    assert found is not None, "the request says nothing of modes"
+    return found[1].split(", ")
+
+
+def said(
+    body: Mapping[str, Any], *, mode: str = FOUND, place: int = -1, quote: str | None = None
+) -> str:
+    """A whole answer: one mode shows in the last span, or in another one, and no other does."""
+    number, line = shown(body)[place]
+    finding = {
+        "first": number,
+        "last": number,
+        "quote": line if quote is None else quote,
+        "rationale": f"it shows in #{number}",
+        "confidence": 0.8,
+        "decisive": True,
+    }
+    modes = asked_modes(body)
+    answer: dict[str, object] = {
+        "modes": [
+            {
+                "mode": code,
+                "verdict": "present" if code == mode else "absent",
+                "findings": [finding] if code == mode else [],
+            }
+            for code in modes
+        ]
+    }
+    if "give the digest too" in user_text(body):
+        answer["digest"] = "nothing of note"
+    return json.dumps(answer)
+
+
+def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> None:
+    """So many runs in files of their own, each with texts of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(first, first + count):
+        messages = [
+            {"role": ("user", "assistant")[n % 2], "content": f"run {number} says line {n}"}
+            for n in range(spans)
+        ]
+        (folder / f"run-{number:04d}.json").write_text(json.dumps(messages))

@@ -1,0 +1,111 @@
+"""What a run would take: read once, nothing written, near to what is then asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mast_tui.judges.configuration import Prices
+from mast_tui.judges.llm.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.setup import Setup
+from mast_tui.judges.llm.windows import plan
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import RunSettings, TraceRecord, Workspace, store_judgement
+from tests.judges.llm.made_answers import write_runs
+from tests.judges.memory_trace import MemoryTrace
+
+MAST = load_mast()
+
+
+def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None = None) -> Setup:
+    parameters = Parameters("m", window_tokens=window_tokens, samples=samples)
+    return Setup(MAST, parameters, "http://127.0.0.1:1/v1", prices=prices)
+
+
+def traces(folder: Path) -> Iterator[Trace]:
+    for report in scan([folder]):
+        yield from report.traces
+
+
+def asked_tokens(chosen: Setup, trace: Trace) -> int:
+    """What the requests about a trace take, as the prompt counts them."""
+    view = SentTrace(trace, Redaction.none())
+    windows = plan(view, chosen.prompt, chosen.parameters)
+    return sum(chosen.prompt.request(view, window, "").tokens for window in windows)
+
+
+@pytest.mark.parametrize("window_tokens", [2_000, 24_000])
+@pytest.mark.parametrize("chars", [40, 4_000])
+def test_tokens_are_near_to_those_of_the_requests(window_tokens: int, chars: int) -> None:
+    trace = MemoryTrace()
+    for _ in range(60):
+        trace.say("word " * (chars // 5))
+    chosen = setup(window_tokens)
+    found = estimate_run(chosen, [trace], None)
+    real = asked_tokens(chosen, trace)
+    assert found.requests == found.windows
+    assert (found.windows > 1) == (window_tokens == 2_000 or chars == 4_000)
+    assert 0.8 * real <= found.tokens_in <= 1.6 * real
+    assert (found.shortened > 0) == (window_tokens == 2_000 and chars == 4_000)
+
+
+def test_samples_and_prices_are_counted() -> None:
+    trace = MemoryTrace().user("hello")
+    once = estimate_run(setup(), [trace], None)
+    thrice = estimate_run(setup(samples=3, prices=Prices(1.0, 10.0)), [trace], None)
+    assert once.cost(setup()) is None
+    assert (thrice.windows, thrice.requests) == (1, 3)
+    assert thrice.tokens_in == 3 * once.tokens_in
+    expected = (thrice.tokens_in + 10 * thrice.tokens_out) / 1e6
+    assert thrice.cost(setup(prices=Prices(1.0, 10.0))) == pytest.approx(expected)
+
+
+def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs", 3)
+    workspace = Workspace.open(":memory:")
+    chosen = setup()
+    workspace.add_taxonomy(MAST)
+    for trace in traces(tmp_path / "runs"):
+        store_judgement(
+            workspace,
+            judge=chosen.judge,
+            taxonomy=MAST.ref,
+            trace_id=workspace.register_trace(TraceRecord.of(trace)),
+            looks_at=chosen.prompt.modes,
+            findings=(),
+        )
+    write_runs(tmp_path / "runs", 1, spans=9)
+    before = list(workspace.events())
+    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace)
+    assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)
+    assert estimate_run(chosen, traces(tmp_path / "runs"), workspace, again=True).to_judge == 3
+    assert list(workspace.events()) == before
+
+
+def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
+    from mast_tui.workspace import Asked
+
+    trace = MemoryTrace().user("hello")
+    workspace = Workspace.open(":memory:")
+    guess = estimate_run(setup(), [trace], workspace).tokens_out
+    run = workspace.start_run("judge:m@1", MAST.ref, settings=RunSettings("m", "1", "here"))
+    for number in range(10):
+        workspace.record_asked(
+            Asked(run, "t", f"k{number}", "{}", "stop", "text", 10, guess * 2, usable=True)
+        )
+    assert estimate_run(setup(), [trace], workspace).tokens_out == guess * 2
+
+
+def test_traces_are_let_go_one_by_one(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs", 5)
+    seen: list[Estimate] = []
+    estimate_run(setup(), traces(tmp_path / "runs"), None, on_trace=seen.append)
+    assert [one.traces for one in seen] == [1, 2, 3, 4, 5]
+    assert sorted(one.tokens_in for one in seen) == [one.tokens_in for one in seen]

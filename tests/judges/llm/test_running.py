@@ -1,0 +1,385 @@
+"""A run over many traces, asked through the real client of a scripted server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_tui.judges.configuration import Prices
+from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
+from mast_tui.judges.llm.setup import Allowance, Setup
+from mast_tui.judges.runner import Progress, Step
+from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import EventKind, Usage, Workspace
+from tests.judges.llm.made_answers import said, shown, write_runs
+from tests.judges.llm.server import Action, ModelServer, Script, answer, hang, status
+
+MAST = load_mast()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    write_runs(folder, 6)
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    place = Workspace.open(tmp_path / "workspace.db")
+    yield place
+    place.close()
+
+
+def traces(folder: Path) -> Iterator[Trace]:
+    for report in scan([folder]):
+        yield from report.traces
+
+
+def reply(text: str, *, finish: str = "stop") -> Action:
+    """An answer with the tokens that such a request really takes."""
+    return answer(text, tokens_in=3_000, tokens_out=500, finish=finish)
+
+
+def right(body: dict[str, Any], n: int) -> Action:
+    """A right answer, whatever is asked."""
+    return reply(said(body))
+
+
+def setup_for(server: ModelServer, **changes: Any) -> Setup:
+    setup = Setup(
+        taxonomy=MAST,
+        parameters=Parameters("test-model"),
+        base_url=server.base_url,
+        concurrency=3,
+    )
+    return replace(setup, **changes)
+
+
+def judged(
+    server: ModelServer,
+    folder: Path,
+    workspace: Workspace,
+    *,
+    again: bool = False,
+    watch: Watch | None = None,
+    **changes: Any,
+) -> ModelRunSummary:
+    setup = setup_for(server, **changes)
+    run = run_model_judge(setup, traces(folder), workspace, again=again, watch=watch)
+    return asyncio.run(run)
+
+
+def judgements_per_trace(workspace: Workspace) -> dict[str, int]:
+    """How often each trace was judged, by the events."""
+    counts: dict[str, int] = {}
+    for event in workspace.events():
+        if event.kind is EventKind.JUDGED and event.trace_id is not None:
+            counts[event.trace_id] = counts.get(event.trace_id, 0) + 1
+    return counts
+
+
+def assert_each_judged_once(workspace: Workspace, count: int) -> None:
+    assert sorted(judgements_per_trace(workspace).values()) == [1] * count
+    ids = [label.id for label in workspace.labels()]
+    assert len(ids) == len(set(ids)) == count
+
+
+def test_every_trace_is_judged_once_with_places_that_were_checked(
+    runs: Path, workspace: Workspace
+) -> None:
+    told: list[Progress] = []
+    used: list[Usage] = []
+    with ModelServer(right) as server:
+        watch = Watch(on_trace=told.append, on_use=used.append)
+        summary = judged(server, runs, workspace, watch=watch)
+        assert len(server.chats) == 6
+    assert dict(summary.steps) == {Step.JUDGED: 6}
+    assert summary.by_mode == {"step_repetition": 6}
+    assert (summary.quotes, summary.verified) == (6, 6)
+    assert summary.usage == Usage(6, 18_000, 3_000) == used[-1]
+    assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
+    assert_each_judged_once(workspace, 6)
+    label = workspace.labels()[0]
+    assert label.evidence is not None
+    assert label.evidence.found
+    assert label.decisive is True
+    values = {verdict.value for verdict in workspace.verdicts(trace_id=label.trace_id)}
+    assert values == {VerdictValue.PRESENT, VerdictValue.ABSENT}
+    [run] = workspace.runs()
+    assert run.id == summary.run_id
+    assert run.finished_at is not None
+    assert run.ending is None
+    assert (run.quotes, run.verified, run.usage) == (6, 6, summary.usage)
+    assert run.settings is not None
+    assert run.settings.form == "json_schema"
+
+
+def test_what_was_judged_is_passed_over_and_again_asks_anew(
+    runs: Path, workspace: Workspace
+) -> None:
+    with ModelServer(right) as server:
+        judged(server, runs, workspace)
+        second = judged(server, runs, workspace)
+        assert (dict(second.steps), second.run_id) == ({Step.KNOWN: 6}, None)
+        assert len(server.chats) == 6
+        third = judged(server, runs, workspace, again=True)
+        assert dict(third.steps) == {Step.JUDGED: 6}
+        assert len(server.chats) == 12
+    assert len({label.id for label in workspace.labels()}) == 6
+
+
+def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(
+    runs: Path, workspace: Workspace
+) -> None:
+    with ModelServer(right) as server:
+        judged(server, runs, workspace)
+        write_runs(runs, 1, spans=7)
+        server.script = lambda _body, _n: status(400, "no such thing")
+        failed = judged(server, runs, workspace)
+        assert failed.steps[Step.FAILED] == 1
+        server.script = right
+        summary = judged(server, runs, workspace)
+    assert dict(summary.steps) == {Step.KNOWN: 5, Step.JUDGED: 1}
+
+
+def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(
+    runs: Path, workspace: Workspace
+) -> None:
+    def sometimes(body: dict[str, Any], n: int) -> Action:
+        return reply("no JSON at all") if "run 3 " in str(body) else right(body, n)
+
+    with ModelServer(sometimes) as server:
+        summary = judged(server, runs, workspace)
+        assert dict(summary.steps) == {Step.JUDGED: 5, Step.FAILED: 1}
+        [failure] = summary.failed
+        assert failure.path.name == "run-0003.json"
+        assert failure.problem
+        [run] = workspace.runs()
+        assert [trace.problem for trace in run.traces if trace.problem] == [failure.problem]
+        before = len(server.chats)
+        server.script = right
+        summary = judged(server, runs, workspace)
+        assert len(server.chats) == before + 1
+    assert dict(summary.steps) == {Step.KNOWN: 5, Step.JUDGED: 1}
+    assert_each_judged_once(workspace, 6)
+
+
+def busy_once(body: dict[str, Any], n: int) -> Action:
+    return status(429, headers={"retry-after": "0"}) if n == 1 else right(body, n)
+
+
+def down_once(body: dict[str, Any], n: int) -> Action:
+    return status(503) if n == 1 else right(body, n)
+
+
+def cut_once(body: dict[str, Any], n: int) -> Action:
+    return right(body, n).cut(40) if n == 1 else right(body, n)
+
+
+def cut_answer_once(body: dict[str, Any], n: int) -> Action:
+    text = said(body)
+    return reply(text[: len(text) // 2], finish="length") if n == 1 else reply(text)
+
+
+def no_schema(body: dict[str, Any], n: int) -> Action:
+    if "response_format" in body:
+        return status(400, "'response_format' is not supported", param="response_format")
+    return right(body, n)
+
+
+def in_prose(body: dict[str, Any], n: int) -> Action:
+    return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
+
+
+@pytest.mark.parametrize(
+    "script", [busy_once, down_once, cut_once, cut_answer_once, no_schema, in_prose]
+)
+def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
+    runs: Path, workspace: Workspace, script: Script
+) -> None:
+    with ModelServer(script) as server:
+        summary = judged(server, runs, workspace)
+    assert dict(summary.steps) == {Step.JUDGED: 6}
+    assert_each_judged_once(workspace, 6)
+
+
+def test_a_made_up_quote_is_kept_and_counted_as_not_found(runs: Path, workspace: Workspace) -> None:
+    made_up = "these words were never said by anybody here"
+    with ModelServer(lambda body, _n: reply(said(body, quote=made_up))) as server:
+        summary = judged(server, runs, workspace)
+    assert (summary.quotes, summary.verified) == (6, 0)
+    assert all(label.evidence and not label.evidence.found for label in workspace.labels())
+
+
+@pytest.mark.parametrize(
+    ("script", "word"),
+    [
+        (lambda _body, _n: status(401, "bad key sk-…"), "OPENAI_API_KEY"),
+        (lambda _body, _n: status(404, "gone", code="model_not_found"), "test-model"),
+    ],
+)
+def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
+    runs: Path, workspace: Workspace, script: Script, word: str
+) -> None:
+    with ModelServer(lambda body, n: right(body, n) if n < 2 else script(body, n)) as server:
+        summary = judged(server, runs, workspace, concurrency=1)
+        assert summary.stopped is not None
+        assert word in summary.stopped
+        [run] = workspace.runs()
+        assert (run.finished_at, run.usage.requests) == (None, 2)
+        server.script = right
+        summary = judged(server, runs, workspace, concurrency=1)
+        assert summary.resumed
+        assert summary.run_id == run.id
+        assert summary.steps[Step.JUDGED] >= 4
+        assert len(server.chats) == 7, "what was answered is not asked again"
+    assert workspace.runs()[0].finished_at is not None
+    assert_each_judged_once(workspace, 6)
+
+
+@pytest.mark.parametrize(
+    "allowance", [Allowance(tokens=9_000), Allowance(cost=0.009)], ids=["tokens", "cost"]
+)
+def test_an_allowance_is_kept_and_the_next_run_has_a_new_one(
+    runs: Path, workspace: Workspace, allowance: Allowance
+) -> None:
+    prices = Prices(1.0, 1.0)
+    chosen: dict[str, Any] = {"allowance": allowance, "prices": prices, "concurrency": 1}
+    with ModelServer(right) as server:
+        asked = 0
+        spent = 0
+        for _ in range(20):
+            summary = judged(server, runs, workspace, **chosen)
+            used = summary.usage.tokens_in + summary.usage.tokens_out
+            assert used <= 9_000
+            asked += summary.asked
+            if summary.ending is None:
+                break
+            assert summary.ending == ALLOWANCE_SPENT
+            assert summary.stopped is None
+            spent += 1
+        assert spent >= 2, "one allowance was enough for all"
+        assert len(server.chats) == asked == 6
+    endings = [run.ending for run in workspace.runs()]
+    assert endings == [ALLOWANCE_SPENT] * spent + [None]
+    assert_each_judged_once(workspace, 6)
+
+
+def test_a_run_that_was_broken_off_goes_on_within_its_allowance(
+    runs: Path, workspace: Workspace
+) -> None:
+    def counted(body: dict[str, Any], n: int) -> Action:
+        return hang() if n >= 2 else right(body, n)
+
+    async def cancelled(server: ModelServer) -> None:
+        told = asyncio.Event()
+        seen: list[Progress] = []
+
+        def on_trace(progress: Progress) -> None:
+            seen.append(progress)
+            if len(seen) == 2:
+                told.set()
+
+        setup = setup_for(server, concurrency=1)
+        task = asyncio.create_task(
+            run_model_judge(setup, traces(runs), workspace, watch=Watch(on_trace=on_trace))
+        )
+        await told.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with ModelServer(counted) as server:
+        asyncio.run(cancelled(server))
+        [run] = workspace.runs()
+        assert (run.finished_at, run.usage) == (None, Usage(2, 6_000, 1_000))
+        server.script = right
+        summary = judged(server, runs, workspace, allowance=Allowance(tokens=9_000), concurrency=1)
+    assert summary.ending == ALLOWANCE_SPENT, "what was spent before counts"
+    assert summary.usage.tokens_in + summary.usage.tokens_out <= 9_000
+    assert summary.run_id == run.id
+
+
+def test_no_more_traces_are_open_than_are_asked_about_and_two(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    write_runs(tmp_path / "many", 24)
+    drawn = 0
+
+    def counted() -> Iterator[Trace]:
+        nonlocal drawn
+        for trace in traces(tmp_path / "many"):
+            drawn += 1
+            yield trace
+
+    through = 0
+    most = 0
+
+    def on_trace(_: Progress) -> None:
+        nonlocal through, most
+        most = max(most, drawn - through)
+        through += 1
+
+    with ModelServer(right) as server:
+        setup = setup_for(server, concurrency=4)
+        watch = Watch(on_trace=on_trace)
+        asyncio.run(run_model_judge(setup, counted(), workspace, watch=watch))
+    assert drawn == through == 24
+    assert 4 <= most <= 6
+
+
+def test_as_many_requests_are_under_way_as_were_allowed(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    write_runs(tmp_path / "many", 12)
+    with ModelServer(lambda body, n: right(body, n).when_together(4)) as server:
+        judged(server, tmp_path / "many", workspace, concurrency=4)
+        assert server.most_in_flight == 4
+
+
+def test_what_is_found_in_each_window_is_kept_at_once(tmp_path: Path, workspace: Workspace) -> None:
+    write_runs(tmp_path / "long", 1, spans=120)
+    parts: list[int] = []
+
+    def on_part(trace_id: str, _: object) -> None:
+        parts.append(len(workspace.labels(trace_id=trace_id)))
+
+    with ModelServer(right) as server:
+        parameters = Parameters("test-model", window_tokens=1_500)
+        watch = Watch(on_part=on_part)
+        summary = judged(server, tmp_path / "long", workspace, watch=watch, parameters=parameters)
+        windows = len(server.chats)
+    assert windows > 2
+    assert len(parts) == windows
+    assert summary.suggestions == windows
+    assert len(workspace.labels()) == windows
+    [run] = workspace.runs()
+    assert run.traces[0].windows == windows
+
+
+def test_samples_are_part_of_the_judges_name(runs: Path, workspace: Workspace) -> None:
+    with ModelServer(right) as server:
+        once = judged(server, runs, workspace)
+        twice = judged(server, runs, workspace, parameters=Parameters("test-model", samples=2))
+        assert len(server.chats) == 18
+    assert once.judge != twice.judge
+    assert dict(twice.steps) == {Step.JUDGED: 6}
+    names: Sequence[str] = [run.judge for run in workspace.runs()]
+    assert names == [once.judge, twice.judge]
+
+
+def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:
+    with ModelServer(right) as server:
+        judged(server, runs, workspace)
+        numbers = [[number for number, _ in shown(chat.body)] for chat in server.chats]
+    assert numbers == [[1, 2, 3, 4]] * 6
