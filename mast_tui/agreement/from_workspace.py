@@ -6,9 +6,10 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from mast_tui.agreement.study import StudyInput
-from mast_tui.labels import AnnotatorKind, VerdictValue
+from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes
 from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.set_aside import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -26,8 +27,9 @@ def study_from_workspace(
     """The finished verdicts under one taxonomy, of the pass that counts.
 
     Without ``annotators`` these are all people who have finished a trace (where there are none,
-    all imported annotators); judges are compared only by name. ``traces`` restricts the study to
-    what may be seen. Raises ``WorkspaceError`` for a name that nobody here has.
+    all imported annotators); judges are compared only by name, and never on a trace that stood as
+    an example in their prompt. ``traces`` restricts the study to what may be seen. Raises
+    ``WorkspaceError`` for a name that nobody here has.
     """
     counted = {
         who_and_where: one
@@ -38,9 +40,14 @@ def study_from_workspace(
     }
     done = {name for name, _ in counted}
     names = tuple(_checked(workspace, annotators) if annotators else _people(workspace, done))
-    finished = {
-        name: frozenset(trace_id for who, trace_id in counted if who == name) for name in names
-    }
+    finished: dict[str, frozenset[str]] = {}
+    examples: dict[str, int] = {}
+    for name in names:
+        read = frozenset(trace_id for who, trace_id in counted if who == name)
+        finished[name] = read
+        if annotator_kind(name) is AnnotatorKind.JUDGE:
+            finished[name] = read - examples_of(workspace, name)
+            examples[name] = len(read - finished[name])
     verdicts: dict[tuple[str, str, str], VerdictValue] = {}
     for verdict in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
         one = counted.get((verdict.annotator, verdict.trace_id))
@@ -53,6 +60,7 @@ def study_from_workspace(
         pass_label="1" if which == "first" else "last",
         verdicts=verdicts,
         finished=finished,
+        examples={name: count for name, count in examples.items() if count},
     )
 
 

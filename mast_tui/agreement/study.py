@@ -8,9 +8,9 @@ side: it counts as missing, and how often it was said is reported beside the fig
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,9 @@ class StudyInput:
     ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is what the report
     calls the pass (``1``, ``last``). ``verdicts`` are keyed by (annotator, trace id, slug); one
     that is not there is open. Only verdicts by ``annotators``, on ``modes``, in traces that the
-    annotator has ``finished`` are counted. Raises ``ValueError`` where an annotator or a mode is
-    named twice, or a name cannot stand in the report.
+    annotator has ``finished`` are counted. ``examples`` is how many traces were left out of a
+    judge's figures because they stood in its prompt. Raises ``ValueError`` where an annotator or
+    a mode is named twice, or a name cannot stand in the report.
     """
 
     taxonomy_ref: str
@@ -53,6 +54,7 @@ class StudyInput:
     pass_label: str
     verdicts: Mapping[tuple[str, str, str], VerdictValue]
     finished: Mapping[str, frozenset[str]]
+    examples: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
@@ -102,9 +104,14 @@ class MacroJson(CoefficientsJson):
 
 
 class FinishedJson(TypedDict):
-    """How many traces every annotator has finished."""
+    """How many traces every annotator has finished.
+
+    ``examples_left_out`` counts, by judge, those that stood in its prompt; it is there where some
+    did.
+    """
 
     finished_by_all: int
+    examples_left_out: NotRequired[dict[str, int]]
 
 
 # The functional form, since 'pass' is a word of the language.
@@ -140,11 +147,15 @@ def agreement_report(study: StudyInput) -> Report:
         per_mode.append(_coefficients(_shared_units(said)))
         modes[code] = {"slug": slug, "name": name, **_table(study.annotators, said)}
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
+    both = frozenset.intersection(*finished) if finished else frozenset()
+    traces: FinishedJson = {"finished_by_all": len(both)}
+    if study.examples:
+        traces["examples_left_out"] = dict(study.examples)
     return {
         "taxonomy": study.taxonomy_ref,
         "annotators": list(study.annotators),
         "pass": study.pass_label,
-        "traces": {"finished_by_all": len(frozenset.intersection(*finished)) if finished else 0},
+        "traces": traces,
         "modes": modes,
         "macro": _macro(per_mode),
         "pooled": _table(study.annotators, _pooled(cells)),

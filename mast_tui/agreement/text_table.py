@@ -193,6 +193,10 @@ def _notes(report: Report, many: bool) -> list[str]:
     if unsure:
         counts = ", ".join(f"{name} {n}" for name, n in unsure.items())
         notes.append(f"unsure, counted as missing: {counts}.")
+    examples = report["traces"].get("examples_left_out", {})
+    if examples:
+        counts = ", ".join(f"{name} {n}" for name, n in examples.items())
+        notes.append(f"left out, as they were examples in the judge's prompt: {counts} traces.")
     marked = [code for code, mode in report["modes"].items() if is_kappa_paradox(mode)]
     if is_kappa_paradox(report["pooled"]):
         marked.append("pooled")

@@ -6,8 +6,10 @@ import pytest
 
 from mast_tui.agreement.from_workspace import study_from_workspace
 from mast_tui.agreement.study import agreement_report
+from mast_tui.agreement.text_table import render_table
 from mast_tui.labels import AnnotatorKind, PassKind
 from mast_tui.workspace import WorkspaceError, store_judgement
+from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, Office
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
 
@@ -70,6 +72,29 @@ def test_judges_are_compared_only_where_they_are_named(office: Office) -> None:
     named = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
     assert named.verdicts[judge, "t1", MODE] is ABSENT
     assert agreement_report(named)["modes"]["1.3"]["n"] == 1
+
+
+def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -> None:
+    judge = "judge:small@12ab34cd"
+    settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
+    office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
+    run = office.workspace.start_run(judge, TAXONOMY.ref, settings=settings)
+    for trace in ("t1", "t2"):
+        store_judgement(
+            office.workspace,
+            judge=judge,
+            taxonomy=TAXONOMY.ref,
+            trace_id=trace,
+            looks_at=[MODE],
+            findings=[],
+            run_id=run,
+        )
+    study = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
+    report = agreement_report(study)
+    assert study.finished[judge] == {"t2"}
+    assert report["modes"]["1.3"]["n"] == 1
+    assert report["traces"]["examples_left_out"] == {judge: 1}
+    assert any(f"{judge} 1 traces" in line for line in render_table(report))
 
 
 def test_traces_and_people_can_be_named(office: Office) -> None:
