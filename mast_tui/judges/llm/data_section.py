@@ -145,14 +145,18 @@ def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:
 
 
 def _facts(span: SentSpan) -> str:
-    """What is known of a span; foreign names are one line without ``|``."""
+    """What is known of a span; foreign names are one line without ``|``.
+
+    A result right behind its call has the call's agent and tool.
+    """
     facts = [_KINDS.get(span.kind) or f"{span.role.value} message"]
-    if span.agent and span.agent.casefold() != span.role.value:
-        facts.append(span.agent)
-    if span.tool:
-        facts.append(span.tool)
+    if span.answers is None or span.answers != span.index - 1:
+        if span.agent and span.agent.casefold() != span.role.value:
+            facts.append(span.agent)
+        if span.tool:
+            facts.append(span.tool)
+        if span.answers is not None:
+            facts.append(f"result of #{span.answers + 1}")
     if span.failed:
         facts.append("error")
-    if span.answers is not None:
-        facts.append(f"result of #{span.answers + 1}")
     return " | ".join(facts)

@@ -60,7 +60,7 @@ class Prompt:
         budget = window.tokens or self._parameters.window_tokens
         data = data_section(view, window, digest, budget, codes)
         marks = len(data.pieces) + len(self._system) - 2
-        tokens = self._system_tokens + sum(map(estimate, data.pieces)) + marks * _BOUNDARY_TOKENS
+        tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * _BOUNDARY_TOKENS
         return Request(
             system=self._system,
             user=data.pieces,

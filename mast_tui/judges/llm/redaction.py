@@ -129,9 +129,19 @@ class Redaction:
             while at >= 0:
                 yield at, at + len(secret), "key"
                 at = text.find(secret, at + len(secret))
+        lowered = text.lower()
         for rule in self.rules:
-            for start, end in rule.places(text):
-                yield start, end, rule.name
+            if _is_needed(rule, lowered):
+                for start, end in rule.places(text):
+                    yield start, end, rule.name
+
+
+def _is_needed(rule: Rule, lowered: str) -> bool:
+    # A plain loop: this runs for every rule and text, and most texts are short.
+    for need in rule.needs:
+        if need in lowered:
+            return True
+    return not rule.needs
 
 
 def _replaced(text: str, found: list[tuple[int, int, str]], numbers: Numbers) -> Redacted:

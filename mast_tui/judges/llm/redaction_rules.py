@@ -14,11 +14,13 @@ Places = Callable[[str], Iterator[tuple[int, int]]]
 class Rule:
     """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
 
-    Places are code points, end exclusive, and may be in any order.
+    Places are code points, end exclusive, and may be in any order. ``needs`` are texts in lower
+    case: where none of them stands in a text, whatever its case, there is no place.
     """
 
     name: str
     places: Places
+    needs: tuple[str, ...] = ()
 
 
 SECRET_GROUP: Final = "secret"
@@ -26,25 +28,17 @@ SECRET_GROUP: Final = "secret"
 
 
 def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0) -> Rule:
-    """A rule for a regular expression.
-
-    A text that holds none of ``needs`` is not searched; they are in lower case where the
-    pattern is for any case.
-    """
+    """A rule for a regular expression."""
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
-    any_case = bool(flags & re.IGNORECASE)
 
     def places(text: str) -> Iterator[tuple[int, int]]:
-        looked_at = text.lower() if needs and any_case else text
-        if needs and not any(need in looked_at for need in needs):
-            return
         for match in compiled.finditer(text):
             start, end = match.span(group)
             if start < end:
                 yield start, end
 
-    return Rule(name, places)
+    return Rule(name, places, needs)
 
 
 _LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
@@ -72,7 +66,7 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
         r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
         r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
-        "PRIVATE KEY",
+        "private key",
     ),
     pattern_rule(
         "API key",
@@ -88,7 +82,7 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         "_test_",
     ),
     pattern_rule(
-        "API key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "AKIA", "ASIA"
+        "API key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"
     ),
     pattern_rule(
         "API key",
@@ -113,14 +107,14 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         "xox",
         "xapp-",
     ),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}", "AIza"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}", "aiza"),
     pattern_rule("API key", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+", "hf_"),
     pattern_rule("API key", r"(?<![A-Za-z0-9])gsk_[A-Za-z0-9]{30,}+", "gsk_"),
     pattern_rule("API key", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}", "npm_"),
     pattern_rule(
         "token",
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
-        "eyJ",
+        "eyj",
     ),
     pattern_rule(
         "token",
@@ -149,5 +143,5 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
         "://",
     ),
-    Rule("e-mail", _addresses),
+    Rule("e-mail", _addresses, ("@",)),
 )

@@ -11,13 +11,15 @@ from typing import Final
 from mast_tui.judges.llm.redaction import Numbers, Redacted, Redaction
 from mast_tui.judges.llm.tokens import estimate
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 
 KEPT_CHARS: Final = 4_000_000
 """How many characters of texts are kept at most, so that they need not be read again."""
 
 NAME_CHARS: Final = 60
 """Length to which the name of an agent or a tool is cut, in code points."""
+
+_KEPT_NAMES: Final = 1_000
 
 _TASK_WITHIN: Final = 20
 """Among so many first spans the user's message is looked for where no task is known."""
@@ -48,7 +50,7 @@ class SentSpan:
     """A span as it is sent: what its header says, and its text.
 
     ``agent`` and ``tool`` are one line each, redacted, empty where there is none. ``answers`` is
-    the index of the call that a result answers where that is not the span before it.
+    the index of the call to which a result belongs, None where it is not known.
     """
 
     index: int
@@ -75,6 +77,7 @@ class SentTrace:
         self._numbers = Numbers()
         self._kept: OrderedDict[int, Redacted] = OrderedDict()
         self._kept_chars = 0
+        self._names: dict[str, str] = {}
         self._tokens: array[int] | None = None
         task = trace.meta.task or ""
         self.task_span = self._find_task(task)
@@ -106,7 +109,7 @@ class SentTrace:
             agent=self._name(span.agent),
             tool=self._name(span.name or ""),
             failed=span.status is SpanStatus.ERROR,
-            answers=self._answered(index, span.parent) if span.parent else None,
+            answers=self._answered(span),
             text=self.text(index),
         )
 
@@ -136,13 +139,20 @@ class SentTrace:
         return read
 
     def _name(self, name: str) -> str:
-        shown = one_line(name, NAME_CHARS) if name else ""
-        return self._redaction.apply(shown, self._numbers).text.replace("|", "¦")
+        known = self._names.get(name)
+        if known is None:
+            shown = one_line(name, NAME_CHARS).replace("|", "¦")
+            known = self._redaction.apply(shown, self._numbers).text
+            if len(self._names) < _KEPT_NAMES:
+                self._names[name] = known
+        return known
 
-    def _answered(self, index: int, parent: str) -> int | None:
-        if index and self._trace.span(index - 1).key == parent:
+    def _answered(self, span: Span) -> int | None:
+        if span.parent is None or span.kind is not SpanKind.TOOL_RESULT:
             return None
-        return self._trace.index_of(parent)
+        if span.index and self._trace.span(span.index - 1).key == span.parent:
+            return span.index - 1
+        return self._trace.index_of(span.parent)
 
     def _find_task(self, task: str) -> int | None:
         """The first message of the user that begins with the task; readers keep its head only."""

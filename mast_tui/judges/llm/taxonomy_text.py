@@ -24,7 +24,7 @@ def _mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
         lines.append(mode.definition)
     lines.extend(_listed("It is this:", mode.applies))
     lines.extend(_listed("It is not this:", mode.applies_not))
-    lines.extend(_listed("Easily confused:", _differences(mode, taxonomy)))
+    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
     if mode.detection:
         lines.append(f"How to look: {mode.detection}")
     return "\n".join(lines)
@@ -36,7 +36,9 @@ def _listed(head: str, points: Iterable[str]) -> list[str]:
 
 
 def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
-    """What sets the mode apart from others, each named by its code."""
+    """What sets the mode apart from others, each of which is named by its code."""
+    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
     return [
-        f"with {taxonomy.mode(other.slug).code}: {other.difference}" for other in mode.confusable
+        other.difference if code in other.difference else f"{code}: {other.difference}"
+        for code, other in zip(codes, mode.confusable, strict=True)
     ]
