@@ -7,8 +7,9 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
+import httpx2
 import openai
 import orjson
 
@@ -16,16 +17,13 @@ from mast_tui.judges.llm.budget import Budget
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.forms import Forms, Manner, Part
 from mast_tui.judges.llm.hosts import check_address, host_of, is_this_machine
-from mast_tui.judges.llm.keys import DEFAULT_VARIABLE, NO_KEY, scrub
+from mast_tui.judges.llm.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.model import Form, Parameters, Reply, Request
 from mast_tui.judges.llm.pace import Pace, Timing, back_off
 from mast_tui.judges.llm.prompt import fresh_boundary, messages
 from mast_tui.judges.llm.refusals import Refusal, Trouble, read_refusal, trouble_of
 from mast_tui.judges.llm.replies import Unusable, read_reply, was_cut
 from mast_tui.safe_text import one_line
-
-if TYPE_CHECKING:
-    import httpx2
 
 TIMEOUT: Final = 600.0
 CONNECT: Final = 10.0
@@ -51,8 +49,8 @@ _PARTS: Final[Mapping[Trouble, Part]] = {
     Trouble.LIMIT: "limit",
     Trouble.TEMPERATURE: "temperature",
 }
-_NOT_REACHED: Final = ("ConnectError", "ConnectTimeout", "ProxyError")
-"""What the HTTP library calls a connection that never was; its name depends on the version."""
+_NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+"""A connection that never was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +58,15 @@ class _Again:
     """A try that failed and may be repeated.
 
     ``reached`` says whether there was a connection, ``busy`` that the server only had too much
-    to do, ``learned`` that it is asked in another manner at once; ``wait`` is what it asked for.
+    to do, ``paced`` that it asked to wait, which all tasks do alike; ``learned`` that it is asked
+    in another manner at once.
     """
 
     words: str
     reached: bool = True
     busy: bool = False
+    paced: bool = False
     learned: bool = False
-    wait: float | None = None
 
 
 class Client:
@@ -115,7 +114,10 @@ class Client:
         self._forms = Forms(parameters, base_url, on_remark)
         self._answered = 0
         self._stopped: str | None = None
+        self._stopping = asyncio.Lock()
         self._openai = _library(base_url, api_key, timeout)
+        self._hidden = KeyFilter(api_key)
+        self._hidden.watch()
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,6 +133,7 @@ class Client:
     async def close(self) -> None:
         """Close all connections; no request can be sent any more."""
         await self._openai.close()
+        self._hidden.leave()
 
     @property
     def form(self) -> Form:
@@ -170,7 +173,8 @@ class Client:
             unreached += not outcome.reached
             if failures >= self._tries:
                 raise self._given_up(outcome, failures, nobody=unreached == failures)
-            await self._wait(outcome, failures)
+            if not outcome.paced:
+                await self._timing.sleep(back_off(max(failures, 1), self._timing.random()))
 
     def _given_up(self, last: _Again, failures: int, *, nobody: bool) -> AskError:
         if nobody:
@@ -181,13 +185,6 @@ class Client:
         return TraceFails(
             f"{self._host} gave no usable answer in {failures} tries, at last: {last.words}"
         )
-
-    async def _wait(self, outcome: _Again, failures: int) -> None:
-        """Between two tries; what a busy server asked for is waited out by all tasks alike."""
-        if outcome.busy and outcome.wait:
-            return
-        asked = min(outcome.wait or 0.0, MOST_WAIT)
-        await self._timing.sleep(asked + back_off(max(failures, 1), self._timing.random()))
 
     async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
         """Send a request once."""
@@ -228,20 +225,20 @@ class Client:
             response = error.response
             return read_refusal(response.status_code, response.headers, response.content)
         except TimeoutError:
-            return _Again(f"no whole answer within {self._timeout:,.0f} s")
+            return _Again(f"no whole answer within {self._timeout:,g} s")
         except openai.APIConnectionError as error:
             return self._lost(error)
-        except openai.OpenAIError as error:
-            return _Again(self._clean(str(error)))
+        except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
+            return _Again(self._clean(str(error)) or type(error).__name__)
 
     def _lost(self, error: openai.APIConnectionError) -> _Again:
         """A request whose connection failed."""
         cause = error.__cause__ or error
-        kind = type(cause).__name__
-        said = self._clean(str(cause)) or kind
+        reached = not isinstance(cause, _NOT_REACHED)
+        said = self._clean(str(cause)) or type(cause).__name__
         if isinstance(error, openai.APITimeoutError):
-            said = "no connection in time" if kind in _NOT_REACHED else "no answer in time"
-        return _Again(said, reached=kind not in _NOT_REACHED)
+            said = "no answer in time" if reached else "no connection in time"
+        return _Again(said, reached=reached)
 
     def _replied(
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
@@ -285,18 +282,21 @@ class Client:
             if self._forms.refused(manner, part):
                 return _Again(said, learned=True)
             return TraceFails(f"{self._host} refuses the request: {said}")
-        if trouble is Trouble.BUSY:
-            self._slow_down(turn, refusal.wait)
-            return _Again(said, busy=True, wait=refusal.wait)
-        if trouble is Trouble.AGAIN:
-            return _Again(said, wait=refusal.wait)
+        if trouble in (Trouble.BUSY, Trouble.AGAIN):
+            busy, paced = trouble is Trouble.BUSY, bool(refusal.wait)
+            if busy or paced:
+                self._slow_down(turn, refusal.wait)
+            return _Again(said, busy=busy, paced=paced)
         if trouble is Trouble.OVERFLOW:
             return ContextOverflow(f"the request is too long for {self._host}: {said}")
         if trouble is Trouble.FILTERED:
             return Reply(words, "refusal", manner.form, 0, 0, counted=False)
         if trouble is Trouble.REFUSED or (trouble is Trouble.DENIED and self._answered):
             return TraceFails(f"{self._host} refuses the request: {said}")
-        return self._stop(await self._why_stopped(trouble, refusal, said))
+        async with self._stopping:
+            if self._stopped is None:
+                return self._stop(await self._why_stopped(trouble, refusal, said))
+        return RunStops(self._stopped)
 
     def _slow_down(self, turn: int, wait: float | None) -> None:
         news = self._pace.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
@@ -384,7 +384,7 @@ def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
             max_retries=0,
             http_client=http,
         )
-    except (ValueError, ImportError, openai.OpenAIError) as error:
+    except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
         problem = one_line(scrub(str(error), api_key), WORDS)
     if problem is not None:
         raise RunStops(

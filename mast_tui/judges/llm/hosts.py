@@ -65,8 +65,9 @@ def _split(base_url: str) -> SplitResult | None:
     """The parts of a web address, None for everything else."""
     try:
         parts = urlsplit(base_url.strip())
-        named = parts.hostname
-        _ = parts.port  # raises where it is no number
+        named = parts.hostname or ""
+        _ = parts.port, named.encode("idna")  # raise where they are no port and no name
     except ValueError:
         return None
-    return parts if named and parts.scheme in ("http", "https") else None
+    readable = named and named.isprintable() and " " not in named
+    return parts if readable and parts.scheme in ("http", "https") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Final
 from urllib.parse import quote
@@ -45,3 +46,36 @@ def scrub(text: str, key: str) -> str:
         if form in text:
             text = text.replace(form, HIDDEN)
     return text
+
+
+_LOGGERS: Final = (
+    "httpx2",
+    *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+)
+"""The logs of the HTTP library, which tell what headers a server sends back."""
+
+
+class KeyFilter(logging.Filter):
+    """Takes a key out of what the HTTP library logs, from ``watch`` until ``leave``."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+
+    def watch(self) -> None:
+        """See to all records from now on."""
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self)
+
+    def leave(self) -> None:
+        """See to no more of them."""
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let the record pass, without the key."""
+        said = record.getMessage()
+        cleaned = scrub(said, self._key)
+        if cleaned != said:
+            record.msg, record.args = cleaned, ()
+        return True

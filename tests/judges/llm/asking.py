@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from mast_tui.judges.llm.budget import Budget
 from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.keys import NO_KEY
-from mast_tui.judges.llm.model import Parameters, Request
+from mast_tui.judges.llm.model import Parameters, Reply, Request
 from mast_tui.judges.llm.pace import Pace
 from tests.judges.llm.fake_time import FakeTime
-from tests.judges.llm.server import MODEL, ModelServer
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer
 
 ANSWER_TOKENS = 1_000
 
@@ -57,3 +60,23 @@ def a_client(
         on_remark=heard.remarks.append,
         timing=timing,
     )
+
+
+def after(times: int, first: Action, then: Action | None = None) -> ModelServer:
+    """A server that does the one thing so many times, and then answers."""
+    right = then or answer("ok")
+    return ModelServer(lambda _body, n: first if n < times else right)
+
+
+async def ask_once(server: ModelServer, text: str = "what failed?") -> Reply:
+    """The answer to one request."""
+    async with a_client(server) as client:
+        return await client.ask(a_request(text), ANSWER_TOKENS)
+
+
+async def failure(server: ModelServer, *, timeout: float = 20.0, tries: int = 3) -> AskError:
+    """What one request ends in that gets no answer."""
+    async with a_client(server, timeout=timeout, tries=tries) as client:
+        with pytest.raises(AskError) as caught:
+            await client.ask(a_request(), ANSWER_TOKENS)
+    return caught.value

@@ -17,7 +17,7 @@ from mast_tui.judges.llm.hosts import check_address, host_of, is_this_machine
         ("http://[::1]:11434/v1", "[::1]:11434"),
         (" https://llm.example/v1\n", "llm.example"),
         ("not an address", "not an address"),
-        ("https://llm\x1b.example/v1", "llm␛.example"),
+        ("https://llm\x1b.example/v1", "https://llm␛.example/v1"),
     ],
 )
 def test_the_host_is_named_without_path_and_password(address: str, host: str) -> None:
@@ -73,6 +73,8 @@ def test_a_server_may_be_asked_over_https_or_on_this_machine(
         ("ftp://llm.example/v1", "no address"),
         ("https://llm.example:port/v1", "no address"),
         ("https:///v1", "no address"),
+        ("https://two words.example/v1", "no address"),
+        ("https://two..dots.example/v1", "no address"),
         ("", "no address"),
     ],
 )

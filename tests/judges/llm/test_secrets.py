@@ -1,0 +1,195 @@
+"""The key goes to the server that was named and nowhere else: no text, no log, no other host."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.errors import AskError, RunStops
+from mast_tui.judges.llm.model import Parameters
+from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
+from tests.judges.llm.server import (
+    MODEL,
+    Action,
+    ModelServer,
+    answer,
+    close,
+    document,
+    raw,
+    status,
+)
+
+KEY = "sk-proj-0123456789abcdefSECRET"
+
+ECHO = f"you sent Bearer {KEY}, which is wrong"
+
+FAILURES = {
+    "400": status(400, ECHO),
+    "401": status(401, ECHO, code=KEY),
+    "403": status(403, ECHO),
+    "404": status(404, ECHO),
+    "429": status(429, ECHO),
+    "500": status(500, ECHO),
+    "overflow": status(400, f"{ECHO}: maximum context length is 5 tokens"),
+    "quota": status(429, ECHO, code="insufficient_quota"),
+    "model": status(404, f"the model does not exist, {ECHO}"),
+    "page": raw(f"<html>{ECHO}".encode(), code=502, content_type="text/html"),
+    "no JSON": raw(ECHO.encode()),
+    "validation": document({"detail": [{"loc": ["header", KEY], "msg": ECHO}]}, code=422),
+    "in a right response": document({"error": {"message": ECHO, "code": 400}}),
+    "redirect": Action(302, headers=(("location", f"http://127.0.0.1:1/?key={KEY}"),)),
+    "closed": close(),
+}
+
+
+def everything_said_by(error: BaseException) -> str:
+    """The error's words, with all that hangs on it."""
+    linked = [error, error.__cause__, error.__context__]
+    return "\n".join(
+        (
+            *map(repr, linked),
+            *(str(vars(each)) for each in linked if each is not None),
+            *traceback.format_exception(error),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", FAILURES)
+async def test_no_error_and_no_log_tells_the_key(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    heard = Heard()
+    with ModelServer(lambda _body, _n: FAILURES[name], models=[KEY, "other"]) as server:
+        async with a_client(server, key=KEY, heard=heard, tries=2) as client:
+            with pytest.raises(AskError) as caught:
+                await client.ask(a_request(), ANSWER_TOKENS)
+            said = repr(client)
+        assert server.chats[0].headers["authorization"] == f"Bearer {KEY}"
+    assert caught.value.__context__ is None
+    assert KEY not in everything_said_by(caught.value)
+    assert caplog.records
+    records = "\n".join(f"{each.getMessage()} {each.args!r}" for each in caplog.records)
+    assert KEY not in records
+    assert KEY not in said
+    assert KEY not in str(heard)
+
+
+async def test_an_answer_does_not_tell_the_key() -> None:
+    with ModelServer(lambda _body, _n: answer(ECHO)) as server:
+        async with a_client(server, key=KEY) as client:
+            reply = await client.ask(a_request(), ANSWER_TOKENS)
+    assert reply.text == "you sent Bearer [key], which is wrong"
+
+
+IN_A_PROCESS = f"""
+import asyncio, logging, sys
+logging.basicConfig(level=logging.DEBUG)
+from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.errors import AskError
+from mast_tui.judges.llm.keys import find_key
+from mast_tui.judges.llm.model import Parameters
+from tests.judges.llm.asking import a_request
+
+async def main():
+    url = sys.argv[1]
+    async with Client(Parameters({MODEL!r}), base_url=url, api_key=find_key(url)) as client:
+        print(await client.ask(a_request(), 100))
+        await client.ask(a_request(), 100)
+
+try:
+    asyncio.run(main())
+except AskError as error:
+    print("failed:", error)
+    raise
+"""
+
+
+def test_the_librarys_own_log_does_not_tell_the_key() -> None:
+    with ModelServer(lambda _body, n: answer("ok") if n == 0 else status(401, ECHO)) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", IN_A_PROCESS, server.base_url],
+            env={**os.environ, "OPENAI_LOG": "debug", "OPENAI_API_KEY": KEY},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+    assert "failed: " in done.stdout
+    assert "openai._base_client" in done.stderr
+    assert "Traceback" in done.stderr
+    assert KEY not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_neither_traces_nor_the_key_are_sent_on_to_another_place(code: int) -> None:
+    with ModelServer() as other:
+        moved = Action(code, headers=(("location", f"{other.base_url}/chat/completions"),))
+        with ModelServer(lambda _body, _n: moved) as server:
+            async with a_client(server, key=KEY) as client:
+                with pytest.raises(RunStops, match=f"sends on to .*:{other.port}/"):
+                    await client.ask(a_request(), ANSWER_TOKENS)
+        assert other.requests == []
+
+
+PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+
+
+async def test_proxies_of_the_environment_carry_requests_to_other_machines_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ModelServer() as proxy, ModelServer() as server:
+        for name in PROXIES:
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        async with a_client(server) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+        assert (len(server.chats), len(proxy.requests)) == (1, 0)
+        away = "http://llm.example/v1"
+        async with Client(Parameters(MODEL), base_url=away, api_key=KEY, allow_http=True) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+        assert [seen.path for seen in proxy.requests] == [f"{away}/chat/completions"]
+
+
+async def test_a_proxy_that_cannot_be_used_is_told_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "nonsense://proxy:port")
+    monkeypatch.setenv("all_proxy", "nonsense://proxy:port")
+    with pytest.raises(RunStops, match=r"llm\.example cannot be asked") as caught:
+        Client(Parameters(MODEL), base_url="https://llm.example/v1", api_key=KEY)
+    assert KEY not in everything_said_by(caught.value)
+
+
+async def test_other_servers_are_not_told_of_an_account_with_openai(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "admin-1")
+    with ModelServer() as server:
+        async with a_client(server) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+        headers = server.chats[0].headers
+    assert not {"openai-organization", "openai-project"} & headers.keys()
+    assert headers["authorization"] == "Bearer none"
+
+
+@pytest.mark.parametrize("host", ["exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300])
+def test_an_address_that_the_library_cannot_read_is_refused_in_words(host: str) -> None:
+    with pytest.raises(RunStops):
+        Client(Parameters(MODEL), base_url=f"https://{host}/v1", api_key=KEY)
+
+
+@pytest.mark.parametrize("model", ["", "two\nlines", "half \ud83d"])
+def test_what_can_be_no_name_of_a_model_is_refused(model: str) -> None:
+    with pytest.raises(RunStops, match="no name of a model"):
+        Client(Parameters(model), base_url="http://127.0.0.1:1/v1", api_key=KEY)
