@@ -79,6 +79,12 @@ _OVERFLOW: Final = re.compile(
     r"|max_tokens must be at least 1, got -"
     r"|(?:entity|payload|content) too large"
 )
+_ITSELF_TOO_LONG: Final = re.compile(
+    r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
+    r"|context[ _](?:length|window|size)|reduce your message size"
+)
+"""Where a server also says 429 when it only has too much to do."""
+
 _FILTER: Final = re.compile(r"content_filter|content management policy|responsibleaipolicy")
 _NO_MONEY: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "budget_exceeded"}
@@ -106,7 +112,7 @@ _ANSWER_TOO_LONG: Final = re.compile(
 )
 _FORM: Final = re.compile(
     r"response_format|response format|json_schema|json schema|json_object|json mode"
-    r"|structured output|guided|grammar|schema|requested parameters"
+    r"|structured output|guided|grammar|schema"
 )
 _ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
 _UNTAKEN_STATUS: Final = (400, 404, 415, 422, 500, 501)
@@ -126,7 +132,7 @@ def trouble_of(refusal: Refusal) -> Trouble:
         return Trouble.DENIED
     if status < 500 and _FILTER.search(said):
         return Trouble.FILTERED
-    if status == 413 or (not refusal.page and _OVERFLOW.search(said)):
+    if status == 413 or _is_overflow(refusal, said):
         return Trouble.OVERFLOW
     if _ONCE_BAD.search(said):
         return Trouble.AGAIN
@@ -138,10 +144,18 @@ def trouble_of(refusal: Refusal) -> Trouble:
     return _by_status(refusal)
 
 
+def _is_overflow(refusal: Refusal, said: str) -> bool:
+    if refusal.page or _OVERFLOW.search(said) is None:
+        return False
+    return refusal.status != 429 or _ITSELF_TOO_LONG.search(said) is not None
+
+
 def _untaken_part(refusal: Refusal, said: str) -> Trouble | None:
     """The parameter that an error is about, None where it is about none."""
     if refusal.status not in _UNTAKEN_STATUS or refusal.page:
         return None
+    if refusal.status == 404:  # what is not found is the model, or a place that takes all this
+        return Trouble.FORM if "requested parameters" in said else None
     untaken = _UNTAKEN.search(said) is not None
     if _LIMIT.search(said):
         if untaken:
