@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,10 +22,16 @@ CUTOFF: Final = 80.0
 LONGEST_GAP: Final = 2_000
 """Parts of a quote that stand further apart, in characters, are not shown as one piece."""
 
+LONGEST_COMPARED: Final = 200_000
+"""Of a text with more characters its beginning and its end are compared, as more is never sent."""
+
+_BETWEEN: Final = "\0" * 150
+"""Between texts that are compared in one go: so much that nothing similar reaches across."""
+
 _SHORTEST_FUZZY: Final = 12
 """Quotes with fewer characters are found word for word or not at all: short ones fit anywhere."""
 
-_LONGEST_FUZZY: Final = 600
+_LONGEST_FUZZY: Final = 300
 """Of longer quotes only the two ends are aligned, which bounds the cost of an alignment."""
 
 _SURE_WITHOUT_BLANKS: Final = 24
@@ -171,6 +179,57 @@ def joined(places: list[Place]) -> Place:
     gaps = itertools.pairwise(places)
     near = all(after.start - before.end <= LONGEST_GAP for before, after in gaps)
     return Place(places[0].start, places[-1 if near else 0].end, match, worst.score)
+
+
+class Joined:
+    """Texts in reading order as one, to be compared in one go; much faster than one by one.
+
+    Each text comes with the index of its span.
+    """
+
+    def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
+        self._starts: list[int] = []
+        self._pieces: list[tuple[int, int, int]] = []
+        joined: list[str] = []
+        at = 0
+        for index, text in sorted(texts):
+            for offset, piece in _ends(text):
+                self._starts.append(at)
+                self._pieces.append((index, offset, len(piece)))
+                joined += (piece, _BETWEEN)
+                at += len(piece) + len(_BETWEEN)
+        self.text = "".join(joined)
+
+    def found(self, place: Place) -> tuple[int, int, Place] | None:
+        """Of a place in the joined text the span, the span that it reaches to, and where it is.
+
+        A place that reaches on into the next span ends with its first one.
+        """
+        at = bisect_right(self._starts, place.start) - 1
+        if place.start >= self._starts[at] + self._pieces[at][2]:
+            at += 1
+        end_at = bisect_left(self._starts, place.end) - 1
+        if at > end_at:
+            return None
+        index, offset, length = self._pieces[at]
+        start = max(place.start - self._starts[at], 0)
+        end = min(place.end - self._starts[at], length)
+        last = self._pieces[end_at][0]
+        inside = Place(offset + start, offset + end, place.match, place.score)
+        return index, last if last == index + 1 else index, inside
+
+
+def clipped(text: str) -> str:
+    """The beginning of a text that is too long to be compared with a quote in one go."""
+    return text if len(text) <= LONGEST_COMPARED else text[: LONGEST_COMPARED // 2]
+
+
+def _ends(text: str) -> tuple[tuple[int, str], ...]:
+    """A text, of a long one the beginning and the end, each with its offset."""
+    if len(text) <= LONGEST_COMPARED:
+        return ((0, text),)
+    tail = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
+    return (0, clipped(text)), (tail, text[tail:])
 
 
 def _unwrapped(quote: str) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Final, Protocol
 
 from mast_tui.judges.evidence import (
-    CUTOFF,
+    LONGEST_COMPARED,
+    Joined,
     Place,
+    clipped,
     closest,
     find_part,
     joined,
@@ -32,13 +34,15 @@ NEAR: Final = 20
 MOST_SEARCHED: Final = 2_000_000
 """In an area at most so many characters are searched for a quote, those nearest first."""
 
-MOST_COMPARED: Final = 1_000_000
+MOST_COMPARED: Final = 500_000
 """At most so many characters are compared with a quote that stands nowhere word for word."""
 
 _SPAN_COST: Final = 200
 """What fetching a text counts, in characters, so that a million short spans end as well."""
 
-_LONG_TEXT: Final = 200_000
+_LONG_BYTES: Final = 24
+"""One of fewer bytes is like something in most texts: other words count where it was named only."""
+
 _SHORT_BYTES: Final = 8
 """A quote of fewer bytes stands anywhere by chance, so only where it was named does it count."""
 
@@ -140,49 +144,43 @@ class Locator:
             found = self._first(meant, how, area())
             if found is not None:
                 return found
-        found = self._most_alike(meant, areas.named()) or self._most_alike(meant, areas.near())
+        found = self._most_alike(meant, areas.named())
+        if found is None and meant.long:
+            found = self._most_alike(meant, areas.near())
         if found is None and self._cut:
             self.limited += 1
         return found
 
     def _first(self, meant: _Quote, how: Match, area: Iterable[int]) -> Found | None:
+        exact = how is Match.EXACT
         for index, text in self._walk(area, MOST_SEARCHED):
-            squeeze = self._squeeze(index, text) if how is Match.SPACING else None
-            for reading, pieces in meant.readings:
-                place = find_part(text, reading, how, squeeze=squeeze)
-                if place is not None:
-                    return Found(index, place, index)
-                if len(pieces) == 1 and pieces[0] != reading:
-                    place = find_part(text, pieces[0], how, squeeze=squeeze)
-                    if place is not None:
-                        return Found(index, place, index)
-                elif len(pieces) > 1:
+            hay = text if exact else self._squeeze(index, text)
+            for pieces, needle, squeezed_needle in meant.readings:
+                if (needle if exact else squeezed_needle) not in hay:
+                    continue
+                if len(pieces) > 1:
                     found = self._in_order(index, text, pieces, how)
-                    if found is not None:
-                        return found
+                else:
+                    place = find_part(text, needle, how, squeeze=None if exact else hay)
+                    found = Found(index, place, index) if place else None
+                if found is not None:
+                    return found
         return None
 
     def _most_alike(self, meant: _Quote, area: Iterable[int]) -> Found | None:
-        best: Found | None = None
-        cutoff = CUTOFF
-        for index, text in self._walk(area, MOST_COMPARED):
-            for reading, pieces in meant.readings:
-                if len(pieces) > 1:
-                    found = self._in_order(index, _clipped(text), pieces, Match.FUZZY)
-                else:
-                    found = self._alike(index, text, pieces[0] if pieces else reading, cutoff)
-                if found is not None and (best is None or found.place.score > best.place.score):
-                    best, cutoff = found, found.place.score
-        return best
+        texts = Joined(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
+        found = (self._alike(texts, pieces) for pieces, _, _ in meant.readings)
+        return next((each for each in found if each is not None), None)
 
-    def _alike(self, index: int, text: str, quote: str, cutoff: float) -> Found | None:
-        """The most similar place; of a long text its beginning and end, as no more was sent."""
-        place = find_part(_clipped(text), quote, Match.FUZZY, cutoff=cutoff)
-        if len(text) > _LONG_TEXT:
-            start = max(len(text) - _LONG_TEXT // 2, _LONG_TEXT // 2)
-            tail = find_part(text, quote, Match.FUZZY, start=start, cutoff=cutoff)
-            place = max((p for p in (place, tail) if p), key=lambda p: p.score, default=None)
-        return Found(index, place, index) if place else None
+    def _alike(self, texts: Joined, pieces: tuple[str, ...]) -> Found | None:
+        find = closest if len(pieces) > 1 else find_part
+        place = find(texts.text, pieces[0], Match.FUZZY)
+        at = None if place is None else texts.found(place)
+        first = None if at is None else Found(at[0], at[2], at[1])
+        if first is None or len(pieces) == 1:
+            return first
+        text = self._sent.text(first.index)
+        return self._in_order(first.index, clipped(text), pieces, Match.FUZZY)
 
     def _in_order(self, index: int, text: str, pieces: tuple[str, ...], how: Match) -> Found | None:
         """Pieces that follow each other in a span, or in it and the next one."""
@@ -191,7 +189,8 @@ class Locator:
         for piece in pieces:
             place = closest(text, piece, how, start=at)
             if place is None and places and span == index and index + 1 < self._count:
-                span, text = index + 1, _clipped(self._sent.text(index + 1), how)
+                span, text = index + 1, self._sent.text(index + 1)
+                text = clipped(text) if how is Match.FUZZY else text
                 place = closest(text, piece, how)
             if place is None:
                 return None
@@ -203,14 +202,17 @@ class Locator:
             whole = Place(whole.start, whole.end, Match.SPACING)
         return Found(index, whole, span)
 
-    def _walk(self, area: Iterable[int], most: int) -> Iterator[tuple[int, str]]:
+    def _walk(
+        self, area: Iterable[int], most: int, longest: int | None = None
+    ) -> Iterator[tuple[int, str]]:
+        """Spans and their texts; in all about ``most`` characters, ``longest`` of one text."""
         left = most
         for index in area:
             if left <= 0:
                 self._cut = True
                 return
             text = self._sent.text(index)
-            left -= len(text) + _SPAN_COST
+            left -= min(len(text), longest or len(text)) + _SPAN_COST
             yield index, text
 
     def _squeeze(self, index: int, text: str) -> str:
@@ -225,17 +227,30 @@ class Locator:
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """What a quote may mean, each with its pieces, and whether it is too short to be looked for."""
+    """What a quote may mean, and how far it may be looked for.
 
-    readings: tuple[tuple[str, tuple[str, ...]], ...]
+    Each reading is its pieces, the first of them, and that one without white space. A ``short``
+    quote is not looked for where nobody named it, one that is not ``long`` only word for word.
+    """
+
+    readings: tuple[tuple[tuple[str, ...], str, str], ...]
     short: bool
+    long: bool
 
     @classmethod
     def of(cls, quote: str) -> _Quote:
-        meant = tuple((reading, parts(reading)) for reading in readings(quote))
-        pieces = chain.from_iterable(pieces for _, pieces in meant[-1:])
-        longest = max((len(p.encode("utf-8", "surrogatepass")) for p in pieces), default=0)
-        return cls(meant, longest < _SHORT_BYTES)
+        meant: dict[tuple[str, ...], None] = {}
+        for reading in readings(quote):
+            meant[(reading,)] = None
+            meant[parts(reading)] = None
+        meant.pop((), None)
+        longest = max((len(_bytes(p)) for p in next(reversed(meant), ())), default=0)
+        prepared = ((pieces, pieces[0], squeezed(pieces[0])) for pieces in meant)
+        return cls(tuple(prepared), longest < _SHORT_BYTES, longest >= _LONG_BYTES)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 class _Areas:
@@ -271,11 +286,6 @@ class _Areas:
         before = range(first - 1, max(first - 1 - reach, -1), -1)
         for pair in zip_longest(after, before):
             yield from (index for index in pair if index is not None)
-
-
-def _clipped(text: str, how: Match = Match.FUZZY) -> str:
-    """The beginning of a long text, where it is to be compared word by word."""
-    return text[: _LONG_TEXT // 2] if how is Match.FUZZY and len(text) > _LONG_TEXT else text
 
 
 def placed(

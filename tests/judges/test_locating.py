@@ -1,0 +1,309 @@
+"""A claim's quote is found where it stands, and its place is mended only where it was wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.locating import MOST_SEARCHED, NEAR, Locator, Placed, placed
+from mast_tui.labels import Match
+from tests.judges.memory_trace import MemoryTrace
+
+TEXTS = (
+    "Please mend the cart; write to bob@example.com when it is done.",
+    'I said: "the limit is 512 MB" and then I left the cluster alone.',
+    "Reading deployment.yaml\n    limits:\n        memory: 20Mi\nwhich is far too little for it.",
+    "All three pods are running, although valkey still refuses every write.",
+    "I checked the pods of the cart service again — they’re all “healthy”.",
+    "ok",
+    '{"command": "kubectl get pods", "note": "first line\\nsecond \\"quoted\\" line"}',
+    "The cart is healthy now, so I close this incident without another test.",
+    "done",
+)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What a judge claims of one mode."""
+
+    quote: str | None
+    first: int | None = None
+    last: int | None = None
+    mode: str = "step_repetition"
+    rationale: str = "as #1 shows"
+    confidence: float = 0.75
+    decisive: bool | None = True
+
+
+def trace_of(*texts: str) -> MemoryTrace:
+    trace = MemoryTrace()
+    for text in texts:
+        trace.say(text)
+    return trace
+
+
+def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Placed:
+    """What becomes of a claim; whatever counts as found stands there to the letter."""
+    view = SentTrace(trace, redaction or Redaction.none())
+    at = placed(claim, trace, view, Locator(view).locate)
+    finding = at.finding
+    if finding.char_start is not None:
+        assert at.span is not None
+        assert finding.evidence_key == trace.span(at.span).key
+        assert trace.text(at.span)[finding.char_start : finding.char_end] == finding.quote
+    return at
+
+
+@pytest.mark.parametrize(
+    ("quote", "span", "found", "match"),
+    [
+        ("the limit is 512 MB", 1, "the limit is 512 MB", Match.EXACT),
+        ('"the limit is 512 MB"', 1, '"the limit is 512 MB"', Match.EXACT),
+        ("`valkey still refuses every write`", 3, "valkey still refuses every write", Match.EXACT),
+        ("“valkey still refuses”", 3, "valkey still refuses", Match.EXACT),
+        (
+            "```\nlimits:\n        memory: 20Mi\n```",
+            2,
+            "limits:\n        memory: 20Mi",
+            Match.EXACT,
+        ),
+        ("limits: memory: 20Mi", 2, "limits:\n        memory: 20Mi", Match.SPACING),
+        ("limits:\\n        memory: 20Mi", 2, "limits:\n        memory: 20Mi", Match.EXACT),
+        ("\\u0061lthough valkey", 3, "although valkey", Match.EXACT),
+        ('I said: \\"the limit is', 1, 'I said: "the limit is', Match.EXACT),
+        (
+            'first line\nsecond "quoted" line',
+            6,
+            'first line\\nsecond \\"quoted\\" line',
+            Match.SPACING,
+        ),
+        ('again - they\'re all "healthy"', 4, "again — they’re all “healthy”", Match.SPACING),
+        ("#4: All three pods are running", 3, "All three pods are running", Match.EXACT),
+        ("[#4] All three pods are running", 3, "All three pods are running", Match.EXACT),
+        (
+            "[0a1b2c3d #4] agent message | planner\nAll three pods",
+            3,
+            "All three pods",
+            Match.EXACT,
+        ),
+        ("#4] agent message | planner\nAll three pods", 3, "All three pods", Match.EXACT),
+        ("All three pods … every write", 3, TEXTS[3][:-1], Match.SPACING),
+        ("…valkey still refuses…", 3, "valkey still refuses", Match.EXACT),
+        (
+            "Reading deployment.yaml\n[… 1,234 characters left out …]\nfar too little",
+            2,
+            TEXTS[2][: TEXTS[2].index(" for it")],
+            Match.SPACING,
+        ),
+        (
+            "All three pods were running, but valkey is still refusing every write",
+            3,
+            TEXTS[3][:-1],
+            Match.FUZZY,
+        ),
+        ("no such thing was ever written down in it", 3, None, None),
+        ("valkey still refuses … All three pods", 3, None, None),
+    ],
+)
+def test_quotes_are_found_in_the_ways_in_which_models_write_them(
+    quote: str, span: int, found: str | None, match: Match | None
+) -> None:
+    at = look(trace_of(*TEXTS), Claimed(quote, span, span))
+    assert (at.finding.quote if at.span is not None else None) == found
+    assert at.finding.match is match
+    assert at.finding.named is None
+    assert (at.first, at.last) == (span, span)
+
+
+def test_what_is_found_elsewhere_has_its_place_mended() -> None:
+    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 0, 1))
+    assert (at.first, at.last, at.span) == (3, 3, 3)
+    assert (at.finding.first, at.finding.last) == ("line 4", "line 4")
+    assert at.finding.named == ("line 1", "line 2")
+    assert at.finding.match is Match.EXACT
+
+
+def test_a_range_that_holds_the_quote_is_left_alone() -> None:
+    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 1, 5))
+    assert (at.first, at.last, at.span) == (1, 5, 3)
+    assert at.finding.named is None
+
+
+def test_no_named_span_is_no_wrong_span() -> None:
+    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write"))
+    assert (at.first, at.last, at.span) == (3, 3, 3)
+    assert at.finding.named is None
+
+
+def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
+    finding = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3)).finding
+    assert finding.quote == "`it was all in vain, we gave up`"
+    assert (finding.evidence_key, finding.char_start, finding.match) == ("line 3", None, None)
+    assert (finding.first, finding.last) == ("line 3", "line 4")
+    unnamed = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up")).finding
+    assert (unnamed.first, unnamed.last, unnamed.evidence_key) == (None, None, None)
+
+
+@pytest.mark.parametrize("quote", [None, "", "  \n"])
+def test_a_claim_without_a_quote_keeps_its_range(quote: str | None) -> None:
+    at = look(trace_of(*TEXTS), Claimed(quote, 2, 3))
+    assert at.finding.quote is None
+    assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
+    assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
+
+
+def test_short_words_count_only_where_they_were_named() -> None:
+    trace = trace_of(*TEXTS)
+    assert look(trace, Claimed("done", 8, 8)).span == 8
+    assert look(trace, Claimed("done", 3, 3)).span is None
+    assert look(trace, Claimed("done")).span is None
+
+
+def test_of_equal_places_the_named_one_then_the_nearest_counts() -> None:
+    trace = trace_of(*("the same words again" if n % 10 == 0 else f"step {n}" for n in range(60)))
+    assert look(trace, Claimed("the same words again", 30, 30)).span == 30
+    assert look(trace, Claimed("the same words again", 38, 38)).span == 40
+    assert look(trace, Claimed("the same words again", 32, 33)).span == 30
+
+
+def test_words_of_the_named_span_go_before_the_same_words_far_away() -> None:
+    trace = trace_of("memory:\n  20Mi is what it has", "nothing", "memory: 20Mi is what it has")
+    assert look(trace, Claimed("memory: 20Mi is what it has", 0, 0)).span == 0
+
+
+def test_other_words_are_looked_for_nearby_but_not_everywhere() -> None:
+    changed = "All three pods were running, but valkey is still refusing every write"
+    far = ["step"] * (NEAR + 5)
+    assert look(trace_of(*TEXTS, *far), Claimed(changed, 6, 6)).span == 3
+    assert look(trace_of(*TEXTS, *far), Claimed(changed, NEAR + 12, NEAR + 12)).span is None
+
+
+def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
+    trace = trace_of(*TEXTS)
+    at = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
+    assert (at.first, at.last, at.span) == (3, 4, 3)
+    assert at.finding.quote == "valkey still refuses every write."
+    assert at.finding.named == ("line 4", "line 4")
+    header = "refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
+    at = look(trace, Claimed(header, 3, 4))
+    assert (at.first, at.last, at.span, at.finding.named) == (3, 4, 3, None)
+    assert look(trace, Claimed("refuses every write … I close this incident", 3, 3)).span is None
+
+
+def test_parts_that_stand_far_apart_are_not_shown_as_one() -> None:
+    text = "It begins here. " + "and so on " * 5_000 + "It ends there."
+    at = look(trace_of(text), Claimed("It begins here. […] It ends there.", 0, 0))
+    assert at.finding.quote == "It begins here."
+
+
+def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
+    trace = trace_of(*TEXTS)
+    sent = SentTrace(trace, Redaction.default()).text(0)
+    assert "bob@example.com" not in sent
+    quote = sent[sent.index("write") : sent.index(" when")]
+    finding = look(trace, Claimed(quote, 0, 0), Redaction.default()).finding
+    assert finding.quote == "write to bob@example.com"
+    assert finding.match is Match.EXACT
+
+
+@pytest.mark.parametrize("ends", [(99, 2), (2, None), (None, 2), (2, -7)])
+def test_a_range_counts_as_far_as_it_exists(ends: tuple[int | None, int | None]) -> None:
+    at = look(trace_of(*TEXTS), Claimed(None, *ends))
+    assert (at.first, at.last) == (2, 2)
+
+
+def test_a_trace_without_spans_has_no_places() -> None:
+    at = look(trace_of(), Claimed("whatever was said about it", 0, 0))
+    assert (at.first, at.finding.char_start) == (None, None)
+
+
+WORDS = st.text("abcdefgh é😀内\n\t\"'\\", min_size=8, max_size=80)
+SPANS = st.lists(WORDS, min_size=1, max_size=12)
+
+
+@given(SPANS, st.data())
+def test_verbatim_words_are_always_found_to_the_letter(
+    texts: list[str], data: st.DataObject
+) -> None:
+    span = data.draw(st.integers(0, len(texts) - 1))
+    start = data.draw(st.integers(0, len(texts[span])))
+    quote = texts[span][start : data.draw(st.integers(start, len(texts[span])))]
+    named = data.draw(st.none() | st.integers(0, len(texts) - 1))
+    at = look(trace_of(*texts), Claimed(quote, named, named))
+    if not quote.strip():
+        assert at.finding.quote is None
+    elif len(quote.strip()) >= 24 or named == span:
+        assert at.finding.match is Match.EXACT
+        assert at.finding.quote == quote.strip()
+        assert named is None or (at.finding.named is None) == (at.span == named)
+
+
+def wrapped(quote: str) -> st.SearchStrategy[str]:
+    """The quote as a model may give it."""
+    return st.sampled_from(
+        [f'"{quote}"', f"`{quote}`", f"#3: {quote}", json.dumps(quote), f"  {quote}\n"]
+    )
+
+
+@given(st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=4, max_size=20), st.data())
+def test_dressed_up_quotes_are_found_where_they_stand(
+    words: list[str], data: st.DataObject
+) -> None:
+    gaps = data.draw(st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=20, max_size=20))
+    quote = "".join(word + gap for word, gap in zip(words, gaps, strict=False)).strip()
+    trace = trace_of("1 2 3", f"<<{quote}>>", "4 5 6")
+    at = look(trace, Claimed(data.draw(wrapped(quote)), 1, 1))
+    assert at.span == 1
+    assert at.finding.quote is not None
+    assert at.finding.quote.split() == words
+
+
+@given(
+    SPANS, st.text(max_size=60), st.none() | st.integers(-3, 15), st.none() | st.integers(-3, 15)
+)
+def test_whatever_a_model_says_becomes_a_finding(
+    texts: list[str], quote: str, first: int | None, last: int | None
+) -> None:
+    at = look(trace_of(*texts), Claimed(quote, first, last))
+    assert (at.first is None) == (at.finding.first is None)
+    if at.first is not None and at.last is not None:
+        assert 0 <= at.first <= at.last < len(texts)
+    if at.span is not None and at.first is not None and at.last is not None:
+        assert at.first <= at.span <= at.last
+
+
+@dataclass
+class Endless:
+    """A trace of very many long texts, of which it is noted which were read."""
+
+    read: list[int] = field(default_factory=list)
+    size: int = 100_000
+
+    def __len__(self) -> int:
+        return 1_000
+
+    def text(self, index: int, /) -> str:
+        self.read.append(index)
+        return f"{index:04} the text goes on " * (self.size // 22)
+
+    def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
+        return start, end
+
+
+def test_of_a_huge_trace_only_what_is_nearest_is_searched() -> None:
+    texts = Endless()
+    locator = Locator(texts)
+    assert locator.locate("words that stand nowhere in this trace at all", (500, 501)) is None
+    assert locator.limited == 1
+    most = MOST_SEARCHED // texts.size + 2
+    assert len(set(texts.read)) <= most
+    assert all(abs(index - 500) <= most for index in texts.read)
+    found = locator.locate("0505 the text goes on", (500, 501))
+    assert found is not None
+    assert (found.index, locator.limited) == (505, 1)
