@@ -20,7 +20,7 @@ from mast_tui.labels import (
     VerdictValue,
 )
 from mast_tui.workspace import RunTrace, Workspace, WorkspaceError, store_judgement
-from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
+from mast_tui.workspace.facts import Judged, PassStarted, ReviewGiven, ReviewSet
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
 JUDGE = "judge:rules@1"
@@ -141,6 +141,8 @@ def test_where_it_is_unsure_it_says_so_unless_it_found_something(workspace: Work
         MODES[1]: VerdictValue.UNSURE,
         MODES[2]: VerdictValue.ABSENT,
     }
+    (said,) = (one.fact for one in workspace.events() if isinstance(one.fact, Judged))
+    assert (said.absent, said.unsure) == ((MODES[2],), (MODES[1],))
     before, count = state(workspace), len(list(workspace.events()))
     store(workspace, finding(MODES[0]), unsure=(MODES[1],))
     assert len(list(workspace.events())) == count

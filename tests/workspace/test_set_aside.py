@@ -134,6 +134,10 @@ def test_merging_brings_what_was_shown_and_what_was_set_aside(
     assert examples_of(workspace, JUDGE) == {f"{TRACE}~2", "elsewhere"}
     assert out(workspace) == theirs
     assert held_out_share(workspace) == 0.3
+    with closing(Workspace.open(":memory:")) as third:
+        set_aside(third, 0.1)
+        merge(workspace, third)
+    assert out(workspace) == theirs
 
 
 def test_choices_of_two_seeds_are_both_kept_in_either_order(
