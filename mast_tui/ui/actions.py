@@ -333,7 +333,7 @@ _COMPARISON = _rows(
         "judge was seen",
         "Count also gold that was settled with a judge on screen",
         "seen",
-        20,
+        0,
     ),
 )
 

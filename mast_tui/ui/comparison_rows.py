@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.gold.places import in_reading_order
 from mast_tui.judges.comparing import Case, Comparison, Mark, ModeCounts, Outcome
 from mast_tui.safe_text import one_line
 from mast_tui.ui.place_words import place_words
@@ -145,7 +146,8 @@ def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
         return "—"
     if not marks:
         return "no place"
-    words = [place_words(mark.target, order, quoted=False) for mark in marks[:MOST_PLACES]]
+    in_order = in_reading_order(marks, lambda mark: mark.target, order)
+    words = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_PLACES]]
     more = len(marks) - MOST_PLACES
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 

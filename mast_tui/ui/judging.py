@@ -157,7 +157,11 @@ class Judging(Background):
         self.judge_at_work.worker = self.run_model(traces, desk, plan)
 
     def _begin(self, name: str, words: str) -> None:
+        from mast_tui.ui.widgets.hint_bar import HintBar
+
         self.judge_at_work = UnderWay(name, words)
+        for bar in self.screen.query(HintBar):
+            bar.clear()
         self._show_report(words)
 
     def _show_report(self, words: str) -> None:

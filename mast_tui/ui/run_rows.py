@@ -156,7 +156,9 @@ def run_row(view: RunView, *, marked: bool = False) -> TableRow:
         "waiting": "doubt" if waiting else "quiet",
     }
     quiet = {name: "quiet" for name, text in cells.items() if text in ("0", "—", HIDDEN)}
-    return TableRow(run.id, cells, f"{glyph}{'v' if marked else ''}", {**styles, **quiet})
+    if marked:
+        glyph, styles["glyph"] = "A", "doubt"  # as it is called in the comparison
+    return TableRow(run.id, cells, glyph, {**styles, **quiet})
 
 
 def verified_words(run: Run) -> str:

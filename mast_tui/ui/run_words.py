@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_LISTED: Final = 100
 """Traces of one run that are listed in words with what went wrong or what to know."""
 
-_MODE_CELLS: Final = 30
+_MODE_CELLS: Final = 36
 
 
 def run_words(view: RunView, names: Mapping[str, str], taxonomy: Taxonomy) -> str:

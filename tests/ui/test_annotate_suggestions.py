@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mast_tui.labels import Answer, Origin
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Answer, Match, Origin
 from mast_tui.session import Suggestion
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
-from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import CODES, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 
 
 @pytest.fixture
@@ -167,3 +169,54 @@ async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
         await on.press("a", "g", "j")
         # Where the others stand is asked once more, as one of them waits no longer.
         assert len(asked) <= 5
+
+
+NOT_THERE = Finding(SLUGS["2.6"], None, None, None, "never said", None, None, "made up", 0.9)
+
+
+async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others(
+    small: Path, tmp_path: Path
+) -> None:
+    trace = read_trace(small)
+    place, named = tmp_path / "w.db", trace.span(1).key
+    suggest(
+        place,
+        trace,
+        [
+            NOT_THERE,
+            replace(NOT_THERE, mode=SLUGS["1.2"], first=named, last=named, evidence_key=named),
+            finding(trace, "1.1", 10, 10),
+            finding(trace, "3.2", 12, 12, quote="fast again"),
+        ],
+    )
+    async with stage(small, workspace=place) as on:
+        seen = []
+        for _ in range(5):
+            await on.press("]")
+            seen.append((on.number, "quote not in the trace" in on.text))
+        assert seen[:2] == [(10, False), (12, False)]
+        assert sorted(seen[2:4]) == [(1, True), (2, True)]
+        assert seen[4] == (10, False)
+        # The last that can be checked is answered: those that cannot follow, then the first.
+        await on.press("G", "a")
+        assert "quote not in the trace: “never said”" in on.annotate.suggestion_panels[1].text
+        await on.press("x", "a")
+        assert on.labels == {("3.2", 12, 12), ("1.2", 2, 2)}
+        assert on.number == 10
+        await on.press("e", "1", "3")
+        assert on.labels == {("3.2", 12, 12), ("1.2", 2, 2), ("1.3", 10, 10)}
+        assert not on.session.pending
+
+
+async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -> None:
+    trace = read_trace(small)
+    place, named = tmp_path / "w.db", trace.span(4).key
+    found = finding(trace, "3.2", 12, 12, quote="fast again")
+    suggest(place, trace, [replace(found, match=Match.FUZZY, named=(named, named), decisive=True)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]")
+        assert on.number == 12
+        panel = " ".join(on.annotate.suggestion_panels[1].text.split())
+        assert "the judge named #5, the words stand in #12" in panel
+        assert "quote found in other words" in panel
+        assert "decisive for the outcome" in panel

@@ -172,7 +172,9 @@ class Panels(Suggesting):
             return
         here = self.pending_on(session, span.index)
         if not any(s.id == self.suggestion_id for s in here):
-            self.suggestion_id = here[0].id if here else None
+            # What has no place of its own stands at the beginning only once it is gone to.
+            placed = (s.id for s in here if s.checkable or s.evidence_key is not None)
+            self.suggestion_id = next(placed, None)
 
     def show_suggestion_panel(self) -> None:
         """The suggestion under the cursor, or how to get to one."""

@@ -31,6 +31,7 @@ class Suggesting(AnnotateBase):
     """One key answers the suggestion under the cursor and goes on to the next."""
 
     _editing: str | None = None
+    _gone_to: str | None = None
     _standing: _Standing | None = None
 
     def action_suggestion(self, step: int) -> None:
@@ -49,13 +50,19 @@ class Suggesting(AnnotateBase):
             self.show_span()
             self.hints.say(self.no_suggestion_words(session))
             return False
-        current = next((i for i, s in enumerate(pending) if s.id == self.suggestion_id), None)
+        current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
         if current is not None:
             place = (current + step) % len(pending)
         else:
             place = self._place_beside(pending, self.index if after is None else after, step)
         self.show_suggestion(pending[place])
         return True
+
+    def _is_gone_from(self, suggestion: Suggestion) -> bool:
+        """Whether the way leads on from this one: it is under the cursor, and where its quote was
+        not found somebody has gone to it, as it stands out of the reading order."""
+        here = suggestion.id == self.suggestion_id
+        return here and (suggestion.checkable or suggestion.id == self._gone_to)
 
     def _place_beside(
         self, pending: Sequence[Suggestion], at: int, step: int, *, among_last: bool = False
@@ -80,7 +87,7 @@ class Suggesting(AnnotateBase):
 
     def show_suggestion(self, suggestion: Suggestion) -> None:
         """Put the cursor on a suggestion's evidence."""
-        self.suggestion_id = suggestion.id
+        self.suggestion_id = self._gone_to = suggestion.id
         self.timeline.go_to(self.index_of_suggestion(suggestion))
         self.modes.go_to(suggestion.mode)
         self.show_span()

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from mast_tui.gold.places import in_reading_order
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.run_comparison import Compared, compare_runs, compare_with_gold
@@ -28,6 +29,7 @@ from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
+    from mast_tui.gold import Order
     from mast_tui.judges.comparing import Case
     from mast_tui.ui.desk import Desk
     from mast_tui.workspace import Run
@@ -232,9 +234,10 @@ class ComparisonScreen(OpensTraces):
             else:
                 self.hints.say("Neither has found this mode in any trace")
             return
-        cases = self._cases_here()
-        if cases:
-            self.open_at(evidence_of(cases[self.cases.cursor]))
+        cases, found = self._cases_here(), self._found
+        if cases and found is not None and found.at_hand is not None:
+            case = cases[self.cases.cursor]
+            self.open_at(evidence_of(case, found.at_hand.known_order(case.trace_id)))
 
     def action_pane(self) -> None:
         """The other list."""
@@ -261,9 +264,9 @@ class ComparisonScreen(OpensTraces):
             self.mast.when_ready(self._start)
 
 
-def evidence_of(case: Case) -> Evidence:
+def evidence_of(case: Case, order: Order) -> Evidence:
     """Where to look: at what the first says, else at what only the second does."""
-    marks = case.first or case.second
+    marks = in_reading_order(case.first or case.second, lambda mark: mark.target, order)
     if not marks:
         return Evidence(case.trace_id)
     return Evidence(case.trace_id, suggestion=marks[0].label, key=marks[0].target.first)

@@ -98,17 +98,8 @@ class RunScreen(OpensTraces, TableRoom):
         """The traces."""
         return self.query_one("#run", ColumnTable)
 
-    def on_mount(self) -> None:
-        """List the traces."""
-        super().on_mount()
-        if self._view.run.traces:
-            self.remove_class("-empty")
-            self._show_rows()
-        else:
-            self.show_words("This run has come to no trace.\n\nEsc goes back.")
-
     def on_screen_resume(self) -> None:
-        """Suggestions may have been answered in the trace from which one comes back."""
+        """List the traces; what waits may have been answered where one comes back from."""
         if self.mast.desk is not None:
             self._recount(self.mast.desk)
 
@@ -129,8 +120,14 @@ class RunScreen(OpensTraces, TableRoom):
         """Show what waits by now."""
         self._view = message.view
         self._show_rows()
+        if self.focused is None:
+            self.main_list.focus()
 
     def _show_rows(self) -> None:
+        if not self._view.run.traces:
+            self.show_words("This run has come to no trace.\n\nEsc goes back.")
+            return
+        self.remove_class("-empty")
         self.main_list.show(trace_rows(self._view, self._names))
         self._show_detail()
 

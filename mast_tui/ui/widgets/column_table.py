@@ -111,6 +111,14 @@ class ColumnTable(TableLines):
             self._widths[column.name] = needed[column.name] + more
             room -= more
 
+    def on_focus(self) -> None:
+        """Keys move this cursor."""
+        self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        """Keys move another one; the row stays marked."""
+        self.redraw_row(self.cursor)
+
     def heading(self) -> str:
         """The titles over the columns."""
         parts = []
@@ -123,7 +131,7 @@ class ColumnTable(TableLines):
         """One row."""
         item = self.rows[row]
         base = self.rich_style
-        if row == self.cursor:
+        if row == self.cursor and self.has_focus:
             base += self._part("cursor")
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("name")),

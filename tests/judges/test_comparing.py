@@ -1,0 +1,141 @@
+"""Comparing what two sides found: the counts add up, and what is not said is not compared."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.gold.places import Order
+from mast_tui.judges.comparing import Case, Comparison, Mark, Outcome, Side, compare
+from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
+
+TRACES = ("t1", "t2", "t3")
+MODES = ("repetition", "derailment")
+PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+
+
+def order_of(_trace_id: str) -> Order:
+    """Spans are called by their index."""
+    return int
+
+
+def span(first: int, last: int | None = None) -> Target:
+    return Target(str(first), str(first if last is None else last))
+
+
+marks = st.builds(
+    lambda first, more: Mark(span(first, first + more)),
+    st.integers(0, 9),
+    st.integers(0, 3),
+) | st.just(Mark(WHOLE_TRACE))
+keys = st.tuples(st.sampled_from(TRACES), st.sampled_from(MODES))
+sides = st.builds(
+    Side,
+    st.dictionaries(keys, st.sampled_from(VerdictValue)),
+    st.dictionaries(keys, st.lists(marks, max_size=3).map(tuple)),
+)
+
+
+def compared(first: Side, second: Side) -> Comparison:
+    return compare(first, second, TRACES, MODES, order_of)
+
+
+@given(sides, sides)
+def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> None:
+    found = compared(first, second)
+    for counts in found.counts:
+        assert counts.compared + counts.undecided == len(TRACES)
+        assert counts.meet + counts.apart <= counts.both
+        of = [case.outcome for case in found.cases[counts.mode]]
+        assert (of.count(Outcome.BOTH), of.count(Outcome.FIRST), of.count(Outcome.SECOND)) == (
+            counts.both,
+            counts.first,
+            counts.second,
+        )
+    assert found.total.compared == sum(counts.compared for counts in found.counts)
+
+
+@given(sides, sides)
+def test_the_other_way_round_the_sides_are_exchanged(first: Side, second: Side) -> None:
+    swapped = {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}
+
+    def turned(case: Case) -> Case:
+        outcome = swapped.get(case.outcome, case.outcome)
+        return Case(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
+
+    one, other = compared(first, second), compared(second, first)
+    for mode in MODES:
+        assert {turned(case) for case in one.cases[mode]} == set(other.cases[mode])
+    assert one.total.precision == other.total.recall
+
+
+@given(sides)
+def test_a_side_agrees_with_itself(side: Side) -> None:
+    found = compared(side, side)
+    assert (found.total.first, found.total.second, found.total.apart) == (0, 0, 0)
+
+
+@given(sides, sides, st.sets(keys))
+def test_what_is_left_out_is_in_no_count(
+    first: Side, second: Side, left_out: set[tuple[str, str]]
+) -> None:
+    found = compare(first, second, TRACES, MODES, order_of, left_out=left_out)
+    assert found.total.compared + found.total.undecided == len(TRACES) * len(MODES) - len(left_out)
+    shown = {(case.trace_id, case.mode) for cases in found.cases.values() for case in cases}
+    assert not shown & left_out
+
+
+def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
+    """The one case of a trace in which each side says this of a mode."""
+    said = []
+    for word in (first, second):
+        key = ("t1", "repetition")
+        if isinstance(word, Target):
+            said.append(Side({}, {key: (Mark(word),)}))
+        else:
+            said.append(Side({} if word is None else {key: word}))
+    found = compare(said[0], said[1], ["t1"], ["repetition"], order_of)
+    return found.cases["repetition"][0]
+
+
+def test_places_meet_where_they_overlap() -> None:
+    assert one_mode(span(3, 5), span(5, 9)).meet is True
+    assert one_mode(span(3, 5), span(6, 9)).meet is False
+
+
+def test_a_word_about_the_whole_trace_names_no_place() -> None:
+    case = one_mode(span(3, 5), WHOLE_TRACE)
+    assert (case.outcome, case.meet) == (Outcome.BOTH, None)
+    assert one_mode(span(3), PRESENT).meet is None
+
+
+def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
+    for word in (None, UNSURE):
+        first = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
+        second = Side({} if word is None else {("t1", "repetition"): word})
+        found = compare(first, second, ["t1"], ["repetition"], order_of)
+        assert (found.total.undecided, found.total.compared) == (1, 0)
+    assert one_mode(span(3), ABSENT).outcome is Outcome.FIRST
+
+
+def test_what_differs_stands_first() -> None:
+    words: dict[str, tuple[Target | VerdictValue, Target | VerdictValue]] = {
+        "a": (span(1), span(1)),
+        "b": (span(1), span(7)),
+        "c": (ABSENT, span(1)),
+        "d": (span(1), ABSENT),
+    }
+
+    def side(place: int) -> Side:
+        verdicts, places = {}, {}
+        for trace_id, both in words.items():
+            word = both[place]
+            if isinstance(word, Target):
+                places[trace_id, "m"] = (Mark(word),)
+            else:
+                verdicts[trace_id, "m"] = word
+        return Side(verdicts, places)
+
+    found = compare(side(0), side(1), list(words), ["m"], order_of)
+    assert [case.trace_id for case in found.cases["m"]] == ["d", "c", "b", "a"]
+    assert (found.total.precision, found.total.recall) == (2 / 3, 2 / 3)

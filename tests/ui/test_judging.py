@@ -1,0 +1,316 @@
+"""J: which judge, what it may take and send, how far it is, cancelling it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.configuration import configuration_path
+from mast_tui.traces.model import Trace
+from mast_tui.ui.actions import Where
+from mast_tui.ui.desk import Desk
+from mast_tui.ui.judging import Judged
+from mast_tui.ui.model_judge import Plan
+from mast_tui.ui.screens.ask import Ask
+from mast_tui.ui.screens.help import help_text
+from mast_tui.ui.screens.judge_choice import JudgeChoice, tokens_of
+from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.workspace import Workspace
+from tests.judges.llm.made_answers import said
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
+from tests.ui.office import Office
+from tests.ui.stage import SMALL, Stage, stage, write_trace
+
+KEY = "sk-made-up-for-this-test"
+
+
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A trace that takes a few windows."""
+    steps = (
+        {"role": ("user", "assistant")[n % 2], "content": f"step {n}\n" + f"word{n} " * 3000}
+        for n in range(16)
+    )
+    return write_trace(tmp_path / "long.json", tuple(steps))
+
+
+def right(body: dict[str, object], place: int = -1) -> Action:
+    """A right answer; as many tokens are counted as were sent, at least."""
+    return answer(said(body, place=place), tokens_in=len(str(body)) // 3, tokens_out=400)
+
+
+def configure(base_url: str, more: str = "") -> None:
+    """A model is named in the configuration."""
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
+
+
+@contextmanager
+def model(
+    script: Callable[[dict[str, object], int], Action] | None = None,
+) -> Iterator[ModelServer]:
+    """A server on this machine that is configured."""
+    with ModelServer(script or (lambda body, _: right(body))) as server:
+        configure(server.base_url)
+        yield server
+
+
+class FakeRun:
+    """Stands in for asking a model; remembers with which plan."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+
+    def __call__(
+        self,
+        plan: Plan,
+        traces: Sequence[Trace],
+        desk: Desk,
+        tell: Callable[[Judged], object],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self.plans.append(plan)
+        tell(Judged("asked", done=True))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
+    """What would be asked, where nothing is."""
+    fake = FakeRun()
+    monkeypatch.setattr("mast_tui.ui.model_judge.run_model", fake)
+    return fake
+
+
+async def reached(on: Stage, wanted: Callable[[], object]) -> None:
+    """Wait until something holds, while a judge is at work."""
+    while not wanted():
+        await on.pilot.pause(0.01)
+
+
+async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
+    small: Path, tmp_path: Path
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("J")
+        assert on.session.pending
+        assert "] goes to the next" in on.message
+        assert "? tells how J asks a model too" in on.message
+    assert "[judge]" in help_text(Where.ANNOTATE, {})
+    assert "[judge]" not in help_text(Where.ADJUDICATE, {})
+
+
+async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
+    small: Path, tmp_path: Path
+) -> None:
+    with model() as server:
+        async with stage(small, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            assert isinstance(on.app.screen, JudgeChoice)
+            assert f"{MODEL} at 127.0.0.1" in on.text
+            assert "1 request, about" in on.text
+            assert not server.chats
+            await on.press("m")
+            assert len(server.chats) == 1
+            assert f"{MODEL} has judged 1 trace · 1 found" in on.message
+            await on.press("]")
+            assert f"{MODEL}@" in on.text
+            assert "decisive for the outcome" in on.text
+            await on.press("a")
+            assert on.labels == {("1.3", 12, 12)}
+            # What was judged is not paid for twice, and it was the choice made last.
+            await on.press("J", "enter")
+            assert len(server.chats) == 1
+            assert on.app.judge_at_work is None
+
+
+async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
+    long: Path, tmp_path: Path
+) -> None:
+    with model(lambda body, n: right(body) if n == 0 else hang()) as server:
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await reached(on, lambda: on.session.pending)
+            assert len(on.session.pending) == 1
+            assert "window 2 of" in on.text
+            assert "1 found" in on.text
+            # Keys go on meanwhile, and J asks before anything is stopped.
+            await on.send("j", "1")
+            assert on.number == 2
+            await on.send("escape", "J")
+            assert isinstance(on.app.screen, Ask)
+            await on.send("n")
+            assert on.app.judge_at_work is not None
+            await on.send("J", "y")
+            await reached(on, lambda: on.app.judge_at_work is None)
+            assert "cancelled; what it has answered is kept" in on.message
+            assert len(on.session.pending) == 1
+            assert on.session.workspace.judgements() == ()
+    with model() as server:
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J", "enter")
+            assert "has judged 1 trace" in on.message
+            # The window that was answered is not asked about again.
+            assert len(server.chats) < on.session.workspace.runs()[-1].traces[0].windows
+
+
+async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
+    long: Path, tmp_path: Path
+) -> None:
+    go_on = threading.Event()
+
+    def script(body: dict[str, object], n: int) -> Action:
+        return right(body, 0) if go_on.wait(10) else hang()
+
+    with model(script):
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await on.send("j", "1")
+            assert on.annotate.entry.begun
+            go_on.set()
+            await reached(on, lambda: on.app.judge_at_work is None)
+            assert on.annotate.entry.begun
+            assert on.number == 2
+            assert on.session.pending
+            await on.press("3")
+            assert on.labels == {("1.3", 2, 2)}
+
+
+async def test_leaving_while_a_model_is_asked_waits_for_nothing(long: Path, tmp_path: Path) -> None:
+    with model(lambda body, n: right(body) if n == 0 else hang()):
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await reached(on, lambda: on.session.pending)
+    store = Workspace.open(tmp_path / "w.db")
+    assert [run.finished_at for run in store.runs()] == [None]
+    assert len(store.labels()) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("code", [401, 404])
+async def test_what_goes_wrong_is_one_sentence_without_the_key(
+    small: Path, tmp_path: Path, code: int
+) -> None:
+    with model(lambda *_: status(code, {"error": {"message": f"no {KEY}\x1b[2J"}})):
+        async with stage(small, workspace=tmp_path / "w.db") as on:
+            await on.press("J", "m")
+            assert on.message.startswith(f"{MODEL}: ")
+            assert KEY not in on.message
+            assert "\x1b" not in on.message
+            assert not on.session.suggestions
+
+
+async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
+    small: Path, tmp_path: Path, asked: FakeRun
+) -> None:
+    configure("https://models.example/v1")
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("J", "m")
+        assert isinstance(on.app.screen, Ask)
+        assert "Send this trace to models.example?" in on.text
+        assert "The texts of the traces" in on.text
+        await on.press("enter")
+        assert asked.plans == []
+        await on.press("J", "m", "y")
+        assert len(asked.plans) == 1
+        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].usual_allowance()
+        await on.press("J", "enter")
+        assert len(asked.plans) == 2
+
+
+async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> None:
+    office = Office(tmp_path / "set")
+    for name in ("one", "two", "three"):
+        office.file(name)
+    with model():
+        async with stage(office.folder, workspace=office.workspace) as on:
+            await on.press("J", "m")
+            assert isinstance(on.app.screen, NoteScreen)
+            assert f"Ask {MODEL} about 3 traces?" in on.text
+            await on.press("escape")
+            assert asked.plans == []
+            await on.press("J", "enter", "x", "enter")
+            assert "is no number of tokens" in on.text
+            await on.press(*["backspace"] * 9, *"50k", "enter")
+            assert [plan.setup.allowance.tokens for plan in asked.plans] == [50_000]
+
+
+async def test_working_blind_nothing_found_is_counted(small: Path, tmp_path: Path) -> None:
+    with model():
+        async with stage(small, workspace=tmp_path / "w.db", blind=True) as on:
+            await on.press("J", "m")
+            assert "has judged 1 trace" in on.message
+            assert "found" not in on.message
+
+
+async def test_the_rules_can_be_chosen_and_a_wrong_configuration_leaves_them(
+    small: Path, tmp_path: Path
+) -> None:
+    with model() as server:
+        async with stage(small, workspace=tmp_path / "w.db") as on:
+            await on.press("J", "r")
+            assert {s.judge for s in on.session.suggestions} == {"judge:rules@1"}
+            assert not server.chats
+            configure(server.base_url, "concurrency = 0\n")
+            await on.press("J")
+            assert not isinstance(on.app.screen, JudgeChoice)
+            assert "The rules judge" in on.message
+
+
+async def test_one_judge_at_a_time_also_from_the_library(long: Path, tmp_path: Path) -> None:
+    write_trace(tmp_path / "set" / "small.json", SMALL)
+    long.rename(tmp_path / "set" / "long.json")
+    with model(lambda *_: hang()):
+        async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.press("m")
+            await on.send("enter")
+            await reached(on, lambda: on.app.judge_at_work is not None)
+            await on.send("R", "J")
+            assert isinstance(on.app.screen, Ask)
+            await on.send("y")
+            await reached(on, lambda: on.app.judge_at_work is None)
+            assert "was cancelled" in on.text
+
+
+@given(st.integers(1, 10**9))
+def test_tokens_are_read_as_they_are_written(number: int) -> None:
+    assert tokens_of(f"{number:,}") == str(number)
+    assert tokens_of(f" {number} ") == str(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("310k", "310000"), ("1.5M", "1500000"), ("0.5k", "500")]
+)
+def test_tokens_have_units(text: str, tokens: str) -> None:
+    assert tokens_of(text) == tokens
+
+
+@given(st.text(max_size=8))
+def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
+    try:
+        read = tokens_of(text)
+    except ValueError as error:
+        read = str(error)
+    assert read.isdecimal() or "token" in read
