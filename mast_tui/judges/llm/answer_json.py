@@ -11,8 +11,7 @@ import orjson
 
 from mast_tui.judges.llm.errors import AskError
 
-_THOUGHTS: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_LAST_THOUGHT: Final = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _BEGINS: Final = re.compile(r'\{\s*(?=["}])')
 _MOST_BEGINS: Final = 200
 """So many braces are tried as the beginning of an object."""
@@ -43,9 +42,14 @@ def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapp
 
 
 def _after_thoughts(text: str) -> str:
-    """The text behind what the model thought aloud; all of it where that leaves nothing."""
-    ends = [match.end() for match in _LAST_THOUGHT.finditer(text)]
-    return text[ends[-1] :] if ends else text
+    """The text behind what the model thought aloud, as far as it came to an end with that."""
+    begin, end = 0, len(text)
+    for tag in _THOUGHT.finditer(text):
+        if tag[1]:
+            begin, end = tag.end(), len(text)
+        elif end == len(text):
+            end = tag.start()
+    return text[begin:end]
 
 
 def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[str, object]:

@@ -25,8 +25,8 @@ class RedactionError(ValueError):
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """The rules of a file: a line is a pattern, or ``name = pattern``; ``#`` begins a comment.
 
-    Case counts where a pattern has a capital; ``^`` and ``$`` mean lines. A group named
-    ``secret`` is what is taken out, else all that the pattern matches.
+    Case counts where a pattern does not begin with ``(?i)``; ``^`` and ``$`` mean lines. A group
+    named ``secret`` is what is taken out, else all that the pattern matches.
 
     Raises:
         RedactionError: the file cannot be read, or a line is no pattern, or one that takes too
@@ -66,19 +66,18 @@ def _rule(line: str, place: str) -> Rule:
         _refuse_slow(probe, pattern, place)
     finally:
         probe.close()
-    compiled = re.compile(pattern, re.MULTILINE | (0 if probe.exact else re.IGNORECASE))
-    if compiled.match("") is not None and compiled.fullmatch("") is not None:
+    if re.fullmatch(pattern, "", re.MULTILINE) is not None:
         raise RedactionError(
             f"{place}: the pattern matches an empty text; make it ask for something"
         )
-    return pattern_rule(name, compiled.pattern, flags=compiled.flags)
+    return pattern_rule(name, pattern, flags=re.MULTILINE)
 
 
 def _refuse_slow(probe: Pattern, pattern: str, place: str) -> None:
     """Try the pattern on texts of its own characters, repeated and then broken off."""
     characters = sorted({char for char in pattern if char.isalnum() or char in "-_.:/@= "})[:24]
     units = [*"a0A -", "ab", "a0", "a.", *characters, "".join(characters)]
-    for unit in dict.fromkeys(units):
+    for unit in filter(None, dict.fromkeys(units)):
         text = unit * (5_000 // len(unit) + 1)
         for probed in (text + "\n!", f"x{text}§"):
             try:

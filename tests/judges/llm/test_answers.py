@@ -1,0 +1,416 @@
+"""What comes back from a model: the schema it is given, and reading whatever it writes."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.answers import Answer, Malformed, answer_schema, parse_answer
+from mast_tui.judges.llm.model import Window
+from mast_tui.labels import VerdictValue
+from tests.judges.llm.views import MAST
+
+ALL = tuple(mode.slug for mode in MAST.modes)
+CODES = [mode.code for mode in MAST.modes]
+WHOLE = Window(0, 19, True, ALL)
+PART = Window(10, 19, False, ALL[:11])
+REPEATS = "step_repetition"
+
+PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+
+
+def finding(**changes: object) -> dict[str, object]:
+    return {
+        "first": 12,
+        "last": 14,
+        "quote": "the same call",
+        "rationale": "#14 repeats #12.",
+        "confidence": 0.8,
+        "decisive": True,
+    } | changes
+
+
+def entry(
+    mode: object = "1.3", verdict: object = "present", *findings: object
+) -> dict[str, object]:
+    return {"mode": mode, "verdict": verdict, "findings": list(findings)}
+
+
+def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    return parse_answer(text, taxonomy=MAST, window=window, spans=spans)
+
+
+def read_one(*findings: object, **changes: object) -> Answer:
+    """The answer that says of 1.3 what is given."""
+    return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
+
+
+class TestSchema:
+    """The schema is one that structured outputs take, and says what is asked for."""
+
+    def check_strict(self, schema: Any) -> None:
+        assert set(schema) <= {
+            "type", "properties", "required", "additionalProperties", "items", "enum",
+        }  # fmt: skip
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        assert set(kinds) <= {"object", "array", "string", "integer", "number", "boolean", "null"}
+        if "object" in kinds:
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            for inner in schema["properties"].values():
+                self.check_strict(inner)
+        if "array" in kinds:
+            self.check_strict(schema["items"])
+
+    def accepts(self, schema: Any, value: Any) -> bool:
+        """A small validator for the words that the schema uses."""
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        if value is None:
+            return "null" in kinds
+        if isinstance(value, bool):
+            return "boolean" in kinds
+        if isinstance(value, dict):
+            properties = schema.get("properties", {})
+            return value.keys() == properties.keys() and all(
+                self.accepts(properties[name], inner) for name, inner in value.items()
+            )
+        if isinstance(value, list):
+            return "array" in kinds and all(self.accepts(schema["items"], v) for v in value)
+        if isinstance(value, str):
+            return "string" in kinds and value in schema.get("enum", [value])
+        return "number" in kinds or (isinstance(value, int) and "integer" in kinds)
+
+    @pytest.mark.parametrize("digest", [False, True])
+    def test_it_is_strict(self, digest: bool) -> None:
+        self.check_strict(answer_schema(CODES, digest=digest))
+
+    def test_it_takes_what_is_asked_for_and_nothing_else(self) -> None:
+        schema = answer_schema(CODES, digest=False)
+        good = {"modes": [entry("1.3", "present", finding()), entry("2.1", "absent")]}
+        assert self.accepts(schema, good)
+        assert self.accepts(schema, {"modes": [entry("1.3", "present", finding(quote=None))]})
+        assert not self.accepts(schema, {**good, "digest": "so far"})
+        assert not self.accepts(schema, {"modes": [entry("9.9", "absent")]})
+        assert not self.accepts(schema, {"modes": [entry("1.3", "yes")]})
+        assert not self.accepts(schema, {"modes": [entry("1.3", "present", finding(first="x"))]})
+
+    def test_only_a_part_has_a_digest(self) -> None:
+        whole, part = answer_schema(CODES, digest=False), answer_schema(CODES, digest=True)
+        assert self.accepts(part, {"modes": [], "digest": "so far"})
+        assert not self.accepts(whole, {"modes": [], "digest": "so far"})
+
+
+def test_a_plain_answer_is_read_as_it_stands() -> None:
+    modes = [entry("1.3", "present", finding()), entry("2.1", "absent"), entry("3.2", "unsure")]
+    answer = read({"modes": modes})
+    assert answer.verdicts == {
+        REPEATS: PRESENT,
+        "conversation_reset": ABSENT,
+        "no_or_incomplete_verification": UNSURE,
+    }
+    (claim,) = answer.claims
+    assert (claim.mode, claim.first, claim.last) == (REPEATS, 11, 13)
+    assert (claim.quote, claim.rationale) == ("the same call", "#14 repeats #12.")
+    assert (claim.confidence, claim.decisive) == (0.8, True)
+    assert answer.remarks == ()
+
+
+PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "  {}\n",
+        "```json\n{}\n```",
+        "```\n{}\n```\nThat is all.",
+        "Here is what I found:\n\n{}",
+        '<think>Is it {{"modes": [{{"mode": "1.3"}}]}}? Or {{ else</think>\n{}',
+        "no end tag before </think>{}",
+        '{{"answer": {}}}',
+        'An example would be {{}} or {{"a": 1}}. Now the answer: {}',
+        "\ufeff{}",
+    ],
+)
+def test_what_stands_around_the_object_does_no_harm(around: str) -> None:
+    assert read(around.format(PLAIN)) == read(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1.3", 1.3, "FM-1.3", "fm 1.3", REPEATS, "STEP REPETITION", "1.3 Step repetition",
+        "1.3: Step repetition", "FM-1.3: Step repetition", "mode 1.3",
+    ],
+)  # fmt: skip
+def test_a_mode_is_known_by_code_slug_or_name(name: object) -> None:
+    assert read({"modes": [entry(name, "absent")]}).verdicts == {REPEATS: ABSENT}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"modes": {"1.3": {"verdict": "absent", "findings": []}}},
+        {"modes": {"1.3": "no"}},
+        {"1.3": {"verdict": "absent"}},
+        {"1.3": False, "digest": "so far"},
+        {"result": {"modes": [entry("1.3", "absent")]}},
+        {"modes": [{"code": "1.3", "verdict": "absent"}]},
+    ],
+)
+def test_other_shapes_that_can_only_mean_one_thing_are_read(answer: object) -> None:
+    assert read(answer).verdicts == {REPEATS: ABSENT}
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("Present", PRESENT), ("YES", PRESENT), (True, PRESENT), ("true.", PRESENT),
+        ("ABSENT", ABSENT), ("no", ABSENT), (False, ABSENT), ("not_present", ABSENT),
+        ("Unsure", UNSURE), ("unclear", UNSURE),
+    ],
+)  # fmt: skip
+def test_verdicts_in_other_words(word: object, value: VerdictValue) -> None:
+    assert read({"modes": [entry("1.3", word)]}).verdicts == {REPEATS: value}
+
+
+@pytest.mark.parametrize("word", ["perhaps not", None, 7, ["present"], ""])
+def test_a_verdict_that_cannot_be_read_is_none_and_said(word: object) -> None:
+    answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
+    assert answer.verdicts == {"conversation_reset": ABSENT}
+    assert any("1.3" in remark for remark in answer.remarks)
+
+
+def test_findings_count_whatever_the_verdict_beside_them() -> None:
+    for verdict in ("absent", "unsure", None, "perhaps"):
+        answer = read_one(finding(), verdict=verdict)
+        assert answer.verdicts == {REPEATS: PRESENT}
+        assert len(answer.claims) == 1
+        assert len(answer.remarks) == 1
+
+
+def test_present_without_a_finding_is_a_claim_without_a_place() -> None:
+    answer = read_one()
+    (claim,) = answer.claims
+    assert (claim.first, claim.last, claim.quote) == (None, None, None)
+    assert answer.verdicts == {REPEATS: PRESENT}
+    assert answer.remarks
+
+
+def test_a_mode_twice_is_one_mode_with_all_findings() -> None:
+    modes = [
+        entry("1.3", "absent"),
+        entry("1.3", "present", finding()),
+        entry("1.3", "unsure"),
+        entry("1.3", "present", finding(first=2, last=2), finding()),
+    ]
+    answer = read({"modes": modes})
+    assert answer.verdicts == {REPEATS: PRESENT}
+    assert [claim.first for claim in answer.claims] == [11, 1]
+    assert "1.3 was answered more than once" in answer.remarks
+
+
+def test_of_equal_findings_the_surest_stays() -> None:
+    answer = read_one(finding(confidence=0.3), finding(confidence=0.9), finding(confidence=0.5))
+    assert [claim.confidence for claim in answer.claims] == [0.9]
+
+
+def test_what_was_not_asked_for_is_left_out_and_said() -> None:
+    modes = [entry("3.1", "present", finding()), entry("9.9", "absent"), entry("1.3", "absent")]
+    answer = read({"modes": modes, "digest": "so far"}, PART)
+    assert answer.verdicts == {REPEATS: ABSENT}
+    assert answer.claims == ()
+    assert any("3.1" in remark for remark in answer.remarks)
+    assert any("9.9" in remark for remark in answer.remarks)
+
+
+def test_a_mode_that_is_missing_has_no_verdict() -> None:
+    assert read({"modes": [entry("1.3", "absent")]}).verdicts.keys() == {REPEATS}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "place"),
+    [
+        (12, 14, (11, 13)),
+        ("12", "#14", (11, 13)),
+        ("span 12", "Spans #14 ", (11, 13)),
+        (12.0, 14.0, (11, 13)),
+        (14, 12, (11, 13)),
+        (12, None, (11, 11)),
+        (None, 14, (13, 13)),
+        (None, None, (None, None)),
+        (0, 0, (None, None)),
+        (-3, 5, (4, 4)),
+        (18, 21, (17, 17)),
+        (21, 99, (None, None)),
+        (1, 20, (0, 19)),
+        (True, False, (None, None)),
+        (12.5, "x", (None, None)),
+        (10**30, "9" * 5000, (None, None)),
+    ],
+)
+def test_span_numbers_as_far_as_they_exist(
+    first: object, last: object, place: tuple[int | None, int | None]
+) -> None:
+    (claim,) = read_one(finding(first=first, last=last)).claims
+    assert (claim.first, claim.last) == place
+
+
+def test_spans_outside_the_window_and_inside_the_trace_are_kept() -> None:
+    modes = [entry("1.3", "present", finding(first=2, last=3))]
+    (claim,) = read({"modes": modes, "digest": "x"}, PART).claims
+    assert (claim.first, claim.last) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "confidence"),
+    [
+        (0.8, 0.8), (0, 0.0), (1, 1.0), (80, 0.8), ("0.8", 0.8), ("80%", 0.8), ("1 %", 0.01),
+        (100, 1.0), (-1, 0.5), (101, 0.5), ("high", 0.5), (None, 0.5), (True, 0.5), ([1], 0.5),
+    ],
+)  # fmt: skip
+def test_confidence_in_the_ways_it_is_given(said: object, confidence: float) -> None:
+    (claim,) = read_one(finding(confidence=said)).claims
+    assert claim.confidence == pytest.approx(confidence)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_confidence_that_is_no_number_is_a_half_and_said(number: str) -> None:
+    answer = read(PLAIN.replace("0.8", number))
+    assert answer.claims[0].confidence == 0.5
+    assert any("confidence" in remark for remark in answer.remarks)
+
+
+@pytest.mark.parametrize(
+    ("quote", "kept"),
+    [("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b")],
+)
+def test_quotes(quote: object, kept: str | None) -> None:
+    assert read_one(finding(quote=quote)).claims[0].quote == kept
+
+
+def test_lone_surrogates_do_not_come_through() -> None:
+    text = PLAIN.replace("the same call", "a \\ud800 b")
+    (claim,) = read(text).claims
+    assert claim.quote is not None
+    claim.quote.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("  \n", "empty"),
+        ("I see no failure in this run.", "no JSON object"),
+        ("[]", "list"),
+        ('"absent"', "text"),
+        ("null", "bare"),
+        ("{}", "no list of modes"),
+        ('{"verdict": "absent"}', "no list of modes"),
+        ('{"modes": []}', "names no mode"),
+        ('{"modes": [{"mode": "9.9", "verdict": "absent"}]}', "names no mode"),
+        ('{"modes": "none"}', "no list of modes"),
+        (PLAIN[:-1], "at character"),
+        (PLAIN[:60], "at character"),
+        (PLAIN + PLAIN[:50], "at character"),
+        ("```json\n" + PLAIN[:-20] + "\n```", "at character"),
+        ("<think>" + PLAIN + "</think>", "no JSON object"),
+        ("<think>Perhaps " + PLAIN, "no JSON object"),
+        ('{"modes":' * 100_000, "deep"),
+        ('{"modes": ' + "[" * 100_000, "deep"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, words: str) -> None:
+    with pytest.raises(Malformed, match=words) as caught:
+        read(text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_cut_answer_is_never_taken_for_a_whole_one() -> None:
+    modes = [entry(code, "present", finding()) for code in CODES]
+    text = json.dumps({"modes": modes, "digest": "so far"}, indent=1)
+    for end in range(0, len(text), 7):
+        with pytest.raises(Malformed):
+            read(text[:end])
+
+
+def test_the_digest_comes_along_and_is_cut() -> None:
+    modes = [entry("1.3", "absent")]
+    assert read({"modes": modes, "digest": " so far "}, PART).digest == "so far"
+    assert len(read({"modes": modes, "digest": "so far " * 5_000}, PART).digest) <= 4_000
+    missing = read({"modes": modes}, PART)
+    assert missing.digest == ""
+    assert missing.remarks
+    assert read({"modes": modes, "digest": "so far"}).digest == ""
+
+
+values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-5, 40),
+        st.floats(),
+        st.text(max_size=8),
+        st.sampled_from(["1.3", "present", "absent", "unsure", "#12", "80%", "\ud800"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.one_of(
+                st.text(max_size=5),
+                st.sampled_from(
+                    ["modes", "mode", "verdict", "findings", "first", "last", "quote", "1.3",
+                     "rationale", "confidence", "decisive", "digest", *CODES]
+                ),
+            ),
+            inner,
+            max_size=5,
+        ),
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(
+    st.one_of(
+        values,
+        st.builds(lambda modes: {"modes": modes}, st.lists(values, max_size=4)),
+        st.builds(
+            lambda one: {"modes": [entry("1.3", "present", one)]},
+            st.dictionaries(st.sampled_from(list(finding())), values),
+        ),
+    ),
+    st.sampled_from([WHOLE, PART]),
+    st.sampled_from(["{}", "```\n{}\n```", "so: {}", "{}}}", "{{{}", "<think>{}"]),
+)
+def test_whatever_comes_back_is_an_answer_or_malformed(
+    value: object, window: Window, around: str
+) -> None:
+    try:
+        answer = read(around.format(json.dumps(value)), window)
+    except Malformed:
+        return
+    assert answer.verdicts.keys() <= set(window.modes)
+    claimed = {claim.mode for claim in answer.claims}
+    assert claimed == {mode for mode, verdict in answer.verdicts.items() if verdict is PRESENT}
+    for claim in answer.claims:
+        assert math.isfinite(claim.confidence)
+        assert 0 <= claim.confidence <= 1
+        assert (claim.first is None) == (claim.last is None)
+        if claim.first is not None and claim.last is not None:
+            assert 0 <= claim.first <= claim.last < 20
+    "\n".join((*answer.remarks, answer.digest)).encode("utf-8")
+
+
+@given(st.text(alphabet='{}[]",:\\ \n19.modesrdict<think/>`', max_size=300))
+def test_any_text_is_an_answer_or_malformed(text: str) -> None:
+    with suppress(Malformed):
+        assert read(text).verdicts

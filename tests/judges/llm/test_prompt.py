@@ -1,0 +1,147 @@
+"""The request: complete, the same each time, and new where anything in it is new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.judges.llm.example import Example
+from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.judges.llm.prompt import Prompt
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.loader import from_dict, to_dict
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Outcome, TraceMeta
+from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
+from tests.judges.memory_trace import MemoryTrace
+
+PARAMETERS = Parameters("model")
+EXAMPLE = Example("t", "step_repetition", VerdictValue.PRESENT, "ls\nls", "ls", "twice")
+
+
+def test_the_taxonomy_stands_in_the_prompt_as_a_whole() -> None:
+    ((_, request),) = requests(said(["x"]))
+    system = sent(request)[1]
+    for mode in MAST.modes:
+        assert f"{mode.code} {mode.name}" in system
+        for words in (mode.definition, *mode.applies, *mode.applies_not):
+            assert words in system
+        for other in mode.confusable:
+            assert other.difference in system
+
+
+def test_what_is_the_same_for_all_requests_comes_first() -> None:
+    """Servers keep a beginning that they have read before."""
+    ((_, one),) = requests(said(["one"]))
+    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
+    assert one.system == two.system
+    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
+
+
+def test_a_part_says_that_the_run_goes_on_and_asks_for_notes() -> None:
+    parts = requests(said(["step by step " * 40] * 60), 3_000)
+    assert len(parts) > 2
+    for window, request in parts:
+        boundary, _, user = sent(request)
+        marks = marked_lines(user, boundary)
+        assert ("the run ends here]" in marks) == window.final
+        assert (f"this part begins with #{window.first + 1}]" in marks) == (window.first > 0)
+        assert ("so far]" in marks) == (window.first > 0)
+        properties = request.schema["properties"]
+        assert isinstance(properties, dict)
+        assert ("digest" in properties) == (not window.final)
+        asked = user.rpartition("Judge these modes")[2]
+        assert {code.code for code in MAST.modes if code.code in asked} == {
+            MAST.mode(slug).code for slug in window.modes
+        }
+
+
+def test_the_same_is_asked_in_the_same_way() -> None:
+    trace = MemoryTrace().user("Mend it.").call("ls", "{}", "a@x.org").say("Done.")
+    ((_, one),) = requests(trace, redaction=Redaction.default())
+    ((_, two),) = requests(trace, redaction=Redaction.default())
+    assert one.fingerprint() == two.fingerprint()
+    assert sent(one)[0] != sent(two)[0]
+
+
+def test_samples_are_told_apart() -> None:
+    prompt, _ = prompt_of()
+    view = view_of(said(["x"]))
+    window = Window(0, 0, True, prompt.modes)
+    prints = {prompt.request(view, window, "", sample=n).fingerprint() for n in range(3)}
+    assert len(prints) == 3
+
+
+def test_all_that_is_sent_is_counted() -> None:
+    ((_, short),) = requests(said(["x"]))
+    ((_, long),) = requests(said(["x", "word " * 1_000]))
+    assert 900 < long.tokens - short.tokens < 1_600
+    assert short.tokens > 3_000
+
+
+def other_taxonomy() -> Taxonomy:
+    values = to_dict(MAST)
+    modes = values["modes"]
+    assert isinstance(modes, list)
+    modes[0]["definition"] += " Always."
+    return from_dict(values, "other.toml")
+
+
+CHANGES = {
+    "nothing": Prompt(MAST, PARAMETERS),
+    "model": Prompt(MAST, replace(PARAMETERS, model="other")),
+    "answer room": Prompt(MAST, replace(PARAMETERS, answer_tokens=8_000)),
+    "temperature": Prompt(MAST, replace(PARAMETERS, temperature=0.0)),
+    "samples": Prompt(MAST, replace(PARAMETERS, samples=3)),
+    "windows": Prompt(MAST, replace(PARAMETERS, window_tokens=8_000)),
+    "example": Prompt(MAST, PARAMETERS, (EXAMPLE,)),
+    "other example": Prompt(MAST, PARAMETERS, (replace(EXAMPLE, quote="ls\nls"),)),
+    "extra": Prompt(MAST, PARAMETERS, extra="patterns"),
+}
+
+
+def test_the_hash_is_that_of_all_that_shapes_the_answers_beside_the_model() -> None:
+    hashes = {name: prompt.hash for name, prompt in CHANGES.items()}
+    same = {hashes.pop(name) for name in ("nothing", "model", "answer room")}
+    assert len(same) == 1
+    assert len({*hashes.values(), *same}) == len(hashes) + 1
+    assert all(len(found) == 8 and int(found, 16) >= 0 for found in (*hashes.values(), *same))
+
+
+def test_another_definition_is_another_hash() -> None:
+    other = other_taxonomy()
+    assert Prompt(other, PARAMETERS).hash != Prompt(MAST, PARAMETERS).hash
+
+
+def test_where_an_example_comes_from_is_not_told() -> None:
+    example = replace(EXAMPLE, trace_id="secret-trace-name")
+    prompt = Prompt(MAST, PARAMETERS, (example,))
+    request = prompt.request(view_of(said(["x"])), Window(0, 0, True, prompt.modes), "")
+    assert "secret-trace-name" not in "".join(request.system)
+    assert '"ls\\nls"' in "".join(request.system)
+
+
+def test_outcome_and_what_is_hidden_from_people_who_work_blind_are_not_told() -> None:
+    class Hiding(MemoryTrace):
+        @property
+        def meta(self) -> TraceMeta:
+            return TraceMeta(
+                task="Mend it.",
+                outcome=Outcome.FAILED,
+                score=0.125,
+                hidden=(("ground_truth", "the cache was full"),),
+            )
+
+    ((_, request),) = requests(Hiding().say("Done."))
+    assert not any(words in sent(request)[2] for words in ("the cache was full", "0.125", "failed"))
+
+
+@pytest.mark.parametrize("window_tokens", [500, 24_000])
+def test_a_trace_of_empty_texts_can_be_asked_about(window_tokens: int) -> None:
+    trace = said([""] * 40)
+    for window, request in requests(trace, window_tokens):
+        boundary, _, user = sent(request)
+        marks = [line for line in marked_lines(user, boundary) if line.startswith("#")]
+        assert len(marks) == window.last - window.first + 1

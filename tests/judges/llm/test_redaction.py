@@ -1,0 +1,224 @@
+"""Secrets and addresses stay here, and places in what is sent lead back to the text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.example import Example
+from mast_tui.judges.llm.redaction import Numbers, Redaction
+from mast_tui.judges.llm.redaction_file import RedactionError
+from mast_tui.labels import VerdictValue
+
+DEFAULT = Redaction.default()
+
+LETTERS = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8z"
+JWT = f"eyJ{LETTERS}.eyJ{LETTERS}{LETTERS}.{LETTERS}-_{LETTERS}"
+PRIVATE_KEY = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "\n".join((LETTERS * 3)[:64] for _ in range(6))
+    + "\nabc=\n-----END RSA PRIVATE KEY-----"
+)
+
+SECRETS = {
+    "openai": f"sk-{LETTERS}",
+    "openai project": f"sk-proj-{LETTERS}_{LETTERS}",
+    "anthropic": f"sk-ant-api03-{LETTERS}-{LETTERS}",
+    "stripe": f"sk_live_{LETTERS}",
+    "aws": "AKIA" + "ABCDEFGH23456789",
+    "github": f"ghp_{LETTERS}{LETTERS}",
+    "github fine": f"github_pat_{LETTERS}_{LETTERS}",
+    "gitlab": f"glpat-{LETTERS}",
+    "slack": f"xoxb-1234567890-{LETTERS}",
+    "google": "AIza" + (LETTERS * 2)[:35],
+    "hugging face": f"hf_{LETTERS}{LETTERS}",
+    "jwt": JWT,
+    "private key": PRIVATE_KEY,
+    "private key in JSON": PRIVATE_KEY.replace("\n", "\\n"),
+    "e-mail": "ada.lovelace+ops@mail.example.org",
+}
+
+IN_CONTEXT = [
+    ('curl -H "Authorization: Bearer {}" host', f"{LETTERS}=="),
+    ('{{"authorization": "Basic {}"}}', "dXNlcjpwYXNzd29yZA=="),
+    ("'X-Api-Key': '{}'", LETTERS),
+    ("export AWS_SECRET_ACCESS_KEY={}", LETTERS + LETTERS[:12]),
+    ("postgres://shop:{}@db.internal:5432/orders", "hunter2!x"),
+]
+
+HARMLESS = [
+    "task-queue-worker-sk-learn and risk-free-rate-of-return-is-low",
+    "import the decorator @pytest.mark.parametrize and run it",
+    "react@18.2.0 and actions/checkout@v4",
+    "the bearer of this message; authorization: denied",
+    "http://localhost:8080/health and redis://cache:6379/0",
+    "sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0",
+    "-----BEGIN PRIVATE KEY----- is how such a file begins",
+    "kubectl get pods -n otel-demo -o jsonpath='{.items[*].metadata.name}'",
+]
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+@pytest.mark.parametrize("around", ["{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny"])
+def test_a_secret_is_taken_out_wherever_it_stands(kind: str, around: str) -> None:
+    secret = SECRETS[kind]
+    redacted = DEFAULT.apply(around.format(secret)).text
+    assert secret not in redacted
+    assert secret[8:24] not in redacted
+    before, after = around.split("{}")
+    assert redacted.startswith(before + "[redacted ")
+    assert redacted.endswith("1]" + after)
+
+
+@pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
+def test_a_secret_is_known_by_what_stands_before_it(text: str, secret: str) -> None:
+    whole = text.format(secret)
+    redacted = DEFAULT.apply(whole).text
+    assert secret not in redacted
+    assert redacted.startswith(whole[: whole.index(secret)])
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert DEFAULT.apply(text).text == text
+
+
+def test_the_same_value_has_the_same_number_in_all_texts_of_a_trace() -> None:
+    numbers = Numbers()
+    first = DEFAULT.apply("a@x.org wrote to b@x.org", numbers).text
+    second = DEFAULT.apply("b@x.org answered, and c@x.org too", numbers).text
+    assert first == "[redacted e-mail 1] wrote to [redacted e-mail 2]"
+    assert second == "[redacted e-mail 2] answered, and [redacted e-mail 3] too"
+
+
+def test_a_literal_secret_is_taken_out_also_within_words() -> None:
+    redaction = DEFAULT.with_secret("correct-horse")
+    assert "correct" not in redaction.apply("xcorrect-horsex correct-horse").text
+    assert "horse" not in repr(redaction)
+
+
+def test_a_placeholder_for_a_key_is_no_secret() -> None:
+    assert DEFAULT.with_secret("none").apply("none of them").text == "none of them"
+
+
+def test_nothing_is_taken_out_where_nothing_shall_be() -> None:
+    text = " ".join(SECRETS.values())
+    assert Redaction.none().apply(text).text == text
+
+
+pieces = st.lists(
+    st.one_of(
+        st.text(max_size=12),
+        st.sampled_from([*SECRETS.values(), "[redacted e-mail 1]", "@", "://u:p@h", "sk-", " "]),
+    ),
+    max_size=12,
+)
+
+
+@given(pieces)
+def test_what_is_kept_stands_where_it_is_said_to_stand(parts: list[str]) -> None:
+    text = " ".join(parts)
+    redacted = DEFAULT.apply(text)
+    shown = original = 0
+    for cut in redacted.cuts:
+        kept = redacted.text[shown : cut.shown_start]
+        assert kept == text[original : cut.start]
+        if kept:
+            assert redacted.to_original(shown, cut.shown_start) == (original, cut.start)
+        assert redacted.to_original(cut.shown_start, cut.shown_end) == (cut.start, cut.end)
+        shown, original = cut.shown_end, cut.end
+    assert redacted.text[shown:] == text[original:]
+
+
+@given(pieces, st.data())
+def test_any_place_leads_back_to_one_that_reads_the_same(
+    parts: list[str], data: st.DataObject
+) -> None:
+    text = " ".join(parts)
+    numbers = Numbers()
+    redacted = DEFAULT.apply(text, numbers)
+    start = data.draw(st.integers(0, len(redacted.text)))
+    end = data.draw(st.integers(start, len(redacted.text)))
+    first, last = redacted.to_original(start, end)
+    assert 0 <= first <= last <= len(text)
+    touched = [cut for cut in redacted.cuts if cut.shown_start < end and start < cut.shown_end]
+    if not touched:
+        assert text[first:last] == redacted.text[start:end]
+    for cut in touched:
+        assert first <= cut.start
+        assert last >= cut.end
+
+
+@given(st.text(alphabet="ab@.-_:/ \nsk0AIzaBEGINPRVTKY=\\", max_size=400))
+def test_a_second_time_takes_out_nothing_more_of_ours(text: str) -> None:
+    once = DEFAULT.apply(text)
+    assert once.text.count("[redacted ") == text.count("[redacted ") + len(once.cuts)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["-----BEGIN PRIVATE KEY-----\n", "eyJaaaaaaaaaa.", "sk-", "a.", "@a", "a@a.", "://", ":a"],
+)
+def test_long_texts_made_of_beginnings_are_searched_in_a_straight_line(unit: str) -> None:
+    text = unit * (200_000 // len(unit))
+    assert DEFAULT.apply(text).text.count("[redacted") <= len(text)
+
+
+def test_an_example_has_one_number_for_a_value_in_all_its_parts() -> None:
+    example = Example(
+        "t", "m", VerdictValue.PRESENT, "to a@x.org and b@x.org", "b@x.org", "b@x.org twice"
+    )
+    redacted = example.redacted(DEFAULT)
+    assert redacted.quote == "[redacted e-mail 2]"
+    assert redacted.quote in redacted.excerpt
+    assert redacted.rationale == "[redacted e-mail 2] twice"
+
+
+class TestFile:
+    """Patterns of one's own."""
+
+    def write(self, folder: Path, text: str) -> Path:
+        path = folder / "redact.txt"
+        path.write_text(text, "utf-8")
+        return path
+
+    def test_lines_are_patterns_names_and_comments(self, tmp_path: Path) -> None:
+        lines = ["# ours", "", "customer = cust-[0-9]+", "ACME[0-9]{4}"]
+        lines.append("(?i)pin: (?P<secret>[0-9]{4})")
+        path = self.write(tmp_path, "\n".join(lines))
+        redaction = Redaction.none().with_file(path)
+        redacted = redaction.apply("cust-17, Cust-17, ACME1234, acme1234, PIN: 4711").text
+        assert redacted == (
+            "[redacted customer 1], Cust-17, [redacted text 1], acme1234, PIN: [redacted text 2]"
+        )
+
+    def test_they_come_on_top_of_the_others(self, tmp_path: Path) -> None:
+        redaction = DEFAULT.with_file(self.write(tmp_path, "cust-[0-9]+"))
+        assert redaction.apply("cust-1 a@x.org").text == "[redacted text 1] [redacted e-mail 1]"
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("ok\n(a", "line 2"),
+            ("ok\n\n# x\n(a+)+$", "line 4"),
+            ("name = (x+x+)+y", "too long"),
+            ("a*", "empty"),
+            ("^", "empty"),
+        ],
+    )
+    def test_a_bad_line_is_named(self, tmp_path: Path, text: str, words: str) -> None:
+        with pytest.raises(RedactionError, match=words) as caught:
+            Redaction.none().with_file(self.write(tmp_path, text))
+        assert "redact.txt: line" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(RedactionError, match=r"missing\.txt"):
+            Redaction.none().with_file(tmp_path / "missing.txt")
+        (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(RedactionError, match="UTF-8"):
+            Redaction.none().with_file(tmp_path / "bytes.txt")

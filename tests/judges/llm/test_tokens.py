@@ -1,0 +1,46 @@
+"""The estimate of tokens: by kind of text, and never far too low."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.tokens import estimate
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        # Lower bounds are what a widespread tokenizer counts at least.
+        (
+            "The service came back after the restart, and nobody looked at the logs. " * 50,
+            750,
+            1150,
+        ),
+        ("9f8e7d6c5b4a39281706f5e4d3c2b1a0" * 30, 450, 900),
+        ('{"pod": "cart-7d9f-x2", "ready": false, "restarts": 14}\n' * 40, 800, 1400),
+        ("故障发生在支付服务，重启之后仍然失败。" * 40, 500, 1400),
+        ("Сбой произошёл в службе оплаты. " * 40, 300, 1200),
+        ("🚀🔥🤖" * 40, 200, 800),
+        ("0123456789" * 100, 330, 1000),
+    ],
+)
+def test_kinds_of_text(text: str, least: int, most: int) -> None:
+    assert least <= estimate(text) <= most
+
+
+def test_nothing_takes_nothing() -> None:
+    assert estimate("") == 0
+    assert estimate("a") == 1
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_more_text_is_never_fewer_tokens(text: str, more: str) -> None:
+    assert estimate(text) <= estimate(text + more)
+    assert abs(estimate(text) + estimate(more) - estimate(text + more)) <= 5
+
+
+@given(st.text(st.characters(), min_size=1, max_size=100))
+def test_any_text_has_an_estimate(text: str) -> None:
+    assert 1 <= estimate(text) <= 4 * len(text) + 1

@@ -1,0 +1,217 @@
+"""Windows: every span is asked about, in order, and the end where the end is judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.judges.llm.prompt import Prompt
+from mast_tui.judges.llm.tokens import estimate
+from mast_tui.judges.llm.windows import plan, split
+from mast_tui.taxonomy.loader import from_dict
+from mast_tui.traces.model import Span
+from tests.judges.llm.views import MAST, prompt_of, requests, said, sent, view_of
+from tests.judges.memory_trace import MemoryTrace
+
+END = {"3.1", "3.2", "3.3"}
+
+words = st.integers(0, 3_000).map(lambda count: "step " * (count // 5))
+texts = st.lists(words, min_size=1, max_size=60)
+budgets = st.sampled_from((300, 1_000, 4_000, 24_000))
+
+
+def codes(window: Window) -> set[str]:
+    return {MAST.mode(slug).code for slug in window.modes}
+
+
+def check(windows: tuple[Window, ...], first: int, last: int) -> None:
+    """Windows that follow each other without a gap, each with something new."""
+    assert windows[0].first == first
+    assert windows[-1].last == last
+    for before, after in pairwise(windows):
+        assert before.first < after.first <= before.last + 1
+        assert before.last < after.last
+    assert all(first <= window.first <= window.last <= last for window in windows)
+
+
+@given(texts, budgets)
+def test_every_span_is_in_a_window_in_order_and_the_end_in_the_final_one(
+    said_texts: list[str], budget: int
+) -> None:
+    prompt, parameters = prompt_of(budget)
+    windows = plan(view_of(said(said_texts)), prompt, parameters)
+    check(windows, 0, len(said_texts) - 1)
+    assert [window.final for window in windows] == [False] * (len(windows) - 1) + [True]
+    for window in windows[:-1]:
+        assert codes(window) == {mode.code for mode in MAST.modes} - END
+    assert codes(windows[-1]) == {mode.code for mode in MAST.modes}
+
+
+@given(texts, st.sampled_from((1_500, 4_000)))
+def test_the_data_of_a_request_keep_to_their_budget(said_texts: list[str], budget: int) -> None:
+    for _, request in requests(said(said_texts), budget):
+        # The boundaries are counted too: six characters' worth for each line of ours.
+        assert estimate("".join(request.user)) <= budget * 1.1
+
+
+def test_a_trace_that_fits_is_one_window_with_all_modes_and_no_word_of_going_on() -> None:
+    ((window, request),) = requests(said(["plan", "act", "done"]))
+    assert window == Window(0, 2, True, tuple(mode.slug for mode in MAST.modes))
+    assert request.remarks == ()
+    assert "goes on" not in sent(request)[2]
+
+
+def test_no_span_is_no_window() -> None:
+    prompt, parameters = prompt_of()
+    assert plan(view_of(MemoryTrace()), prompt, parameters) == ()
+
+
+def test_windows_overlap_a_little() -> None:
+    prompt, parameters = prompt_of(2_000)
+    windows = plan(view_of(said(["a step of the run " * 5] * 200)), prompt, parameters)
+    assert len(windows) > 3
+    shared = [before.last - after.first + 1 for before, after in pairwise(windows)]
+    sizes = [window.last - window.first + 1 for window in windows]
+    assert all(0 < overlap < min(sizes) / 2 for overlap in shared)
+
+
+class CountedTrace(MemoryTrace):
+    """Counts how often a text is read and holds none of them."""
+
+    def __init__(self, spans: int, chars: int) -> None:
+        super().__init__()
+        self.say("")
+        self.reads = 0
+        self._count = spans
+        self._chars = chars
+
+    def __len__(self) -> int:
+        return self._count
+
+    def span(self, index: int, /) -> Span:
+        return replace(super().span(0), index=index, key=f"line {index + 1}")
+
+    def text(self, index: int, /) -> str:
+        self.reads += 1
+        return f"{index} " + "x" * self._chars
+
+
+def test_planning_reads_each_text_of_a_long_trace_once() -> None:
+    trace = CountedTrace(15_000, 800)
+    prompt, parameters = prompt_of()
+    windows = plan(view_of(trace), prompt, parameters)
+    check(windows, 0, 14_999)
+    assert windows[-1].last == 14_999
+    assert trace.reads <= 15_000 + 40
+
+
+def test_a_text_longer_than_its_share_is_shortened_and_that_is_said() -> None:
+    texts = [f"step {number} " * 40 for number in range(60)]
+    texts[20] = "\n".join(f"line {number}" for number in range(30_000))
+    found = [
+        (request, sent(request)[2])
+        for window, request in requests(said(texts), 6_000)
+        if window.first <= 20 <= window.last
+    ]
+    assert found
+    for request, user in found:
+        assert any("#21" in remark for remark in request.remarks)
+        assert "line 0\n" in user
+        assert "line 29999" in user
+        assert "characters left out …]" in user
+
+
+def test_the_last_messages_get_a_bigger_share() -> None:
+    texts = ["word " * 20_000 for _ in range(12)]
+    shares = {}
+    for window, request in requests(said(texts), 24_000):
+        user = "".join(request.user)
+        shares[window.last] = user.count("word") / (window.last - window.first + 1)
+    last = max(shares)
+    assert shares[last] > 1.3 * min(shares[place] for place in shares if place != last)
+
+
+@given(texts, budgets)
+def test_an_overflow_ends_in_windows_that_are_smaller_or_in_words(
+    said_texts: list[str], budget: int
+) -> None:
+    prompt, parameters = prompt_of(budget)
+    view = view_of(said(said_texts))
+    open_windows = list(plan(view, prompt, parameters))
+    failed: list[str] = []
+    while open_windows:
+        window = open_windows.pop()
+        try:
+            parts = split(window, view, prompt, parameters)
+        except TraceFails as error:
+            failed.append(str(error))
+            continue
+        assert parts == split(window, view, prompt, parameters)
+        check(parts, window.first, window.last)
+        assert parts[-1].modes == window.modes
+        assert parts[-1].final == window.final
+        for part in parts:
+            assert part.tokens is not None
+            assert part.tokens < (window.tokens or budget)
+        open_windows += parts
+        if len(open_windows) > 400:
+            break
+    assert failed or open_windows
+    assert all("#" in words for words in failed)
+
+
+def test_a_part_of_a_split_window_is_a_smaller_request() -> None:
+    prompt, parameters = prompt_of()
+    view = view_of(said(["step by step " * 100] * 80))
+    (window, *_) = plan(view, prompt, parameters)
+    whole = prompt.request(view, window, "")
+    for part in split(window, view, prompt, parameters):
+        assert prompt.request(view, part, "").tokens < whole.tokens
+
+
+def test_a_taxonomy_without_stages_has_all_its_modes_on_every_window() -> None:
+    taxonomy = from_dict(
+        {
+            "id": "own",
+            "version": "1",
+            "categories": [{"id": "all"}],
+            "modes": [
+                {"slug": "late", "code": "A1", "name": "Late", "category": "all"},
+                {"slug": "wrong", "code": "A2", "name": "Wrong", "category": "all"},
+            ],
+        },
+        "own.toml",
+    )
+    parameters = Parameters("model", window_tokens=1_000)
+    prompt = Prompt(taxonomy, parameters)
+    windows = plan(view_of(said(["step " * 100] * 40)), prompt, parameters)
+    assert len(windows) > 2
+    assert {window.modes for window in windows} == {("late", "wrong")}
+
+
+def test_modes_of_the_end_alone_are_judged_on_every_window_where_there_are_no_others() -> None:
+    modes = [{"slug": "a", "name": "A", "category": "all", "stages": ["post"]}]
+    taxonomy = from_dict(
+        {"id": "own", "version": "1", "categories": [{"id": "all"}], "modes": modes}, "own.toml"
+    )
+    assert Prompt(taxonomy, Parameters("model")).window_modes == ("a",)
+
+
+@pytest.mark.parametrize("tokens", [300, 1_000])
+def test_a_single_span_is_shown_in_less_and_less(tokens: int) -> None:
+    prompt, parameters = prompt_of(tokens * 4)
+    view = view_of(said(["word " * 50_000]))
+    (window,) = plan(view, prompt, parameters)
+    sizes = []
+    with pytest.raises(TraceFails, match="#1"):  # noqa: PT012
+        while True:
+            sizes.append(prompt.request(view, window, "").tokens)
+            (window,) = split(window, view, prompt, parameters)
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == len(sizes) > 1

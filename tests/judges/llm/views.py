@@ -1,0 +1,58 @@
+"""Views of small traces, and requests as they are sent, for tests of what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mast_tui.judges.llm.model import Parameters, Request, Window
+from mast_tui.judges.llm.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.windows import plan
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.model import Trace
+from tests.judges.memory_trace import MemoryTrace
+
+MAST = load_mast()
+
+
+def said(texts: Sequence[str]) -> MemoryTrace:
+    """A trace of messages of one agent."""
+    trace = MemoryTrace()
+    for text in texts:
+        trace.say(text)
+    return trace
+
+
+def view_of(trace: Trace, redaction: Redaction | None = None) -> SentTrace:
+    return SentTrace(trace, Redaction.none() if redaction is None else redaction)
+
+
+def prompt_of(window_tokens: int = 24_000) -> tuple[Prompt, Parameters]:
+    parameters = Parameters("model", window_tokens=window_tokens)
+    return Prompt(MAST, parameters), parameters
+
+
+def requests(
+    trace: Trace, window_tokens: int = 24_000, redaction: Redaction | None = None
+) -> list[tuple[Window, Request]]:
+    """What is asked about a trace, window by window."""
+    prompt, parameters = prompt_of(window_tokens)
+    view = view_of(trace, redaction)
+    return [
+        (window, prompt.request(view, window, "so it went" if window.first else ""))
+        for window in plan(view, prompt, parameters)
+    ]
+
+
+def sent(request: Request) -> tuple[str, str, str]:
+    """The boundary, the system message and the user message of a request that is sent."""
+    boundary = fresh_boundary(request)
+    system, user = messages(request, boundary)
+    return boundary, system["content"], user["content"]
+
+
+def marked_lines(user: str, boundary: str) -> list[str]:
+    """What the lines of our own say, in order, without the mark."""
+    begins = f"[{boundary} "
+    return [line[len(begins) :] for line in user.split("\n") if line.startswith(begins)]
