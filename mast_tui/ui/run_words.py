@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.run_rows import RunView, cost_words
+from mast_tui.ui.run_rows import RunView, cost_words, verified_words
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_LISTED: Final = 100
 """Traces of one run that are listed in words with what went wrong or what to know."""
 
-_MODE_CELLS: Final = 36
+_MODE_CELLS: Final = 32
 
 
 def run_words(view: RunView, names: Mapping[str, str], taxonomy: Taxonomy) -> str:
@@ -63,20 +63,18 @@ def _taken(run: Run) -> Iterator[str]:
 
 def _quotes(run: Run) -> Iterator[str]:
     if run.quotes:
-        share = run.verified / run.quotes
-        yield (
-            f"{run.verified:,} of {run.quotes:,} quotes stand in the traces ({share:.0%}); "
-            "suggestions without theirs come last."
-        )
+        last = "" if run.verified == run.quotes else "; suggestions without theirs come last"
+        share = verified_words(run)
+        yield f"{run.verified:,} of {run.quotes:,} quotes stand in the traces ({share}){last}."
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     """Per mode how one has answered; what is no mode of this taxonomy goes by its slug."""
-    if not view.modes:
-        return
     if view.left_out:
         these = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
-        yield f"Left out of the table: {these} whose text stood as an example in the prompt."
+        yield f"Left out of the figures: {these} whose text stood as an example in a prompt."
+    if not view.modes:
+        return
     yield ""
     yield f"{'':{_MODE_CELLS}}  found  accepted  rejected  waiting  rate"
     known = [mode.slug for mode in taxonomy.modes]
@@ -113,5 +111,7 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         yield f"Price per million tokens: {settings.price_in:g} in, {settings.price_out:g} out."
     if settings.examples:
         count = len(settings.examples)
-        these = "1 trace stands" if count == 1 else f"{count} traces stand"
-        yield f"Examples of {these} in the prompt; figures leave them out."
+        these = (
+            "1 trace stands as an example" if count == 1 else f"{count} traces stand as examples"
+        )
+        yield f"{these} in the prompt."

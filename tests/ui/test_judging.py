@@ -212,7 +212,7 @@ async def test_leaving_while_a_model_is_asked_waits_for_nothing(long: Path, tmp_
 async def test_what_goes_wrong_is_one_sentence_without_the_key(
     small: Path, tmp_path: Path, code: int
 ) -> None:
-    with model(lambda *_: status(code, {"error": {"message": f"no {KEY}\x1b[2J"}})):
+    with model(lambda *_: status(code, f"no {KEY}\x1b[2J")):
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J", "m")
             assert on.message.startswith(f"{MODEL}: ")

@@ -164,10 +164,15 @@ class RunsScreen(TableRoom):
 
     def action_open(self) -> None:
         """The traces of the run under the cursor."""
-        if self.view is not None:
-            from mast_tui.ui.screens.run import RunScreen
+        if self.view is None:
+            self._say_no_run()
+            return
+        from mast_tui.ui.screens.run import RunScreen
 
-            self.app.push_screen(RunScreen(self.view, self._names))
+        self.app.push_screen(RunScreen(self.view, self._names))
+
+    def _say_no_run(self) -> None:
+        self.hints.say("There is no run under the cursor")
 
     def action_text(self, delta: int) -> None:
         """Scroll what is told of the run."""
@@ -177,6 +182,7 @@ class RunsScreen(TableRoom):
         """Mark the run under the cursor, or take the mark off it."""
         view = self.view
         if view is None:
+            self._say_no_run()
             return
         self._marked = None if self._marked == view.run.id else view.run.id
         self._show_rows()
@@ -190,6 +196,7 @@ class RunsScreen(TableRoom):
         """Compare the marked run with the one under the cursor."""
         view, marked = self.view, self._views.get(self._marked or "")
         if view is None:
+            self._say_no_run()
             return
         if marked is None:
             self.hints.say("v marks a run, = then compares it with another; c compares with gold")
@@ -206,8 +213,10 @@ class RunsScreen(TableRoom):
 
     def action_gold(self) -> None:
         """Compare the run under the cursor with the gold."""
-        if self.view is not None:
-            self._open_comparison(self.view, None)
+        if self.view is None:
+            self._say_no_run()
+            return
+        self._open_comparison(self.view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
         if first.run.taxonomy != self.mast.taxonomy.ref:
