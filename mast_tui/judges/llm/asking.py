@@ -52,8 +52,8 @@ def answer_key(
 class Asker(Generic[A]):
     """Gets usable answers, of at most ``answer_tokens`` tokens or, after a cut one, twice as many.
 
-    ``key_of`` gives the key for a request and a number of tokens. ``forms`` are the forms in
-    which answers came.
+    ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of
+    the answers that were taken.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ class Asker(Generic[A]):
             reply = await self._reply(request, room)
             answer, problem = _read(reply, read)
             await self._ledger.keep(self._key_of(request, room), reply, answer is not None)
-            self.forms.add(reply.form)
             if answer is not None:
+                self.forms.add(reply.form)
                 return answer[0]
             if reply.finish == "refusal":
                 words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.llm.answers import Answer, parse_answer
@@ -90,7 +90,8 @@ class _Reading:
         self._redaction = redaction
         self._asker: Asker[Answer] = Asker(asks, ledger, parameters.answer_tokens, self._key)
         self._samples: list[list[Part]] = []
-        self._said = _Remarks()
+        self._shortened: list[str] = []
+        self._odd: list[str] = []
 
     async def over(self, on_part: Callable[[Judgement], object] | None) -> TraceResult:
         """All samples, and what they say together."""
@@ -138,7 +139,8 @@ class _Reading:
             return parse_answer(text, taxonomy=self._prompt.taxonomy, window=window, spans=spans)
 
         answer = await self._asker.answer(request, read, _about(window))
-        self._said.add(*request.remarks, *answer.remarks)
+        self._shortened += request.remarks
+        self._odd += answer.remarks
         return answer
 
     def _request(self, sample: int, window: Window, digest: str) -> Request:
@@ -164,15 +166,19 @@ class _Reading:
         judgement = judgement_of(self._samples, self._prompt.modes)
         found = judgement.findings
         quotes = [finding for finding in found if finding.quote is not None]
-        self._said.add(*_of_places(found, self._locator.limited))
-        self._said.add(*_of_modes(self._samples, self._prompt.taxonomy))
-        self._said.add(*(_of_form(form) for form in sorted(self._asker.forms)))
+        remarks = (
+            *_of_modes(self._samples, self._prompt.taxonomy),
+            *_of_places(found, self._locator.limited),
+            *_of_forms(self._asker.forms),
+            *self._shortened,
+            *self._odd,
+        )
         return TraceResult(
             judgement=judgement,
             quotes=len(quotes),
             verified=sum(finding.char_start is not None for finding in quotes),
             windows=windows,
-            remarks=self._said.all(),
+            remarks=_told(remarks),
         )
 
 
@@ -194,24 +200,13 @@ def part_of(
     return Part(window, answer.verdicts, tuple(sightings))
 
 
-@dataclass(slots=True)
-class _Remarks:
-    """What a person must know, each thing once and on one line."""
-
-    _said: dict[str, None] = field(default_factory=dict)
-
-    def add(self, *remarks: str) -> None:
-        for remark in remarks:
-            if remark:
-                self._said[one_line(remark, _REMARK_CHARS)] = None
-
-    def all(self) -> tuple[str, ...]:
-        """The first of them, and how many more there were."""
-        said = tuple(self._said)
-        if len(said) <= MOST_REMARKS:
-            return said
-        more = len(said) - MOST_REMARKS + 1
-        return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+def _told(remarks: Iterable[str]) -> tuple[str, ...]:
+    """The first remarks, each once and on one line, and how many more there are."""
+    said = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
+    if len(said) <= MOST_REMARKS:
+        return said
+    more = len(said) - MOST_REMARKS + 1
+    return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
 
 
 def _about(window: Window) -> str:
@@ -249,8 +244,11 @@ def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str
         yield f"not answered everywhere: {', '.join(open_modes)}"
 
 
-def _of_form(form: str) -> str:
-    return "" if form == "json_schema" else f"the server was asked for answers as {form}"
+def _of_forms(forms: Iterable[str]) -> Iterable[str]:
+    """In which forms answers came, but for the one that is asked for first."""
+    for form in sorted(forms):
+        if form != "json_schema":
+            yield f"the server was asked for answers as {form}"
 
 
 def _count(number: int, one: str, many: str) -> str:

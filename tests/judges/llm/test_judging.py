@@ -1,0 +1,395 @@
+"""A trace is judged window by window; whatever a model says, a result can be checked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.judging import TraceResult, judge_trace
+from mast_tui.judges.llm.model import Asks, Parameters, Reply, Request
+from mast_tui.judges.llm.prompt import Prompt
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.protocol import Judgement
+from mast_tui.labels import Match
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace.judgements import target_of
+from tests.judges.memory_trace import MemoryTrace
+
+MAST = load_mast()
+SMALL = Parameters("a-model", window_tokens=1_200, answer_tokens=500)
+ONE = Parameters("a-model")
+
+
+def run_of(spans: int, words: int = 40) -> MemoryTrace:
+    """A run of so many messages, each with words of its own."""
+    trace = MemoryTrace().user("Mend the cart and tell bob@example.com when it is done.")
+    for n in range(1, spans):
+        trace.say(f"This is step {n} of the work. " + f"word{n} " * words)
+    return trace
+
+
+def codes_of(request: Request) -> list[str]:
+    """The codes of the modes that a request asks for."""
+    modes = request.schema["properties"]["modes"]  # type: ignore[index]
+    return list(modes["items"]["properties"]["mode"]["enum"])
+
+
+def wants_digest(request: Request) -> bool:
+    return "digest" in request.schema["properties"]  # type: ignore[operator]
+
+
+def shown_by(request: Request) -> tuple[int, int]:
+    """The numbers of the first and last span that a request shows."""
+    marks = [piece.partition("]")[0].strip() for piece in request.user[1:]]
+    numbers = [int(mark[1:]) for mark in marks if mark[:1] == "#" and mark[1:].isdigit()]
+    return numbers[0], numbers[-1]
+
+
+def finding(first: int, quote: str | None, last: int | None = None) -> dict[str, object]:
+    return {
+        "first": first,
+        "last": first if last is None else last,
+        "quote": quote,
+        "rationale": f"see #{first}",
+        "confidence": 0.75,
+        "decisive": True,
+    }
+
+
+def answer(request: Request, digest: str = "so far so good", **found: object) -> Reply:
+    """All modes absent but those in ``found``, by code with ``_`` for the dot."""
+    modes: list[dict[str, object]] = []
+    for code in codes_of(request):
+        said = found.get("m" + code.replace(".", "_"), [])
+        if said == "unsure":
+            modes.append({"mode": code, "verdict": "unsure", "findings": []})
+        elif said is not None:
+            modes.append(
+                {"mode": code, "verdict": "present" if said else "absent", "findings": said}
+            )
+    body: dict[str, object] = {"modes": modes}
+    if wants_digest(request):
+        body["digest"] = digest
+    return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+
+@dataclass
+class Model:
+    """Answers each request as ``says`` tells, and remembers what it was asked."""
+
+    says: Callable[[Request, int], Reply]
+    asked: list[Request] = field(default_factory=list)
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        self.asked.append(request)
+        await asyncio.sleep(0)
+        return self.says(request, answer_tokens)
+
+
+@dataclass
+class Kept:
+    """A ledger in memory."""
+
+    usable: dict[str, Reply] = field(default_factory=dict)
+    all: list[Reply] = field(default_factory=list)
+
+    async def known(self, key: str) -> Reply | None:
+        return self.usable.get(key)
+
+    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+        self.all.append(reply)
+        if usable:
+            self.usable[key] = reply
+
+
+async def judge(
+    trace: MemoryTrace,
+    model: Asks,
+    ledger: Kept | None = None,
+    parameters: Parameters = ONE,
+    on_part: Callable[[Judgement], object] | None = None,
+) -> TraceResult:
+    return await judge_trace(
+        trace,
+        Prompt(MAST, parameters),
+        parameters,
+        Redaction.default(),
+        model,
+        Kept() if ledger is None else ledger,
+        on_part=on_part,
+    )
+
+
+async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
+    trace = run_of(10)
+    model = Model(lambda r, _: answer(r, m1_3=[finding(4, "This is step 3 of the work.")]))
+    result = await judge(trace, model)
+    [found] = result.judgement.findings
+    assert (found.mode, found.first, found.last) == ("step_repetition", "line 4", "line 4")
+    assert (found.match, found.decisive, found.confidence) == (Match.EXACT, True, 0.75)
+    assert (result.quotes, result.verified, result.windows) == (1, 1, 1)
+    assert result.judgement.judged == tuple(mode.slug for mode in MAST.modes)
+    assert result.remarks == ()
+
+
+async def test_what_must_be_checked_is_said_in_remarks() -> None:
+    def says(request: Request, room: int) -> Reply:
+        found = [finding(9, "This is step 3 of the work."), finding(2, "nobody has ever said this")]
+        said = answer(request, m1_3=found, m2_2=None)
+        return Reply(said.text, "stop", "text", 1, 1)
+
+    result = await judge(run_of(10), Model(says))
+    assert (result.quotes, result.verified) == (2, 1)
+    assert "fail_to_ask_for_clarification" not in (result.judgement.judged or ())
+    remarks = "\n".join(result.remarks)
+    assert "1 quote stands elsewhere than the model named" in remarks
+    assert "1 quote was not found in the trace" in remarks
+    assert "not answered everywhere: 2.2" in remarks
+    assert "answers as text" in remarks
+
+
+async def test_each_window_gets_the_digest_of_the_one_before() -> None:
+    trace = run_of(40)
+    seen: list[Judgement] = []
+
+    def says(request: Request, room: int) -> Reply:
+        first, last = shown_by(request)
+        return answer(request, f"digest up to #{last}", m1_3=[finding(first + 1, None)])
+
+    model = Model(says)
+    result = await judge(trace, model, parameters=SMALL, on_part=seen.append)
+    assert result.windows == len(model.asked) == len(seen) > 2
+    for before, after in itertools.pairwise(model.asked):
+        assert f"digest up to #{shown_by(before)[1]}" in "".join(after.user)
+    found = [len(part.findings) for part in seen]
+    assert found == sorted(found)
+    assert seen[-1].findings == result.judgement.findings
+    assert set(seen[0].judged or ()) == {"step_repetition"}
+    assert "premature_termination" in (result.judgement.judged or ())
+
+
+async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
+    trace = run_of(40, words=4)
+
+    def says(request: Request, room: int) -> Reply:
+        first, last = shown_by(request)
+        steps = range(max(first, 2), last + 1)
+        return answer(request, m1_3=[finding(n, f"step {n - 1} of the work") for n in steps])
+
+    model = Model(says)
+    result = await judge(trace, model, parameters=SMALL)
+    shown = [shown_by(request) for request in model.asked]
+    assert any(before[1] >= after[0] for before, after in itertools.pairwise(shown))
+    assert [f.first for f in result.judgement.findings] == [f"line {n}" for n in range(2, 41)]
+
+
+async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
+    trace = run_of(40)
+    said: list[tuple[int, int]] = []
+
+    def says(request: Request, room: int) -> Reply:
+        if request.tokens > 5_000:
+            raise ContextOverflow("too long")
+        said.append(shown_by(request))
+        return answer(request, m1_3=[finding(said[-1][0], None)])
+
+    ledger = Kept()
+    parameters = Parameters("a-model", samples=2)
+    model = Model(says)
+    result = await judge(trace, model, ledger, parameters)
+    assert len(said) == 2 * result.windows > 2
+    covered = {n for first, last in said for n in range(first, last + 1)}
+    assert covered == set(range(1, 41))
+    assert sum(not reply.text for reply in ledger.all) == len(model.asked) - len(said)
+    assert await judge(trace, Model(fails), ledger, parameters) == result
+
+
+async def test_a_model_that_reads_nothing_ends_in_words() -> None:
+    def says(request: Request, room: int) -> Reply:
+        raise ContextOverflow("too long")
+
+    with pytest.raises(TraceFails, match="reads"):
+        await judge(run_of(30), Model(says))
+
+
+def fails(request: Request, room: int) -> Reply:
+    raise AssertionError("nothing should be asked any more")
+
+
+async def test_answers_before_a_failure_are_kept_and_found_again() -> None:
+    trace, ledger = run_of(40), Kept()
+    left = [3]
+
+    def spends(request: Request, room: int) -> Reply:
+        left[0] -= 1
+        if left[0] < 0:
+            raise AllowanceSpent("all is spent")
+        return answer(request, f"digest of {shown_by(request)}", m1_3=[finding(2, "step 1 of")])
+
+    with pytest.raises(AllowanceSpent):
+        await judge(trace, Model(spends), ledger, SMALL)
+    left[0] = 1_000
+    second = Model(spends)
+    resumed = await judge(trace, second, ledger, SMALL)
+    left[0] = 1_000
+    at_once = Model(spends)
+    assert await judge(trace, at_once, Kept(), SMALL) == resumed
+    assert len(second.asked) == len(at_once.asked) - 3
+
+
+async def test_samples_are_asked_apart_and_counted_together() -> None:
+    def says(request: Request, room: int) -> Reply:
+        found = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
+        return answer(request, m1_3=found, m1_1="unsure" if request.sample else [])
+
+    parameters = Parameters("a-model", samples=3)
+    model, ledger = Model(says), Kept()
+    result = await judge(run_of(10), model, ledger, parameters)
+    assert [request.sample for request in model.asked] == [0, 1, 2]
+    [found] = result.judgement.findings
+    assert found.confidence == pytest.approx(2 / 3)
+    assert result.judgement.unsure == ("disobey_task_specification",)
+    assert await judge(run_of(10), Model(fails), ledger, parameters) == result
+
+
+async def test_a_trace_without_spans_cannot_be_judged() -> None:
+    with pytest.raises(TraceFails, match="no spans"):
+        await judge(MemoryTrace(), Model(fails))
+
+
+async def test_nothing_is_asked_after_it_was_cancelled() -> None:
+    begun = asyncio.Event()
+    trace, ledger = run_of(40), Kept()
+
+    def says(request: Request, room: int) -> Reply:
+        if len(model.asked) > 1:
+            begun.set()
+        return answer(request)
+
+    model = Model(says)
+    task = asyncio.create_task(judge(trace, model, ledger, SMALL))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    asked = len(model.asked)
+    await asyncio.sleep(0)
+    assert len(model.asked) == asked
+    assert len(ledger.all) >= asked - 1
+
+
+class Whims:
+    """A model that answers well, badly, or not at all, the same way to the same question."""
+
+    def __init__(self, seed: int, trace: MemoryTrace) -> None:
+        self._seed = seed
+        self._trace = trace
+        self.asked = 0
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        self.asked += 1
+        chance = random.Random(f"{self._seed} {request.fingerprint()} {self.asked}")
+        whim = chance.random()
+        if whim < 0.1:
+            raise ContextOverflow("too long")
+        if whim < 0.13:
+            raise chance.choice([TraceFails("no answer"), AllowanceSpent("spent")])
+        text = self._answer(request, chance)
+        if whim < 0.2:
+            return Reply(text[: chance.randint(0, len(text))], "length", "text", 5, 5)
+        if whim < 0.25:
+            text = chance.choice(["", "no", "{}", "[1]", text[:-5], '{"modes": [{}]}'])
+        return Reply(text, "refusal" if 0.25 < whim < 0.27 else "stop", "json_object", 5, 5)
+
+    def _answer(self, request: Request, chance: random.Random) -> str:
+        modes = [
+            {
+                "mode": code,
+                "verdict": chance.choice(["present", "absent", "unsure", "yes", "?"]),
+                "findings": [self._finding(chance) for _ in range(chance.choice([0, 0, 0, 1, 3]))],
+            }
+            for code in codes_of(request)
+            if chance.random() < 0.95
+        ]
+        return json.dumps({"modes": modes, "digest": f"seen {chance.random()}"})
+
+    def _finding(self, chance: random.Random) -> dict[str, object]:
+        spans = len(self._trace)
+        text = self._trace.text(chance.randrange(spans))
+        start = chance.randrange(len(text))
+        quote = text[start : start + chance.choice([3, 20, 60, 400])]
+        dressed = [
+            quote,
+            quote,
+            f'"{quote}"',
+            quote.replace(" ", "\n"),
+            quote[::-1],
+            "made up",
+            None,
+        ]
+        return {
+            "first": chance.choice([None, 1, "#3", spans, spans + 9, -1, chance.randint(1, spans)]),
+            "last": chance.choice([None, 2, "7", spans, chance.randint(1, spans)]),
+            "quote": chance.choice(dressed),
+            "rationale": "because",
+            "confidence": chance.choice([0.5, "80%", 7, None, 1e400, "nan"]),
+            "decisive": chance.choice([True, None, "no"]),
+        }
+
+
+def check(trace: MemoryTrace, result: TraceResult) -> None:
+    """All that a person may rely on."""
+    judgement = result.judgement
+    places = [(f.mode, target_of(f)) for f in judgement.findings]
+    assert len(places) == len(set(places))
+    judged = judgement.judged or ()
+    assert {f.mode for f in judgement.findings} | set(judgement.unsure) <= set(judged)
+    assert not {f.mode for f in judgement.findings} & set(judgement.unsure)
+    for found in judgement.findings:
+        if found.char_start is not None and found.evidence_key is not None:
+            span = trace.index_of(found.evidence_key)
+            assert span is not None
+            assert trace.text(span)[found.char_start : found.char_end] == found.quote
+            assert found.match is not None
+    quotes = [f for f in judgement.findings if f.quote is not None]
+    assert result.quotes == len(quotes)
+    assert result.verified == sum(f.char_start is not None for f in quotes)
+    assert all(remark.isprintable() for remark in result.remarks)
+    assert len(result.remarks) == len(set(result.remarks))
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(
+    st.integers(0, 1_000_000),
+    st.integers(1, 20),
+    st.integers(1, 3),
+    st.sampled_from([1_000, 3_000, 24_000]),
+)
+def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
+    seed: int, spans: int, samples: int, window_tokens: int
+) -> None:
+    trace, ledger = run_of(spans), Kept()
+    parameters = Parameters("m", samples=samples, window_tokens=window_tokens)
+
+    async def many() -> None:
+        model = Whims(seed, trace)
+        result = None
+        for _ in range(60):
+            with contextlib.suppress(TraceFails, RunStops):
+                result = await judge(trace, model, ledger, parameters)
+                break
+        if result is not None:
+            check(trace, result)
+            assert await judge(trace, Model(fails), ledger, parameters) == result
+
+    asyncio.run(many())

@@ -1,0 +1,262 @@
+"""What windows and samples say becomes one judgement: nothing twice, nothing made up."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.merging import (
+    Part,
+    Sighting,
+    judgement_of,
+    judgement_so_far,
+    merged_windows,
+)
+from mast_tui.judges.llm.model import Window
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Match, VerdictValue
+from mast_tui.workspace.judgements import target_of
+
+MODES = ("repeats", "forgets", "stops")
+PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+
+
+def seen(
+    first: int | None,
+    last: int | None = None,
+    *,
+    mode: str = "repeats",
+    at: tuple[int, int, int] | None = None,
+    lost: bool = False,
+    confidence: float = 0.5,
+    shown: tuple[int, int] = (0, 99),
+    sample: int = 0,
+    rationale: str = "",
+) -> Sighting:
+    """A finding on these spans; ``at`` are the span and the ends of words that were found."""
+    last = first if last is None else last
+    key = None if first is None else f"k{first}"
+    finding = Finding(
+        mode=mode,
+        first=key,
+        last=None if last is None else f"k{last}",
+        evidence_key=f"k{at[0]}" if at else key if lost else None,
+        quote=f"words {at}" if at else "lost words" if lost else None,
+        char_start=at[1] if at else None,
+        char_end=at[2] if at else None,
+        rationale=rationale,
+        confidence=confidence,
+        match=Match.EXACT if at else None,
+    )
+    return Sighting(finding, first, last, at[0] if at else None, shown, sample)
+
+
+def part(
+    *sightings: Sighting,
+    said: dict[str, VerdictValue] | None = None,
+    shown: tuple[int, int] = (0, 99),
+    modes: tuple[str, ...] = MODES,
+) -> Part:
+    """A window's answer; modes that were seen are present, others as said, else absent."""
+    verdicts = dict.fromkeys(modes, ABSENT) | {s.finding.mode: PRESENT for s in sightings}
+    if said is not None:
+        verdicts = said
+    return Part(Window(*shown, final=True, modes=modes), verdicts, sightings)
+
+
+EARLY, LATE = (0, 50), (45, 95)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            seen(46, at=(46, 0, 20), shown=EARLY),
+            seen(46, at=(46, 10, 30), shown=LATE),
+            id="words that overlap",
+        ),
+        pytest.param(
+            seen(3, 9, at=(5, 0, 20)), seen(5, 20, at=(5, 8, 12)), id="words of one window"
+        ),
+        pytest.param(seen(44, 49, shown=EARLY), seen(46, 51, shown=LATE), id="half in common"),
+        pytest.param(
+            seen(30, 50, shown=EARLY), seen(47, 48, shown=LATE), id="inside, where both look"
+        ),
+        pytest.param(seen(None, shown=EARLY), seen(None, shown=LATE), id="both of the whole trace"),
+        pytest.param(seen(3, 9, at=(3, 0, 5)), seen(3, 9, at=(9, 0, 5)), id="one place to label"),
+        pytest.param(seen(4), seen(4, lost=True), id="one span without words"),
+    ],
+)
+def test_one_thing_that_is_seen_twice_is_one_finding(one: Sighting, other: Sighting) -> None:
+    for pair in ((one, other), (other, one)):
+        assert len(merged_windows([part(pair[0]), part(pair[1])])) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(seen(4, mode="forgets"), seen(4), id="two modes"),
+        pytest.param(seen(3), seen(4), id="two spans"),
+        pytest.param(
+            seen(4, at=(4, 0, 5)), seen(4, at=(4, 50, 60)), id="two places in the text of one span"
+        ),
+        pytest.param(seen(0, 45, shown=EARLY), seen(45, 95, shown=LATE), id="little in common"),
+        pytest.param(seen(0, 9), seen(3, 4), id="inside, of one window"),
+        pytest.param(
+            seen(0, 50, shown=EARLY), seen(46, 60, shown=LATE), id="partly where both look"
+        ),
+        pytest.param(seen(None), seen(4), id="a span and the whole trace"),
+    ],
+)
+def test_two_things_stay_two_findings(one: Sighting, other: Sighting) -> None:
+    for pair in ((one, other), (other, one)):
+        assert len(merged_windows([part(*pair)])) == 2
+
+
+def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
+    proven = seen(46, at=(46, 0, 5), confidence=0.2, shown=EARLY, rationale="proven")
+    unproven = seen(46, confidence=0.6, shown=LATE)
+    lost = seen(46, lost=True, confidence=0.9, shown=LATE)
+    [kept] = merged_windows([part(proven), part(unproven), part(lost)])
+    assert kept.finding.rationale == "proven"
+    [kept] = merged_windows([part(unproven), part(lost)])
+    assert kept.finding.quote is None
+    surer = seen(44, 49, at=(47, 0, 5), confidence=0.8, shown=LATE, rationale="surer")
+    [kept] = merged_windows([part(seen(45, 49, at=(45, 0, 5), shown=EARLY)), part(surer)])
+    assert (kept.finding.rationale, kept.first) == ("surer", 44)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ([ABSENT, ABSENT], ABSENT),
+        ([ABSENT, UNSURE], UNSURE),
+        ([UNSURE, UNSURE], UNSURE),
+        ([ABSENT, None], None),
+        ([UNSURE, None], None),
+        ([None, None], None),
+    ],
+)
+def test_a_mode_has_the_verdict_that_all_its_windows_allow(
+    said: list[VerdictValue | None], verdict: VerdictValue | None
+) -> None:
+    parts = [
+        part(said={"stops": value} if value else {}, modes=("repeats", "stops")) for value in said
+    ]
+    judgement = judgement_of([parts], MODES)
+    assert ("stops" in judgement.unsure) == (verdict is UNSURE)
+    assert ("stops" in (judgement.judged or ())) == (verdict is not None)
+    assert "forgets" not in (judgement.judged or ())
+
+
+def test_what_was_seen_anywhere_is_present_whatever_else_was_said() -> None:
+    parts = [
+        part(said={}),
+        part(seen(60), said={"repeats": PRESENT}),
+        part(said={"repeats": UNSURE}),
+    ]
+    judgement = judgement_of([parts], MODES)
+    assert [finding.mode for finding in judgement.findings] == ["repeats"]
+    assert (judgement.judged, judgement.unsure) == (("repeats",), ())
+
+
+def test_a_window_that_does_not_look_at_a_mode_has_no_say_in_it() -> None:
+    inner = part(modes=("repeats",), shown=EARLY)
+    judgement = judgement_of([[inner, part(shown=LATE)]], MODES)
+    assert judgement.judged == MODES
+
+
+def test_the_share_of_the_samples_is_the_confidence() -> None:
+    samples = [
+        [part(seen(3, 5, confidence=0.9, sample=0), seen(60, sample=0))],
+        [part(seen(5, 8, at=(6, 0, 5), confidence=0.1, sample=1))],
+        [part(seen(8, 9, sample=2), seen(3, at=(3, 0, 9), confidence=0.4, sample=2))],
+        [part()],
+    ]
+    found = judgement_of(samples, MODES).findings
+    assert [(f.first, f.last, f.confidence) for f in found] == [
+        ("k3", "k3", 0.75),
+        ("k60", "k60", 0.25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ([ABSENT, ABSENT, UNSURE], ABSENT),
+        ([ABSENT, UNSURE], UNSURE),
+        ([ABSENT, None, None], ABSENT),
+        ([None, None], None),
+    ],
+)
+def test_samples_decide_by_number(
+    said: list[VerdictValue | None], verdict: VerdictValue | None
+) -> None:
+    samples = [[part(said={"stops": value} if value else {})] for value in said]
+    judgement = judgement_of(samples, MODES)
+    assert ("stops" in judgement.unsure) == (verdict is UNSURE)
+    assert ("stops" in (judgement.judged or ())) == (verdict is not None)
+
+
+def test_while_windows_follow_there_is_no_verdict_but_on_what_was_found() -> None:
+    judgement = judgement_so_far([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
+    assert (judgement.judged, judgement.unsure) == (("stops",), ())
+    assert [finding.mode for finding in judgement.findings] == ["stops"]
+
+
+@st.composite
+def sightings(draw: st.DrawFn, shown: tuple[int, int], sample: int) -> Sighting:
+    mode = draw(st.sampled_from(MODES))
+    confidence = draw(st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+    if draw(st.integers(0, 9)) == 0:
+        return seen(None, mode=mode, confidence=confidence, shown=shown, sample=sample)
+    first = draw(st.integers(*shown))
+    last = min(shown[1], first + draw(st.integers(0, 4)))
+    at = None
+    if draw(st.booleans()):
+        start = draw(st.integers(0, 5))
+        at = (draw(st.integers(first, last)), start, start + draw(st.integers(1, 4)))
+    return seen(first, last, mode=mode, at=at, confidence=confidence, shown=shown, sample=sample)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> list[list[Part]]:
+    windows = draw(st.sampled_from([[(0, 9)], [(0, 6), (5, 9)], [(0, 4), (3, 7), (6, 12)]]))
+    return [
+        [
+            part(*draw(st.lists(sightings(shown, sample), max_size=6)), shown=shown)
+            for shown in windows
+        ]
+        for sample in range(draw(st.integers(1, 3)))
+    ]
+
+
+@given(samples())
+def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[Part]]) -> None:
+    judgement = judgement_of(parts, MODES)
+    places = [(f.mode, target_of(f)) for f in judgement.findings]
+    assert len(places) == len(set(places))
+    said = {s.finding.mode for sample in parts for p in sample for s in p.sightings}
+    assert {f.mode for f in judgement.findings} == said
+    known = [s.finding for sample in parts for p in sample for s in p.sightings]
+    for finding in judgement.findings:
+        kept = (finding.mode, target_of(finding), finding.quote)
+        assert any(kept == (each.mode, target_of(each), each.quote) for each in known)
+    starts = [int((f.first or "k999")[1:]) for f in judgement.findings]
+    assert starts == sorted(starts)
+
+
+@given(samples(), st.randoms(use_true_random=False))
+def test_the_order_in_which_a_window_tells_its_findings_is_all_one(
+    parts: list[list[Part]], chance: random.Random
+) -> None:
+    def shuffled(each: Part) -> Part:
+        order = list(each.sightings)
+        chance.shuffle(order)
+        return Part(each.window, each.verdicts, tuple(order))
+
+    again = [[shuffled(each) for each in sample] for sample in parts]
+    assert judgement_of(again, MODES) == judgement_of(parts, MODES)
