@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.judges.llm import wording
 from mast_tui.judges.llm.model import Window
 from mast_tui.judges.llm.sent import SentSpan, SentTrace, fit
 from mast_tui.judges.llm.shares import (
@@ -18,17 +19,9 @@ from mast_tui.judges.llm.shares import (
     weight,
 )
 from mast_tui.judges.llm.tokens import estimate
-from mast_tui.traces.model import SpanKind
 
 _MOST_NAMED: Final = 8
 """Of so many shortened texts a remark names each."""
-
-_KINDS: Final = {
-    SpanKind.REASONING: "reasoning",
-    SpanKind.TOOL_CALL: "tool call",
-    SpanKind.TOOL_RESULT: "tool result",
-    SpanKind.LOG: "log",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +60,25 @@ def data_section(
     """The data of a window in at most about ``budget`` tokens, and after them what is asked."""
     pieces = _Pieces()
     remarks: list[str] = []
-    pieces.mark("data begins")
+    pieces.mark(wording.DATA_BEGINS)
     used = FRAME_TOKENS
     used += _task(pieces, remarks, view, window, task_room(budget))
     used += _so_far(pieces, window, digest, digest_room(budget))
     _spans(pieces, remarks, view, window, budget - used)
     if window.final:
-        pieces.mark("the run ends here")
+        pieces.mark(wording.RUN_ENDS)
     else:
-        pieces.mark(f"the run goes on, up to #{len(view)}")
-    pieces.mark("data ends")
+        pieces.mark(wording.RUN_GOES_ON.format(number=len(view)))
+    pieces.mark(wording.DATA_ENDS)
     pieces.text(_asked(window, codes))
     return DataSection(pieces.end(), tuple(remarks))
 
 
 def _asked(window: Window, codes: Sequence[str]) -> str:
-    listed = ", ".join(codes)
-    also = "" if window.final else " The run goes on after this part: give the digest too."
-    return f"Judge these modes, one entry for each: {listed}.{also} Answer with the JSON object."
+    sentences = [wording.ASKED.format(codes=", ".join(codes)), wording.ASKED_LAST]
+    if not window.final:
+        sentences.insert(1, wording.ASKED_PART)
+    return " ".join(sentences)
 
 
 def _task(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, room: int) -> int:
@@ -93,13 +87,13 @@ def _task(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, 
         return 0
     at = view.task_span
     if at is not None and window.first <= at <= window.last:
-        pieces.mark(f"task: see #{at + 1}")
+        pieces.mark(wording.TASK_IS_SPAN.format(number=at + 1))
         return 0
     tokens = estimate(view.task)
     text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
     if count:
         remarks.append(f"the task is shortened by {count:,} characters")
-    pieces.mark("task")
+    pieces.mark(wording.TASK)
     pieces.text(text)
     return min(tokens, room)
 
@@ -107,13 +101,13 @@ def _task(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, 
 def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
     """Where the window stands in the run, and what was before; what that takes in tokens."""
     if window.first:
-        pieces.mark(f"this part begins with #{window.first + 1}")
+        pieces.mark(wording.PART_BEGINS.format(number=window.first + 1))
     digest = fit(digest).strip()
     if not digest:
         return 0
     tokens = estimate(digest)
     text = digest if tokens <= room else shortened(digest, tokens, room)[0]
-    pieces.mark("so far")
+    pieces.mark(wording.SO_FAR)
     pieces.text(text)
     return min(tokens, room)
 
@@ -149,14 +143,14 @@ def _facts(span: SentSpan) -> str:
 
     A result right behind its call has the call's agent and tool.
     """
-    facts = [_KINDS.get(span.kind) or f"{span.role.value} message"]
+    facts = [wording.KINDS.get(span.kind) or wording.MESSAGE.format(role=span.role.value)]
     if span.answers is None or span.answers != span.index - 1:
         if span.agent and span.agent.casefold() != span.role.value:
             facts.append(span.agent)
         if span.tool:
             facts.append(span.tool)
         if span.answers is not None:
-            facts.append(f"result of #{span.answers + 1}")
+            facts.append(wording.RESULT_OF.format(number=span.answers + 1))
     if span.failed:
-        facts.append("error")
+        facts.append(wording.FAILED)
     return " | ".join(facts)

@@ -73,7 +73,7 @@ class Prompt:
     def _hash(self, extra: str) -> str:
         parameters = self._parameters
         parts = [
-            wording.VERSION,
+            wording.all_words(),
             self.taxonomy.content_hash,
             *self._system,
             repr(parameters.temperature),
@@ -125,8 +125,27 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((wording.EXAMPLES, "", *lines)))
-    sections += [f"{wording.ANSWER}\n{wording.DIGEST}", wording.BOUNDARY[0]]
+    answer = wording.ANSWER.replace("FORM", _form(taxonomy))
+    sections += [f"{answer}\n{wording.DIGEST}", wording.BOUNDARY[0]]
     return (fit("\n\n".join(sections)), *wording.BOUNDARY[1:])
+
+
+def _form(taxonomy: Taxonomy) -> str:
+    """A made-up answer about the first two modes."""
+    finding = {
+        "first": 12,
+        "last": 14,
+        "quote": "words of one of these spans",
+        "rationale": "#14 does again what #12 did …",
+        "confidence": 0.8,
+        "decisive": True,
+    }
+    said: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
+    modes = [
+        {"mode": mode.code, "verdict": verdict, "findings": findings}
+        for mode, (verdict, findings) in zip(taxonomy.modes, said, strict=False)
+    ]
+    return json.dumps({"modes": modes}, ensure_ascii=False)
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:

@@ -19,10 +19,16 @@ KEPT_CHARS: Final = 4_000_000
 NAME_CHARS: Final = 60
 """Length to which the name of an agent or a tool is cut, in code points."""
 
+_LOOKED_AT: Final = 1_000
+"""So much of a name is looked at before it is cut."""
+
 _KEPT_NAMES: Final = 1_000
 
 _TASK_WITHIN: Final = 20
 """Among so many first spans the user's message is looked for where no task is known."""
+
+_SURELY_THE_TASK: Final = 20
+"""A task of so many characters that stands in a message is the task there too."""
 
 _UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
@@ -79,10 +85,7 @@ class SentTrace:
         self._kept_chars = 0
         self._names: dict[str, str] = {}
         self._tokens: array[int] | None = None
-        task = trace.meta.task or ""
-        self.task_span = self._find_task(task)
-        if self.task_span is not None:
-            task = trace.text(self.task_span)
+        self.task_span, task = self._find_task(trace.meta.task or "")
         self.task = redaction.apply(fit(task), self._numbers).text
 
     def __len__(self) -> int:
@@ -141,8 +144,8 @@ class SentTrace:
     def _name(self, name: str) -> str:
         known = self._names.get(name)
         if known is None:
-            shown = one_line(name, NAME_CHARS).replace("|", "¦")
-            known = self._redaction.apply(shown, self._numbers).text
+            shown = self._redaction.apply(one_line(name, _LOOKED_AT), self._numbers).text
+            known = one_line(shown, NAME_CHARS).replace("|", "¦")
             if len(self._names) < _KEPT_NAMES:
                 self._names[name] = known
         return known
@@ -154,13 +157,20 @@ class SentTrace:
             return span.index - 1
         return self._trace.index_of(span.parent)
 
-    def _find_task(self, task: str) -> int | None:
-        """The first message of the user that begins with the task; readers keep its head only."""
+    def _find_task(self, task: str) -> tuple[int | None, str]:
+        """The message among the first that holds the task, if one does, and the task's words.
+
+        A reader may have kept the head of a message only; then the task is all of it. Where no
+        task is known it is the first message of the user.
+        """
         wanted = task.strip()
         for index in range(min(_TASK_WITHIN, len(self._trace))):
             span = self._trace.span(index)
-            if span.kind is not SpanKind.MESSAGE or span.role is not Role.USER:
+            if span.kind is not SpanKind.MESSAGE or (not wanted and span.role is not Role.USER):
                 continue
-            if self._trace.text(index).strip().startswith(wanted):
-                return index
-        return None
+            text = self._trace.text(index)
+            if text.strip().startswith(wanted):
+                return index, text
+            if len(wanted) >= _SURELY_THE_TASK and wanted in text:
+                return index, task
+        return None, task

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.judges.llm import wording
 from mast_tui.judges.llm.tokens import estimate
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
 
 def left_out(count: int) -> str:
     """What stands in a text for the characters that are left out."""
-    return f"[… {count:,} characters left out …]"
+    return wording.LEFT_OUT.format(count=count)
 
 
 def shortened(text: str, tokens: int, most: int) -> tuple[str, int]:

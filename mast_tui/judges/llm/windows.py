@@ -51,8 +51,8 @@ def plan(view: SentTrace, prompt: Prompt, parameters: Parameters) -> tuple[Windo
 
 def _several(view: SentTrace, prompt: Prompt, budget: int) -> tuple[Window, ...]:
     room = spans_room(view, budget, alone=False)
-    costs = _Costs(view, unit(budget))
     last = len(view) - 1
+    costs = _Costs(view, unit(budget), 0, last)
     final_first = costs.back_from(last, room)
     windows: list[Window] = []
     first = 0
@@ -71,31 +71,33 @@ def _several(view: SentTrace, prompt: Prompt, budget: int) -> tuple[Window, ...]
 
 
 class _Costs:
-    """What the spans of a trace cost, a long text as much as it gets when windows are planned."""
+    """What spans cost, a long text as much as it gets when windows are planned."""
 
-    def __init__(self, view: SentTrace, unit: int) -> None:
+    def __init__(self, view: SentTrace, unit: int, first: int, last: int) -> None:
         spans = len(view)
         each = (
-            HEADER_TOKENS + min(tokens, unit * weight(index, spans))
-            for index, tokens in enumerate(view.tokens)
+            HEADER_TOKENS + min(view.tokens[index], unit * weight(index, spans))
+            for index in range(first, last + 1)
         )
+        self._first = first
+        self._last = last
         self._sums = array("Q", accumulate(each, initial=0))
 
     def of(self, first: int, last: int) -> int:
         """What the spans from ``first`` to ``last`` cost together."""
-        return self._sums[last + 1] - self._sums[first]
+        return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
     def on_from(self, first: int, room: int, least: int = 1) -> int:
         """The last span that fits with those from ``first``; ``least`` are taken in any case."""
         last = first + least - 1
-        while last + 2 < len(self._sums) and self.of(first, last + 1) <= room:
+        while last < self._last and self.of(first, last + 1) <= room:
             last += 1
         return last
 
     def back_from(self, last: int, room: int, least: int = 1) -> int:
         """The first span that fits with those up to ``last``; ``least`` are taken in any case."""
         first = last - least + 1
-        while first > 0 and self.of(first - 1, last) <= room:
+        while first > self._first and self.of(first - 1, last) <= room:
             first -= 1
         return first
 
@@ -120,7 +122,7 @@ def split(
         )
     if window.first == window.last:
         return (replace(window, tokens=smaller),)
-    costs = _Costs(view, unit(smaller))
+    costs = _Costs(view, unit(smaller), window.first, window.last)
     middle = _middle(costs, window)
     overlap = spans_room(view, smaller, alone=False) // _OVERLAP
     second = max(window.first + 1, costs.back_from(middle, overlap, least=0))

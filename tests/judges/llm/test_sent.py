@@ -147,3 +147,20 @@ def test_a_header_names_the_call_of_a_result_only_where_it_is_not_above() -> Non
         "#3] tool result | error",
         "#4] tool result | ann | ls | result of #1",
     ]
+
+
+def test_a_task_within_a_longer_message_is_pointed_at() -> None:
+    task = "Find out why the shop is slow."
+    trace = TaskTrace(task).say(f"You are the planner.\n\n{task}\n\nBegin.").say("I look.")
+    ((_, request),) = requests(trace)
+    boundary, _, user = sent(request)
+    assert user.count(task) == 1
+    assert "task: see #1]" in marked_lines(user, boundary)
+
+
+def test_a_secret_in_a_long_name_is_taken_out_before_the_name_is_cut() -> None:
+    key = "sk-local-0123456789abcdef"
+    for length in range(30, 70):
+        name = "n" * length + key
+        view = view_of(MemoryTrace().call(name, "{}"), Redaction.none().with_secret(key))
+        assert "sk-local" not in view.span(0).tool
