@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    select,
+    tuple_,
+)
 
 from mast_tui.gold.model import Decision
 from mast_tui.labels import (
@@ -89,19 +100,8 @@ def _last_pass_of(table: Table, *, finished: bool) -> Any:
 
 def labels(connection: Connection, wanted: Filter) -> tuple[Label, ...]:
     """Labels by trace, annotator, taxonomy, pass and id."""
-    table = schema.labels
-    statement = (
-        select(table)
-        .where(*wanted.with_pass(table))
-        .order_by(
-            table.c.trace_id,
-            table.c.annotator,
-            table.c.taxonomy,
-            table.c.pass_number,
-            table.c.id,
-        )
-    )
-    return tuple(label_of(row) for row in connection.execute(statement).mappings())
+    statement, values = _in_order(schema.labels, wanted, "id")
+    return tuple(label_of(row) for row in connection.execute(statement, values).mappings())
 
 
 def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
@@ -136,19 +136,40 @@ def verdicts(connection: Connection, wanted: Filter) -> tuple[Verdict, ...]:
 
 def reviews(connection: Connection, wanted: Filter) -> tuple[Review, ...]:
     """Reviews by trace, annotator, taxonomy, pass and suggestion."""
-    statement = _in_order(schema.reviews, wanted, "suggestion")
-    return tuple(review_of(row) for row in connection.execute(statement).mappings())
+    statement, values = _in_order(schema.reviews, wanted, "suggestion")
+    return tuple(review_of(row) for row in connection.execute(statement, values).mappings())
 
 
 def span_notes(connection: Connection, wanted: Filter) -> tuple[SpanNote, ...]:
     """Notes on spans by trace, annotator, taxonomy, pass and span."""
-    statement = _in_order(schema.span_notes, wanted, "span_key")
-    return tuple(span_note_of(row) for row in connection.execute(statement).mappings())
+    statement, values = _in_order(schema.span_notes, wanted, "span_key")
+    return tuple(span_note_of(row) for row in connection.execute(statement, values).mappings())
 
 
-def _in_order(table: Table, wanted: Filter, last: str) -> Select[Any]:
+def _in_order(table: Table, wanted: Filter, last: str) -> tuple[Select[Any], dict[str, str | int]]:
+    """The rows that are asked for, by trace, annotator, taxonomy, pass and what comes last."""
+    named = {
+        "trace_id": wanted.trace_id,
+        "annotator": wanted.annotator,
+        "taxonomy": wanted.taxonomy,
+        "pass_number": wanted.pass_number if isinstance(wanted.pass_number, int) else None,
+    }
+    values = {name: value for name, value in named.items() if value is not None}
+    passes = None if isinstance(wanted.pass_number, int) else wanted.pass_number
+    return _statement(table, tuple(values), passes, last), values
+
+
+@cache
+def _statement(
+    table: Table, names: tuple[str, ...], passes: Literal["last", "finished"] | None, last: str
+) -> Select[Any]:
+    """The statement for all filters of one shape: making it takes longer than running it."""
+    conditions = [table.c[name] == bindparam(name) for name in names]
+    if passes is not None:
+        chosen = _last_pass_of(table, finished=passes == "finished")
+        conditions.append(table.c.pass_number == chosen)
     order = ("trace_id", "annotator", "taxonomy", "pass_number", last)
-    return select(table).where(*wanted.with_pass(table)).order_by(*(table.c[n] for n in order))
+    return select(table).where(*conditions).order_by(*(table.c[name] for name in order))
 
 
 def passes(connection: Connection, wanted: Filter) -> tuple[Pass, ...]:

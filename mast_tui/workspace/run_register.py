@@ -27,6 +27,15 @@ _USABLE: Final = (
     .order_by(_ASKED.c.id.desc())
     .limit(1)
 )
+_KEYS_OF_TRACE: Final = ["run", "trace_id"]
+_NOTE_TRACE: Final = insert(_TRACES).on_conflict_do_nothing(index_elements=_KEYS_OF_TRACE)
+_CHANGE_TRACE: Final = insert(_TRACES).on_conflict_do_update(
+    index_elements=_KEYS_OF_TRACE,
+    set_={
+        name: insert(_TRACES).excluded[name]
+        for name in ("findings", "problem", "quotes", "verified", "windows", "remarks")
+    },
+)
 _SUMS: Final = (
     func.count(),
     func.coalesce(func.sum(_ASKED.c.tokens_in), 0),
@@ -86,6 +95,8 @@ def add_run_trace(
 ) -> None:
     """Note what a run did with a trace; with ``keep_known`` only where nothing is noted."""
     values = {
+        "run": run_id,
+        "trace_id": trace.trace_id,
         "findings": trace.findings,
         "problem": trace.problem,
         "quotes": trace.quotes,
@@ -93,13 +104,7 @@ def add_run_trace(
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
-    statement = insert(_TRACES).values(run=run_id, trace_id=trace.trace_id, **values)
-    keys = ["run", "trace_id"]
-    connection.execute(
-        statement.on_conflict_do_nothing(index_elements=keys)
-        if keep_known
-        else statement.on_conflict_do_update(index_elements=keys, set_=values)
-    )
+    connection.execute(_NOTE_TRACE if keep_known else _CHANGE_TRACE, values)
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, RowMapping, or_, select
+from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.traces.model import Outcome, TraceIdentity
@@ -23,13 +23,28 @@ _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
 _FACTS: Final = ("task", "system", "model", "benchmark", "score", "spans", "path", "record")
 
+_TABLE: Final = schema.traces
+_NAMED: Final = (
+    select(_TABLE)
+    .where(or_(_TABLE.c.base_id == bindparam("name"), _TABLE.c.id == bindparam("name")))
+    .order_by(_TABLE.c.base_id, _TABLE.c.id)
+)
+_OF_STEM: Final = select(_TABLE).where(
+    _TABLE.c.base_id >= bindparam("stem_from"),
+    _TABLE.c.base_id < bindparam("stem_to"),
+    _TABLE.c.reader == bindparam("by_reader"),
+    _TABLE.c.content_bytes < bindparam("bytes_below"),
+)
+_TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
+_INSERT: Final = insert(_TABLE)
+
 
 def register(connection: Connection, record: TraceRecord) -> str:
     """Keep a trace, with what is new about it, and return the id it has here."""
     known = find(connection, record)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        connection.execute(insert(schema.traces).values(_to_row(record, trace_id)))
+        connection.execute(_INSERT, _to_row(record, trace_id))
         return trace_id
     joined = with_news(known, record)
     if joined != known:
@@ -43,16 +58,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """The trace that this is, as it is known here, or None."""
-    table = schema.traces
-    rows = (
-        connection.execute(
-            select(table)
-            .where(or_(table.c.base_id == record.trace_id, table.c.id == record.trace_id))
-            .order_by(table.c.base_id, table.c.id)
-        )
-        .mappings()
-        .all()
-    )
+    rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
     records = [_of_row(row) for row in rows]
     if record.identity is None:
         return next((r for r in records if r.trace_id == record.trace_id), None)
@@ -79,13 +85,15 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
     named = _MADE_UP_ID.fullmatch(identity.trace_id)
     if identity.native or named is None:
         return []
-    table = schema.traces
+    # What begins with 'stem-' lies before 'stem.', as '.' comes after '-': an index finds that.
     rows = connection.execute(
-        select(table).where(
-            table.c.base_id.startswith(f"{named['stem']}-", autoescape=True),
-            table.c.reader == identity.reader,
-            table.c.content_bytes < min(identity.content_bytes, _HEAD_BYTES),
-        )
+        _OF_STEM,
+        {
+            "stem_from": f"{named['stem']}-",
+            "stem_to": f"{named['stem']}.",
+            "by_reader": identity.reader,
+            "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
+        },
     ).mappings()
     found = [_of_row(row) for row in rows]
     # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
@@ -118,9 +126,8 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, wanted: str) -> str:
-    table = schema.traces
     number, trace_id = 1, wanted
-    while connection.execute(select(table.c.id).where(table.c.id == trace_id)).first():
+    while connection.execute(_TAKEN, {"wanted": trace_id}).first():
         number += 1
         trace_id = f"{wanted}~{number}"
     return trace_id
