@@ -66,7 +66,7 @@ async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
     await asyncio.sleep(0)
     assert not second.done()
     budget.settle(first, 2_000, 0)
-    assert await second
+    assert await asyncio.wait_for(second, 5)
     third = asyncio.create_task(budget.reserve(8_500, 0))
     with pytest.raises(AllowanceSpent):
         await third
@@ -108,7 +108,8 @@ def test_eight_workers_go_beyond_by_less_than_one_request_each(
     async def run() -> Budget:
         budget, work = Budget(max_tokens=allowed), list(sizes)
         workers = (worker(budget, work) for _ in range(WORKERS))
-        ends = await asyncio.gather(*workers, return_exceptions=True)
+        async with asyncio.timeout(20):
+            ends = await asyncio.gather(*workers, return_exceptions=True)
         assert all(end is None or isinstance(end, AllowanceSpent) for end in ends)
         return budget
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import socket
 from collections.abc import Callable
 from email.utils import formatdate
@@ -320,8 +321,8 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
 async def test_what_fails_costs_nothing_and_what_says_nothing_costs_what_it_took() -> None:
     budget = Budget(max_tokens=10_000)
     with after(3, status(500)) as server:
-        async with a_client(server, budget=budget) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
+        async with a_client(server, budget=budget) as client, asyncio.timeout(20):
+            await client.ask(a_request(tokens=6_000), ANSWER_TOKENS)
     assert budget.tokens == 150
     with after(1, answer(None)) as server:
         async with a_client(server, budget=budget) as client:
@@ -339,5 +340,29 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await client.ask(a_request(tokens=700), ANSWER_TOKENS)
+            async with asyncio.timeout(20):
+                await client.ask(a_request(tokens=700), ANSWER_TOKENS)
             assert client.pace.under_way == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_words(
+    seed: int,
+) -> None:
+    chance, budget = random.Random(seed), Budget()
+    actions = [*(make() for make in PASSING.values()), answer("ok"), html(403), status(400)]
+
+    def script(_body: dict[str, object], n: int) -> Action:
+        return answer("ok") if n % 3 == 0 else chance.choice(actions)
+
+    with ModelServer(script) as server:
+        async with a_client(server, budget=budget) as client, asyncio.timeout(60):
+            await client.ask(a_request(), ANSWER_TOKENS)
+            asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(60))
+            ends = await asyncio.gather(*asked, return_exceptions=True)
+            assert client.pace.under_way == 0
+        assert server.most_in_flight <= 16
+    assert all(type(end) in (Reply, TraceFails) for end in ends)
+    answers = sum(isinstance(end, Reply) for end in ends)
+    assert answers > 30
+    assert budget.tokens >= 150 * answers

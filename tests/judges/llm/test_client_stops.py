@@ -109,6 +109,12 @@ async def test_an_overflow_is_told_as_one() -> None:
     assert "8192" in str(error)
 
 
+async def test_an_overflow_in_a_right_response_is_told_as_one() -> None:
+    said = {"message": "too much", "type": "exceed_context_size_error", "code": 400}
+    with after(9, document({"error": said})) as server:
+        assert isinstance(await failure(server), ContextOverflow)
+
+
 async def test_a_silent_cut_is_told_as_an_overflow() -> None:
     text = "The agent read the file and said that all of its tests had passed. " * 500
     for counted, cut in ((2_050, True), (7_400, False)):

@@ -109,23 +109,18 @@ async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
     assert order == list(range(6))
 
 
-@pytest.mark.parametrize("wake_first", [False, True])
-async def test_one_that_is_cancelled_in_line_takes_no_place(wake_first: bool) -> None:
-    pace, release = Pace(1), asyncio.Event()
-    holder = asyncio.create_task(hold(pace, release))
-    await settle()
-    waiting = [asyncio.create_task(hold(pace, asyncio.Event())) for _ in range(2)]
-    await settle()
-    if wake_first:
-        release.set()
-        await holder  # the first in line is on its way in
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-    release.set()
-    await asyncio.wait_for(holder, 5)
-    assert pace.under_way == 0
+async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
+    pace = Pace(1)
     async with pace.turn():
+        waiting = [asyncio.create_task(hold(pace, asyncio.Event())) for _ in range(3)]
+        await settle()
+        waiting[1].cancel()
+        await settle()
+    waiting[0].cancel()  # it has just been let in, and does not know yet
+    waiting[2].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert pace.under_way == 0
+    async with asyncio.timeout(5), pace.turn():
         assert pace.under_way == 1
 
 
