@@ -41,6 +41,8 @@ async def connected(
         timeout=setup.timeout,
         budget=budget,
         pace=Pace(setup.concurrency),
+        key_variable=setup.key_variable,
+        allow_http=setup.allow_http,
         on_wait=on_wait,
     ) as client:
         yield client
