@@ -27,7 +27,7 @@ MODEL: Final = "practice"
 REPETITION, NO_VERIFICATION, NO_END = "1.3", "3.2", "1.5"
 """The codes of the modes that it knows something to say about."""
 
-_MARK: Final = re.compile(r"Only lines that begin with `\[(\w+) ")
+_MARK: Final = re.compile(r"\[(\w+) data begins\]")
 _ASKED: Final = re.compile(r"Judge these modes, one entry for each: ([^\n]*?)\. ")
 _SUCCESS: Final = re.compile(r"[^.\n]*\b(?:resolved|fixed|completed|successful\w*|done)\b[^.\n]*")
 _ERROR: Final = re.compile(r"\b(?:error|failed|failure|traceback|exception|refused)\b", re.I)
@@ -57,9 +57,9 @@ class Span:
         )
 
 
-def spans_of(system: str, user: str) -> list[Span]:
-    """The spans of a request."""
-    mark = _MARK.search(system)
+def spans_of(user: str) -> list[Span]:
+    """The spans of the message that holds the data."""
+    mark = _MARK.match(user)
     if mark is None:
         return []
     header = re.compile(rf"^\[{mark[1]} ([^\n]*)$", re.MULTILINE)
@@ -111,10 +111,10 @@ def _finding(first: Span, last: Span, quote: str, why: str, confidence: float) -
 
 def answer_to(body: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request, as the model's JSON object."""
-    system, user = (str(message.get("content", "")) for message in body["messages"][:2])
+    user = str(body["messages"][-1].get("content", ""))
     asked = _ASKED.search(f"{user} ")
     codes = asked[1].split(", ") if asked else []
-    spans = spans_of(system, user)
+    spans = spans_of(user)
     found: dict[str, list[dict[str, Any]]] = {}
     for code, finding in findings(spans):
         found.setdefault(code, []).append(finding)

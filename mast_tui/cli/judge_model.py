@@ -77,12 +77,15 @@ def _judged(command: ModelCommand, request: SetupRequest) -> int:
         set_aside(place, request.hold_out)
     setup = with_examples(setup, request, place)
     reports: list[FileReport] = []
-    estimate = _estimate(command, setup, place, reports)
     if request.dry_run:
+        estimate = _estimate(command, setup, place, reports)
         return _dry_run(command, setup, estimate, reports)
     assert place is not None
-    if not command.quiet:
-        say_estimate(estimate, setup)
+    if command.quiet:  # nobody would read the estimate, which costs reading every trace
+        _tell_once(setup, place)
+        return _run(command, setup, place, None)
+    estimate = _estimate(command, setup, place, reports)
+    say_estimate(estimate, setup)
     if estimate.to_judge:
         _tell_once(setup, place)
     return _run(command, setup, place, estimate)
@@ -134,7 +137,7 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
         note_told(place, setup)
 
 
-def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate) -> int:
+def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate | None) -> int:
     reports: list[FileReport] = []
     ended: list[signal.Signals] = []
     try:
@@ -162,13 +165,13 @@ async def _judge_all(
     command: ModelCommand,
     setup: Setup,
     place: Workspace,
-    estimate: Estimate,
+    estimate: Estimate | None,
     reports: list[FileReport],
     ended: list[signal.Signals],
 ) -> ModelRunSummary:
     from mast_tui.judges.llm.running import Watch, run_model_judge
 
-    shown = run_progress(command.quiet, estimate, setup.prices)
+    shown = run_progress(estimate, setup.prices)
     with _ended_by_signals(ended), shown:
         return await run_model_judge(
             setup,

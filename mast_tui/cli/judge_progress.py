@@ -122,11 +122,11 @@ class BarLines(AbstractContextManager["BarLines"]):
         self._bar.update(self._task, facts=f"{self._found} found{used}{pace}")
 
 
-def run_progress(quiet: bool, estimate: Estimate, prices: Prices | None) -> Lines | BarLines:
-    """What shows a run: a bar where stderr is a terminal."""
-    if not quiet and sys.stderr.isatty():
+def run_progress(estimate: Estimate | None, prices: Prices | None) -> Lines | BarLines:
+    """What shows a run: a bar where stderr is a terminal; nothing where nothing was estimated."""
+    if estimate is not None and sys.stderr.isatty():
         return BarLines(estimate.traces, prices)
-    return Lines(quiet)
+    return Lines(quiet=estimate is None)
 
 
 class Counting(AbstractContextManager["Counting"]):

@@ -40,10 +40,13 @@ def rules_document(
 def model_document(
     summary: ModelRunSummary,
     setup: Setup,
-    estimate: Estimate,
+    estimate: Estimate | None,
     reports: Sequence[FileReport],
 ) -> Document:
-    """What came of a run of a model; tokens and cost are those of the whole run."""
+    """What came of a run of a model; tokens and cost are those of the whole run.
+
+    How many traces are left is None where the run is not at its end and nobody had counted them.
+    """
     document = _common(
         judge=summary.judge,
         run=summary.run_id,
@@ -53,7 +56,11 @@ def model_document(
         reports=reports,
         taxonomy=setup.taxonomy,
     )
-    document["traces"]["left"] = max(0, estimate.traces - sum(document["traces"].values()))
+    counted = sum(document["traces"].values())
+    at_end = summary.stopped is None and summary.ending is None
+    all_traces = None if estimate is None else estimate.traces
+    left = 0 if at_end else all_traces and max(0, all_traces - counted)
+    document["traces"]["left"] = left
     used, prices = summary.usage, setup.prices
     share = summary.verified / summary.quotes if summary.quotes else None
     return document | {

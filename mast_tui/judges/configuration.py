@@ -69,7 +69,7 @@ def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
     path = configuration_path() if path is None else path
     try:
         text = path.read_text("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return JudgeConfiguration()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: {error}") from error

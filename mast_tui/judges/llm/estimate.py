@@ -19,7 +19,7 @@ from mast_tui.judges.llm.shares import (
     weight,
 )
 from mast_tui.judges.llm.tokens import estimate
-from mast_tui.judges.llm.trace_work import is_known
+from mast_tui.judges.llm.trace_work import JudgedBefore
 from mast_tui.judges.llm.windows import plan
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -85,8 +85,7 @@ class _Counted:
 
     def __init__(self, setup: Setup, workspace: Workspace | None, again: bool) -> None:
         self._setup = setup
-        self._workspace = workspace
-        self._again = again
+        self._before = None if workspace is None or again else JudgedBefore(setup, workspace)
         self._answer = expected_answer(setup, workspace)
         self._system: int | None = None
         self.so_far = Estimate()
@@ -96,7 +95,7 @@ class _Counted:
         so_far = replace(self.so_far, traces=self.so_far.traces + 1)
         try:
             read_fully(trace)
-            if self._is_known(trace):
+            if self._before is not None and self._before.has(TraceRecord.of(trace)):
                 self.so_far = replace(so_far, known=so_far.known + 1)
                 return
             # What is taken out is short: without looking for it the sums are the same, and sooner.
@@ -115,11 +114,6 @@ class _Counted:
             tokens_out=so_far.tokens_out + self._answer * requests,
             shortened=so_far.shortened + shortened,
         )
-
-    def _is_known(self, trace: Trace) -> bool:
-        if self._again or self._workspace is None:
-            return False
-        return is_known(self._workspace, self._setup, TraceRecord.of(trace))
 
     def _sent(self, view: SentTrace, windows: tuple[Window, ...]) -> tuple[int, int]:
         """The tokens of the requests about a trace, and how many of its spans are shortened."""

@@ -34,11 +34,38 @@ AGAIN: Final = "again"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A trace at hand: its id in the workspace, and whether this judge has judged it already."""
+    """A trace at hand: its id in the workspace, and whether this judge has judged it already.
+
+    ``grown`` says that it was judged when it was shorter.
+    """
 
     record: TraceRecord
     trace_id: str
     known: bool
+    grown: bool = False
+
+
+class JudgedBefore:
+    """The traces that this judge had judged when somebody asked, and those of this run since."""
+
+    def __init__(self, setup: Setup, workspace: Workspace) -> None:
+        self._workspace = workspace
+        kept = workspace.judgements(annotator=setup.judge, taxonomy=setup.taxonomy.ref)
+        self._ids = {judgement.trace_id for judgement in kept}
+
+    def find(self, record: TraceRecord) -> TraceRecord | None:
+        """A trace as the workspace knows it, where it was judged."""
+        before = self._workspace.find_trace(record) if self._ids else None
+        return before if before is not None and before.trace_id in self._ids else None
+
+    def has(self, record: TraceRecord) -> bool:
+        """Whether a trace was judged, and had as many spans then."""
+        before = self.find(record)
+        return before is not None and not has_grown(before, record)
+
+    def add(self, trace_id: str) -> None:
+        """One more is judged."""
+        self._ids.add(trace_id)
 
 
 class RunRecord:
@@ -54,6 +81,7 @@ class RunRecord:
         self._note = AGAIN if again else ""
         self._ref = setup.taxonomy.ref
         self.judge = setup.judge
+        self._judged = JudgedBefore(setup, workspace)
         self.before = self._broken_off()
         self.id: str | None = None if self.before is None else self.before.id
         self._form: str | None = None
@@ -81,11 +109,12 @@ class RunRecord:
         judgement is there: a run that ends meanwhile must not take the old one for it.
         """
         record = TraceRecord.of(trace)
-        before = _judged_before(self._workspace, self._setup, record)
+        before = self._judged.find(record)
         if before is None:
             return Begun(record, self._workspace.register_trace(record), known=False)
+        grown = has_grown(before, record)
         done = not self._again or before.trace_id in self._done
-        return Begun(record, before.trace_id, known=done and not _has_grown(before, record))
+        return Begun(record, before.trace_id, known=done and not grown, grown=grown)
 
     def run_id(self) -> str:
         """The run's id in the workspace, where it is begun now unless it was."""
@@ -111,25 +140,23 @@ class RunRecord:
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
         """Keep an answer."""
-        run_id = self.run_id()
-        with self._workspace.transaction():
-            self._workspace.record_asked(
-                Asked(
-                    run_id=run_id,
-                    trace_id=trace_id,
-                    key=key,
-                    answer=reply.text,
-                    finish=reply.finish,
-                    form=reply.form,
-                    tokens_in=reply.tokens_in,
-                    tokens_out=reply.tokens_out,
-                    usable=usable,
-                    counted=reply.counted,
-                )
+        self._workspace.record_asked(
+            Asked(
+                run_id=self.run_id(),
+                trace_id=trace_id,
+                key=key,
+                answer=reply.text,
+                finish=reply.finish,
+                form=reply.form,
+                tokens_in=reply.tokens_in,
+                tokens_out=reply.tokens_out,
+                usable=usable,
+                counted=reply.counted,
             )
-            if reply.form != self._form:
-                self._workspace.set_run_form(run_id, reply.form)
-                self._form = reply.form
+        )
+        if reply.form != self._form:
+            self._workspace.set_run_form(self.run_id(), reply.form)
+            self._form = reply.form
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far."""
@@ -147,27 +174,34 @@ class RunRecord:
 
     def store(self, begun: Begun, result: TraceResult) -> int:
         """Keep a judgement with what the run did there, all of it or nothing."""
-        judgement = result.judgement
+        if not begun.grown:
+            return self._store(begun, result)
         with self._workspace.transaction():
             self._workspace.register_trace(begun.record)
-            return store_judgement(
-                self._workspace,
-                judge=self.judge,
-                taxonomy=self._ref,
-                trace_id=begun.trace_id,
-                looks_at=self._looks_at(judgement),
-                findings=judgement.findings,
-                unsure=judgement.unsure,
-                run_id=self.run_id(),
-                trace=RunTrace(
-                    begun.trace_id,
-                    len(judgement.findings),
-                    quotes=result.quotes,
-                    verified=result.verified,
-                    windows=result.windows,
-                    remarks=result.remarks,
-                ),
-            )
+            return self._store(begun, result)
+
+    def _store(self, begun: Begun, result: TraceResult) -> int:
+        judgement = result.judgement
+        count = store_judgement(
+            self._workspace,
+            judge=self.judge,
+            taxonomy=self._ref,
+            trace_id=begun.trace_id,
+            looks_at=self._looks_at(judgement),
+            findings=judgement.findings,
+            unsure=judgement.unsure,
+            run_id=self.run_id(),
+            trace=RunTrace(
+                begun.trace_id,
+                len(judgement.findings),
+                quotes=result.quotes,
+                verified=result.verified,
+                windows=result.windows,
+                remarks=result.remarks,
+            ),
+        )
+        self._judged.add(begun.trace_id)
+        return count
 
     def note_failed(self, trace_id: str, problem: str) -> None:
         """Note why a trace was not judged."""
@@ -208,24 +242,8 @@ class KeptAnswers:
         self._on_reply(reply)
 
 
-def is_known(workspace: Workspace, setup: Setup, record: TraceRecord) -> bool:
-    """Whether this judge has judged a trace, and it had as many spans then."""
-    before = _judged_before(workspace, setup, record)
-    return before is not None and not _has_grown(before, record)
-
-
-def _judged_before(workspace: Workspace, setup: Setup, record: TraceRecord) -> TraceRecord | None:
-    """A trace as the workspace knows it, where this judge has judged it."""
-    before = workspace.find_trace(record)
-    if before is None:
-        return None
-    judged = workspace.judgements(
-        trace_id=before.trace_id, annotator=setup.judge, taxonomy=setup.taxonomy.ref
-    )
-    return before if judged else None
-
-
-def _has_grown(before: TraceRecord, now: TraceRecord) -> bool:
+def has_grown(before: TraceRecord, now: TraceRecord) -> bool:
+    """Whether a trace has another number of spans than before."""
     return before.spans is not None and before.spans != now.spans
 
 

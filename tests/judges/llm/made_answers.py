@@ -70,3 +70,19 @@ def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> N
             for n in range(spans)
         ]
         (folder / f"run-{number:04d}.json").write_text(json.dumps(messages))
+
+
+def write_conversations(path: Path, count: int) -> None:
+    """So many short runs in one file, one a line."""
+    lines = [
+        json.dumps(
+            {
+                "messages": [
+                    {"role": "user", "content": f"run {number} asks"},
+                    {"role": "assistant", "content": f"run {number} answers"},
+                ]
+            }
+        )
+        for number in range(count)
+    ]
+    path.write_text("\n".join(lines) + "\n")

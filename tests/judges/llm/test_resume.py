@@ -1,0 +1,205 @@
+"""A run that is killed in the midst goes on where it was, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_tui.workspace import EventKind, Workspace
+from tests.judges.llm.made_answers import said, shown, write_conversations
+from tests.judges.llm.server import Action, ModelServer, answer
+
+ROOT = Path(__file__).parents[3]
+
+TRACES = 200
+KILLS = 20
+CONCURRENCY = 4
+
+
+@dataclass
+class Runner:
+    """Runs of the command line in a folder, in processes of their own."""
+
+    folder: Path
+    program: subprocess.Popen[str]
+
+    def warm_up(self, server: ModelServer) -> None:
+        """Run once in the program itself, which loads all there is to load."""
+        assert self._told(server, "first.jsonl") == 0
+
+    def begin(self, server: ModelServer, traces: str) -> int:
+        """Begin a run over a file of traces; its process id."""
+        return self._told(server, traces)
+
+    def ended(self) -> int:
+        """Wait for the end of the run; its exit code, or the negative number of a signal."""
+        return int(self._line())
+
+    def said(self, name: str) -> str:
+        """What the last run said in ``out.txt`` or ``err.txt``."""
+        return (self.folder / name).read_text()
+
+    @contextmanager
+    def workspace(self, traces: str) -> Iterator[Workspace]:
+        """The workspace in which the runs over a file keep what they find."""
+        with closing(Workspace.open(self.folder / f"{traces}.db")) as workspace:
+            yield workspace
+
+    def _told(self, server: ModelServer, traces: str) -> int:
+        words = (
+            *("judge", traces, "--judge", "llm", "--model", "test-model"),
+            *("--base-url", server.base_url, "--concurrency", str(CONCURRENCY)),
+            *("--quiet", "--json", "--workspace", f"{traces}.db"),
+        )
+        assert self.program.stdin is not None
+        self.program.stdin.write(json.dumps(words) + "\n")
+        self.program.stdin.flush()
+        return int(self._line())
+
+    def _line(self) -> str:
+        assert self.program.stdout is not None
+        line = self.program.stdout.readline()
+        assert line, "the program has gone"
+        return line
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    folder = tmp_path_factory.mktemp("runs")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")},
+        "HOME": str(folder / "home"),
+        "XDG_CONFIG_HOME": str(folder / "home"),
+        "PYTHONPATH": str(ROOT),
+    }
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tests.judges.llm.forked_runs", str(folder)],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with program, ModelServer(right) as server:
+        runner = Runner(folder, program)
+        write_conversations(folder / "first.jsonl", 1)
+        runner.warm_up(server)
+        yield runner
+        assert program.stdin is not None
+        program.stdin.close()
+
+
+def right(body: dict[str, Any], _: int) -> Action:
+    return answer(said(body), tokens_in=3_000, tokens_out=500).after(0.004)
+
+
+class Killing:
+    """Answers, and kills whoever asks shortly after the request with a certain number."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(5)
+        self._at: int | None = None
+        self._pid = 0
+        self._lock = threading.Lock()
+
+    def kill_at(self, request: int, pid: int) -> None:
+        """Kill the process ``pid`` soon after the request with this number came."""
+        with self._lock:
+            self._at, self._pid = request, pid
+
+    def __call__(self, body: dict[str, Any], n: int) -> Action:
+        with self._lock:
+            if self._at is not None and n >= self._at:
+                self._at = None
+                soon = self._random.uniform(0.0, 0.025)
+                threading.Timer(soon, os.kill, (self._pid, signal.SIGKILL)).start()
+        return right(body, n)
+
+
+def test_a_run_that_is_killed_twenty_times_loses_and_doubles_nothing(runner: Runner) -> None:
+    traces = "killed.jsonl"
+    write_conversations(runner.folder / traces, TRACES)
+    script = Killing()
+    with ModelServer(script) as server:
+        for kill in range(KILLS):
+            script.kill_at(len(server.chats) + 3 + kill % 5, runner.begin(server, traces))
+            assert runner.ended() == -signal.SIGKILL
+        assert len(server.chats) < TRACES, "the kills came too late to interrupt anything"
+        runner.begin(server, traces)
+        assert runner.ended() == 0
+        chats = server.chats
+    assert len(chats) <= TRACES + KILLS * CONCURRENCY
+    assert len({shown(chat.body)[0] for chat in chats}) == TRACES
+    summary = json.loads(runner.said("out.txt"))
+    with runner.workspace(traces) as workspace:
+        assert_all_judged_once(workspace)
+        [run] = workspace.runs()
+        assert (run.id, run.finished_at is not None) == (summary["run"], True)
+        assert {trace.problem for trace in run.traces} == {None}
+        # What was answered and kept was not asked again: the rest are requests under way when
+        # a process died.
+        assert run.usage.requests == TRACES
+        before = state(workspace)
+        workspace.rebuild()
+        assert state(workspace) == before
+
+
+def assert_all_judged_once(workspace: Workspace) -> None:
+    judged = Counter(
+        event.trace_id for event in workspace.events() if event.kind is EventKind.JUDGED
+    )
+    assert len(judged) == len(workspace.traces()) == TRACES
+    assert set(judged.values()) == {1}
+    labels = workspace.labels()
+    assert len({label.trace_id for label in labels}) == len(labels) == TRACES
+    passes = workspace.passes()
+    assert len(passes) == TRACES
+    assert all(one.finished for one in passes)
+
+
+def state(workspace: Workspace) -> tuple[object, ...]:
+    return workspace.labels(), workspace.verdicts(), workspace.passes()
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_cleanly_and_says_how_to_go_on(
+    runner: Runner, name: signal.Signals
+) -> None:
+    traces = f"{name.name}.jsonl"
+    write_conversations(runner.folder / traces, 20)
+    pid = 0
+
+    def script(body: dict[str, Any], n: int) -> Action:
+        if n == 6:
+            os.kill(pid, name)
+        return right(body, n)
+
+    with ModelServer(script) as server:
+        pid = runner.begin(server, traces)
+        assert runner.ended() == 128 + name
+        told = runner.said("err.txt")
+        assert told.count("\n") == 1, told
+        assert "the same command goes on" in told
+        with runner.workspace(traces) as workspace:
+            [run] = workspace.runs()
+            assert run.finished_at is None
+            assert run.usage.requests >= 1
+        runner.begin(server, traces)
+        assert runner.ended() == 0
+        assert len(server.chats) <= 20 + CONCURRENCY
+    with runner.workspace(traces) as workspace:
+        assert workspace.usage(run.id).requests == 20
+        assert len(workspace.labels()) == 20
