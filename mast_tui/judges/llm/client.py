@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -182,9 +182,8 @@ class Client:
                 f"no answer from {self._host}: {last.words};"
                 " the same command goes on where it stopped"
             )
-        return TraceFails(
-            f"{self._host} gave no usable answer in {failures} tries, at last: {last.words}"
-        )
+        tries = "1 try" if failures == 1 else f"{failures} tries"
+        return TraceFails(f"{self._host} gave no usable answer in {tries}, at last: {last.words}")
 
     async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
         """Send a request once."""
@@ -250,16 +249,8 @@ class Client:
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
                 " it cuts what is longer than its context"
             )
-        if self._key not in reply.text or self._key == NO_KEY:
-            return reply
-        return Reply(
-            scrub(reply.text, self._key),
-            reply.finish,
-            reply.form,
-            reply.tokens_in,
-            reply.tokens_out,
-            reply.counted,
-        )
+        text = scrub(reply.text, self._key)
+        return reply if text == reply.text else replace(reply, text=text)
 
     def _unusable(self, got: Unusable) -> _Again | RunStops:
         if got.page and not self._answered:

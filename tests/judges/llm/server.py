@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import socket
+import struct
 import sys
 import threading
 import time
@@ -339,6 +341,8 @@ class ModelServer:
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
         await self._send_body(action, writer)
         if action.reset:
+            connection = writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
         return action.cut_after is None
 
