@@ -53,7 +53,8 @@ class Asker(Generic[A]):
     """Gets usable answers, of at most ``answer_tokens`` tokens or, after a cut one, twice as many.
 
     ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of
-    the answers that were taken.
+    the answers that were taken. With ``believes`` a kept note that a request was too long is
+    taken for an answer; ``believed`` says whether one was.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Asker(Generic[A]):
         self._rooms = (answer_tokens, 2 * answer_tokens)
         self._key_of = key_of
         self.forms: set[Form] = set()
+        self.believes = True
+        self.believed = False
 
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
         """The answer as ``read`` takes it from its text; ``about`` names the spans, for people.
@@ -89,6 +92,9 @@ class Asker(Generic[A]):
             if reply is None:
                 continue
             if _tells_overflow(reply):
+                if not self.believes:
+                    continue
+                self.believed = True
                 raise ContextOverflow("the request is longer than the model reads")
             answer, _ = _read(reply, read)
             if answer is not None:

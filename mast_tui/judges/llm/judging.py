@@ -46,6 +46,10 @@ class TraceResult:
     remarks: tuple[str, ...]
 
 
+class _NothingSmaller(TraceFails):
+    """The smallest window is still more than the model reads."""
+
+
 async def judge_trace(
     trace: Trace,
     prompt: Prompt,
@@ -98,13 +102,29 @@ class _Reading:
         windows = await asyncio.to_thread(self._begin)
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
+        try:
+            count = await self._all_samples(windows, on_part)
+        except _NothingSmaller:
+            # The notes of earlier runs led here, but the server may read more by now.
+            if not self._asker.believed:
+                raise
+            self._asker.believes = False
+            count = await self._all_samples(windows, on_part)
+        return await asyncio.to_thread(self._result, count)
+
+    async def _all_samples(
+        self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
+    ) -> int:
+        """Every sample, and how many windows the last one took."""
+        self._locator = Locator(self._view)
+        self._samples = []
+        self._shortened, self._odd = [], []
         for sample in range(self._parameters.samples):
             windows = await self._sample(sample, windows, on_part)
-        return await asyncio.to_thread(self._result, len(windows))
+        return len(windows)
 
     def _begin(self) -> tuple[Window, ...]:
         self._view = SentTrace(self._trace, self._redaction)
-        self._locator = Locator(self._view)
         return plan(self._view, self._prompt, self._parameters)
 
     async def _sample(
@@ -128,7 +148,7 @@ class _Reading:
             parts.append(await asyncio.to_thread(self._part, sample, window, answer))
             digest = answer.digest or digest
             if on_part is not None:
-                on_part(judgement_so_far(self._samples, self._prompt.modes))
+                on_part(await asyncio.to_thread(self._so_far))
         return tuple(part.window for part in parts)
 
     async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
@@ -147,7 +167,13 @@ class _Reading:
         return self._prompt.request(self._view, window, digest, sample=sample)
 
     def _split(self, window: Window) -> tuple[Window, ...]:
-        return split(window, self._view, self._prompt, self._parameters)
+        try:
+            return split(window, self._view, self._prompt, self._parameters)
+        except TraceFails as error:
+            raise _NothingSmaller(str(error)) from error
+
+    def _so_far(self) -> Judgement:
+        return judgement_so_far(self._samples, self._prompt.modes)
 
     def _part(self, sample: int, window: Window, answer: Answer) -> Part:
         return part_of(self._trace, self._view, self._locator, window, answer, sample)

@@ -222,6 +222,19 @@ async def test_a_model_that_reads_nothing_ends_in_words() -> None:
         await judge(run_of(30), Model(says))
 
 
+async def test_a_model_that_reads_more_by_now_is_asked_again() -> None:
+    def reads_nothing(request: Request, room: int) -> Reply:
+        raise ContextOverflow("too long")
+
+    ledger = Kept()
+    for _ in range(2):
+        with pytest.raises(TraceFails):
+            await judge(run_of(30), Model(reads_nothing), ledger)
+    model = Model(lambda request, _: answer(request, m1_3=[finding(2, "step 1 of")]))
+    result = await judge(run_of(30), model, ledger)
+    assert (result.windows, len(model.asked), result.verified) == (1, 1, 1)
+
+
 def fails(request: Request, room: int) -> Reply:
     raise AssertionError("nothing should be asked any more")
 
@@ -368,7 +381,7 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
     assert len(result.remarks) == len(set(result.remarks))
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.integers(0, 1_000_000),
     st.integers(1, 20),
