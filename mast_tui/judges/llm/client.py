@@ -234,7 +234,7 @@ class Client:
         """A request whose connection failed."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _NOT_REACHED)
-        said = self._clean(str(cause)) or type(cause).__name__
+        said = self._clean(str(cause)) or "the connection broke off"
         if isinstance(error, openai.APITimeoutError):
             said = "no answer in time" if reached else "no connection in time"
         return _Again(said, reached=reached)
