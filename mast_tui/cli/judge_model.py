@@ -67,9 +67,12 @@ def judge_with_model(command: ModelCommand) -> int:
 
 def _judged(command: ModelCommand, request: SetupRequest) -> int:
     from mast_tui.judges.llm.hosts import check_address
+    from mast_tui.judges.llm.keys import find_key
 
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
     check_address(setup.base_url, allow_http=setup.allow_http)
+    if not request.dry_run:
+        find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
     place = _workspace(command, request)
     if request.hold_out is not None and place is not None and not request.dry_run:
         from mast_tui.workspace.set_aside import set_aside

@@ -1,0 +1,178 @@
+"""Examples from gold: which ones, from where, and that the wall holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from mast_tui.gold import Side, gold_of_trace
+from mast_tui.judges.llm.few_shot import (
+    Choice,
+    FewShotError,
+    GoldCase,
+    choose_examples,
+    noted,
+    noted_choices,
+    repeat_examples,
+)
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.model import Trace
+from tests.judges.memory_trace import MemoryTrace
+
+MAST = load_mast()
+MODES = [mode.slug for mode in MAST.modes]
+PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
+NONE = Redaction.none()
+
+
+def trace_of(name: str) -> MemoryTrace:
+    trace = MemoryTrace().user(f"{name}: find the cause")
+    for step in range(6):
+        trace.say(f"{name}: step {step}, I look again at mail@{name}.example and go on")
+    return trace
+
+
+def label(name: str, who: str, mode: str, target: Target, note: str = "") -> Label:
+    return Label(f"{name}-{who}-{mode}", who, name, MAST.ref, mode, target, note)
+
+
+def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> Side:
+    said = dict.fromkeys(absent, ABSENT)
+    labels = tuple(label(name, who, m, target, f"why {m}") for m, target in marks.items())
+    return Side(who, said, labels)
+
+
+def case(name: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> GoldCase:
+    """Gold on which alice and bob agree."""
+    sides = tuple(side(name, who, marks, absent) for who in ("alice", "bob"))
+    return GoldCase(name, gold_of_trace(sides, (), MODES), sides)
+
+
+def words_at(name: str, step: int) -> Target:
+    key = f"line {step + 2}"
+    quote = f"step {step}, I look"
+    start = len(name) + 2
+    return Target(key, key, quote, start, start + len(quote))
+
+
+def at_hand(trace_id: str) -> Trace | None:
+    return None if trace_id.startswith("gone") else trace_of(trace_id)
+
+
+CASES = [
+    case("t1", {"step_repetition": words_at("t1", 1)}, absent=["conversation_reset"]),
+    case("t2", {"task_derailment": Target("line 3", "line 4")}),
+    case("t3", {"step_repetition": words_at("t3", 0), "premature_termination": WHOLE_TRACE}),
+    case("t4", {"reasoning_action_mismatch": words_at("t4", 2)}),
+]
+
+
+def test_examples_are_spread_over_modes_and_traces_with_one_near_miss() -> None:
+    chosen = choose_examples(CASES, MAST, at_hand, NONE, count=4)
+    present = [one for one, _ in chosen if one.verdict is PRESENT]
+    assert len(chosen) == 4
+    modes = {one.mode for one in present}
+    assert modes == {"step_repetition", "task_derailment", "reasoning_action_mismatch"}
+    [near] = [(choice, example) for choice, example in chosen if choice.verdict is ABSENT]
+    # A reset does not show where a repetition does, which is easily taken for one.
+    assert near[0] == Choice("conversation_reset", ABSENT, "t1")
+    assert "1.3 Step repetition" in near[1].rationale
+    assert near[1].quote is None
+
+
+def test_an_example_shows_the_span_with_the_words_and_the_note() -> None:
+    [(choice, example)] = choose_examples(CASES[3:], MAST, at_hand, NONE, count=1)
+    assert choice == Choice("reasoning_action_mismatch", PRESENT, "t4")
+    assert example.quote == "step 2, I look"
+    assert example.quote in example.excerpt
+    assert example.rationale == "why reasoning_action_mismatch"
+    assert len(example.excerpt) < 2_000
+
+
+def test_what_is_shown_is_redacted() -> None:
+    chosen = choose_examples(CASES, MAST, at_hand, Redaction.default(), count=4)
+    assert all("mail@" not in example.excerpt for _, example in chosen)
+
+
+def test_the_same_gold_gives_the_same_examples_in_any_order() -> None:
+    once = choose_examples(CASES, MAST, at_hand, NONE, count=3)
+    assert choose_examples(CASES[::-1], MAST, at_hand, NONE, count=3) == once
+
+
+def test_long_texts_are_shortened_around_the_words() -> None:
+    trace = MemoryTrace().say("x " * 5_000 + "the words that prove it" + " y" * 5_000)
+    target = Target("line 1", "line 1", "the words that prove it", 10_000, 10_023)
+    gold = case("t", {"task_derailment": target})
+    [(_, example)] = choose_examples([gold], MAST, lambda _: trace, NONE, count=1)
+    assert "the words that prove it" in example.excerpt
+    assert len(example.excerpt) < 2_000
+
+
+def test_a_trace_that_is_set_aside_is_never_shown() -> None:
+    seen: list[str] = []
+
+    def noting(trace_id: str) -> Trace | None:
+        seen.append(trace_id)
+        return trace_of(trace_id)
+
+    chosen = choose_examples(
+        CASES, MAST, noting, NONE, count=8, may_use=lambda name: name in ("t2", "t4")
+    )
+    assert {choice.trace_id for choice, _ in chosen} == {"t2", "t4"} == set(seen)
+
+
+def test_a_mark_that_was_overruled_is_a_near_miss() -> None:
+    from mast_tui.gold import Decision, Said
+
+    sides = (
+        side("t", "alice", {"step_repetition": words_at("t", 1)}),
+        side("t", "bob", {}, absent=["step_repetition"]),
+    )
+    decision = Decision(
+        mode="step_repetition",
+        item="step_repetition",
+        value=ABSENT,
+        targets=(),
+        sides=("bob",),
+        said=(Said("alice", PRESENT, (words_at("t", 1),)), Said("bob", ABSENT)),
+        decided_by="carol",
+        decided_at="2026-01-01T00:00:00Z",
+        reason="each look had another reason",
+    )
+    gold = GoldCase("t", gold_of_trace(sides, (decision,), MODES), sides)
+    [(choice, example)] = choose_examples([gold], MAST, at_hand, NONE)
+    assert choice == Choice("step_repetition", ABSENT, "t")
+    assert example.rationale == "each look had another reason"
+
+
+@pytest.mark.parametrize(
+    ("cases", "word"),
+    [
+        ([], "no settled gold"),
+        ([GoldCase("t1", gold_of_trace((CASES[0].sides[0],), (), MODES))], "no settled gold"),
+        ([case("gone-1", {"task_derailment": words_at("gone-1", 1)})], "none of their files"),
+        ([case("t9", {"task_derailment": WHOLE_TRACE})], "names no places"),
+    ],
+    ids=["empty", "one person", "no file", "no place"],
+)
+def test_why_there_are_none_is_said(cases: list[GoldCase], word: str) -> None:
+    with pytest.raises(FewShotError, match=word):
+        choose_examples(cases, MAST, at_hand, NONE)
+
+
+def test_all_set_aside_is_said() -> None:
+    with pytest.raises(FewShotError, match="set aside"):
+        choose_examples(CASES, MAST, at_hand, NONE, may_use=lambda _: False)
+
+
+def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() -> None:
+    chosen = choose_examples(CASES, MAST, at_hand, NONE, count=3)
+    choices = [choice for choice, _ in chosen]
+    assert noted_choices((("temperature", "0"), *noted(choices))) == tuple(choices)
+    more = [*CASES, case("t5", {"information_withholding": words_at("t5", 3)})]
+    again = repeat_examples(choices, more, MAST, at_hand, NONE)
+    assert again == tuple(example for _, example in chosen)
+    assert repeat_examples(choices, CASES[1:], MAST, at_hand, NONE) is None
