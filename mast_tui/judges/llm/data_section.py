@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.judges.llm import wording
 from mast_tui.judges.llm.model import Window
-from mast_tui.judges.llm.sent import SentSpan, SentTrace, fit
+from mast_tui.judges.llm.sent import SentSpan, SentTrace
 from mast_tui.judges.llm.shares import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -102,7 +102,7 @@ def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
     """Where the window stands in the run, and what was before; what that takes in tokens."""
     if window.first:
         pieces.mark(wording.PART_BEGINS.format(number=window.first + 1))
-    digest = fit(digest).strip()
+    digest = digest.strip()
     if not digest:
         return 0
     tokens = estimate(digest)

@@ -55,7 +55,8 @@ class Redacted:
 
         A place that touches what stands for a secret covers all of the secret.
         """
-        return self._start(start), max(self._start(start), self._end(end, start))
+        first = self._start(start)
+        return first, max(first, self._end(end))
 
     def _start(self, at: int) -> int:
         shift = 0
@@ -67,13 +68,13 @@ class Redacted:
             shift = cut.end - cut.shown_end
         return at + shift
 
-    def _end(self, at: int, start: int) -> int:
+    def _end(self, at: int) -> int:
         shift = 0
         for cut in self.cuts:
             if at <= cut.shown_start:
                 break
             if at <= cut.shown_end:
-                return cut.end if start < cut.shown_end else at + cut.end - cut.shown_end
+                return cut.end
             shift = cut.end - cut.shown_end
         return at + shift
 

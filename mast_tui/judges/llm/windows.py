@@ -143,6 +143,4 @@ def _needed(window: Window, view: SentTrace, parameters: Parameters) -> int:
 
 def _middle(costs: _Costs, window: Window) -> int:
     """The last span of the first half by cost; both halves have at least one span."""
-    half = costs.of(window.first, window.last) // 2
-    middle = costs.on_from(window.first, half)
-    return min(middle, window.last - 1)
+    return costs.on_from(window.first, costs.of(window.first, window.last) // 2)

@@ -135,6 +135,7 @@ PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
         '<think>Is it {{"modes": [{{"mode": "1.3"}}]}}? Or {{ else</think>\n{}',
         "no end tag before </think>{}",
         '{{"answer": {}}}',
+        'The form is {{"modes": …}}, so:\n{}',
         'An example would be {{}} or {{"a": 1}}. Now the answer: {}',
         "\ufeff{}",
     ],
@@ -210,6 +211,7 @@ def test_a_mode_twice_is_one_mode_with_all_findings() -> None:
         entry("1.3", "present", finding()),
         entry("1.3", "unsure"),
         entry("1.3", "present", finding(first=2, last=2), finding()),
+        entry("1.3", "absent"),
     ]
     answer = read({"modes": modes})
     assert answer.verdicts == {REPEATS: PRESENT}

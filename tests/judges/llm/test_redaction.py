@@ -101,6 +101,11 @@ def test_a_literal_secret_is_taken_out_also_within_words() -> None:
     assert "horse" not in repr(redaction)
 
 
+def test_secrets_that_overlap_are_one() -> None:
+    redaction = DEFAULT.with_secret("hello ada@x")
+    assert redaction.apply("so: hello ada@x.org").text == "so: [redacted key 1]"
+
+
 def test_a_placeholder_for_a_key_is_no_secret() -> None:
     assert DEFAULT.with_secret("none").apply("none of them").text == "none of them"
 
