@@ -62,6 +62,11 @@ class Case:
     second: tuple[Mark, ...]
     meet: bool | None = None
 
+    @property
+    def differs(self) -> bool:
+        """Whether the sides differ about the mode or about its place."""
+        return self.outcome is not Outcome.BOTH or self.meet is False
+
 
 @dataclass(frozen=True, slots=True)
 class ModeCounts:

@@ -117,14 +117,13 @@ def case_rows(
             "first": places_words(case.first, order, said=case.outcome is not Outcome.SECOND),
             "second": places_words(case.second, order, said=case.outcome is not Outcome.FIRST),
         }
-        differs = case.outcome is not Outcome.BOTH or case.meet is False
         styles = {
-            "glyph": "doubt" if differs else "quiet",
+            "glyph": "doubt" if case.differs else "quiet",
             "trace": "name",
             "code": "name",
-            "outcome": "doubt" if differs else "quiet",
+            "outcome": "doubt" if case.differs else "quiet",
         }
-        glyph = "≠" if differs else "="
+        glyph = "≠" if case.differs else "="
         rows.append(TableRow(f"{case.mode}\n{case.trace_id}", cells, glyph, styles))
     return rows
 

@@ -38,6 +38,8 @@ SPARE_FOR_ONE: Final = 3
 
 ROUND: Final = 1_000
 
+LEAST_COST: Final = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -101,7 +103,8 @@ def estimate_words(plan: Plan) -> str:
     ]
     cost = estimate.cost(plan.setup)
     if cost is not None:
-        words.append(f"cost about {cost_words(cost)}")
+        about = "less than 0.01" if cost < LEAST_COST else f"about {cost_words(cost)}"
+        words.append(f"cost {about}")
     told = [f"{', '.join(words)}."]
     if estimate.known:
         told.append(f"{_traces(estimate.known)} judged before {_are(estimate.known)} passed over.")

@@ -158,7 +158,8 @@ class ComparisonScreen(OpensTraces):
             return []
         if self._mode:
             return list(comparison.cases.get(self._mode, ()))
-        return [case for cases in comparison.cases.values() for case in cases]
+        every = [case for cases in comparison.cases.values() for case in cases]
+        return sorted(every, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read: bool = True) -> None:
         from mast_tui.ui.comparison_rows import case_rows

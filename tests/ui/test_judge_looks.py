@@ -1,0 +1,114 @@
+"""Pictures of what a judge shows; ``pytest --snapshot-update`` takes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mast_tui.judges.configuration import configuration_path
+from mast_tui.judges.llm.estimate import Estimate
+from mast_tui.judges.llm.setup import Setup
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Match
+from mast_tui.traces.model import Trace
+from mast_tui.ui.desk import Desk, remember_welcome
+from mast_tui.ui.model_judge import Plan
+from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
+from tests.ui.stage import MAST, SLUGS, finding, read_trace
+from tests.ui.test_looks import SAMPLE, app, pressing, pytestmark  # noqa: F401
+
+Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "TEXTUAL_THEME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Two judges have looked at the sample; of one not all the words stand in it."""
+    remember_welcome()
+    trace = read_trace(SAMPLE)
+    mended = finding(trace, "3.2", 88, 90, why="It says that all is well and has not looked.")
+    key = trace.span(86).key
+    words = trace.text(86)[:30]
+    by_judge: dict[str, list[Finding]] = {
+        "judge:gpt-oss-120b@ab12cd34": [
+            replace(
+                mended,
+                evidence_key=key,
+                quote=words,
+                char_start=0,
+                char_end=len(words),
+                match=Match.FUZZY,
+                named=(trace.span(87).key, trace.span(89).key),
+                decisive=True,
+            ),
+            replace(finding(trace, "2.6", 40, 40), quote="I will leave it", evidence_key=None),
+            finding(trace, "1.3", 64, 70, why="The same restart again."),
+        ],
+        "judge:other@1": [finding(trace, "1.3", 60, 66), finding(trace, "1.5", 44, 90)],
+    }
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as store:
+        store.add_taxonomy(MAST)
+        trace_id = store.register_trace(TraceRecord.of(trace))
+        for judge, found in by_judge.items():
+            run = store.start_run(judge, MAST.ref)
+            store_judgement(
+                store,
+                judge=judge,
+                taxonomy=MAST.ref,
+                trace_id=trace_id,
+                looks_at=tuple(SLUGS.values()),
+                findings=found,
+                run_id=run,
+                trace=RunTrace(trace_id, len(found), quotes=2, verified=1),
+            )
+            store.finish_run(run)
+    return place
+
+
+SCENES = {
+    "mended": (":87", ["enter"]),
+    "not_found": ("[",),
+    "comparison": ("R", "vj="),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_what_judges_found(
+    snap_compare: Compare, judged: Path, size: tuple[int, int], scene: str
+) -> None:
+    run = pressing(*SCENES[scene])
+    assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+def test_the_choice_of_a_judge(
+    snap_compare: Compare, judged: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-this-test")
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
+        '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
+    )
+    monkeypatch.setattr("mast_tui.ui.screens.judge_choice.plan_for", planned)
+    opened = app(SAMPLE, workspace=judged)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing("J", "m"))
+
+
+def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, stopped: Callable[[], bool]) -> Plan:
+    """An estimate that no word of the prompt changes."""
+    return Plan(
+        setup, Estimate(len(traces), windows=2, requests=2, tokens_in=31_000, tokens_out=900)
+    )
