@@ -227,7 +227,7 @@ def clipped(text: str) -> str:
 def _ends(text: str) -> tuple[tuple[int, str], ...]:
     """A text, of a long one the beginning and the end, each with its offset."""
     if len(text) <= LONGEST_COMPARED:
-        return ((0, text),)
+        return ((0, text),) if text else ()
     tail = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
     return (0, clipped(text)), (tail, text[tail:])
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.evidence import find_quote
+from mast_tui.judges.evidence import (
+    Joined,
+    Place,
+    find_quote,
+    loosened,
+    parts,
+    readings,
+    squeezed,
+)
 from mast_tui.labels import Match
 
 REPORT = """\
@@ -107,3 +115,74 @@ def test_a_long_quote_is_found_by_its_ends() -> None:
     assert place is not None
     assert place.start == pytest.approx(500, abs=30)
     assert place.end == pytest.approx(3500, abs=30)
+
+
+@pytest.mark.parametrize(
+    ("quote", "barest"),
+    [
+        ("plain words", "plain words"),
+        ('  "wrapped words"\n', "wrapped words"),
+        ("`“wrapped twice”`", "wrapped twice"),
+        ("```json\nfenced words\n```", "fenced words"),
+        ("#12: numbered words", "numbered words"),
+        ("[span #12] numbered words", "numbered words"),
+        ("[0a1b2c3d #12] tool call | shell\nwords below", "words below"),
+        (r"\"escaped\"\twords", '"escaped"\twords'),
+        ("'", "'"),
+        ("#1 priority", "#1 priority"),
+    ],
+)
+def test_a_quote_is_read_with_less_and_less_around_it(quote: str, barest: str) -> None:
+    assert readings(quote)[0] == quote.strip()
+    assert readings(quote)[-1] == barest
+
+
+@given(st.text())
+def test_no_reading_is_empty_or_edged_with_white_space(quote: str) -> None:
+    assert all(reading and reading == reading.strip() for reading in readings(quote))
+    assert bool(readings(quote)) == bool(quote.strip())
+
+
+@pytest.mark.parametrize(
+    "between",
+    [" … ", "...", " [...] ", "\n[… 1,234,567 characters left out …]\n", "\n[0a1b2c3d #7] log\n"],
+)
+def test_the_pieces_of_a_quote_are_what_stands_between_the_gaps(between: str) -> None:
+    assert parts(f"…first words{between}second words{between}") == ("first words", "second words")
+
+
+def test_a_list_in_the_text_is_no_gap() -> None:
+    assert parts("see [abc] and #7 or 1.2.3") == ("see [abc] and #7 or 1.2.3",)
+
+
+@given(st.text("ab“”’—–\\n\t \U0001f600", max_size=80))
+def test_loosening_keeps_every_place(text: str) -> None:
+    assert len(loosened(text)) == len(text)
+    assert squeezed(text) == "".join(loosened(text).split())
+
+
+def test_joined_words_are_no_other_words() -> None:
+    assert find_quote("this is the latest of them", "a test") is None
+    place = find_quote("foo ( bar , baz , qux , quux )", "foo(bar, baz, qux, quux)")
+    assert place is not None
+    assert place.match is Match.FUZZY
+    place = find_quote("foo ( bar , baz , qux , quux , more )", "foo(bar, baz, qux, quux, more)")
+    assert place is not None
+    assert place.match is Match.SPACING
+
+
+@given(st.lists(st.text("abc \n", max_size=30), min_size=1, max_size=6).filter(any), st.data())
+def test_a_place_in_joined_texts_is_a_place_in_one_of_them(
+    texts: list[str], data: st.DataObject
+) -> None:
+    together = Joined(enumerate(texts))
+    start = data.draw(st.integers(0, len(together.text) - 1))
+    end = data.draw(st.integers(start + 1, len(together.text)))
+    found = together.found(Place(start, end, Match.FUZZY))
+    if found is None:
+        assert not together.text[start:end].strip("\0")
+        return
+    index, last, place = found
+    assert last in (index, index + 1)
+    words = together.text[start:end].strip("\0").partition("\0")[0]
+    assert texts[index][place.start : place.end] == words

@@ -212,6 +212,16 @@ def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
     assert finding.match is Match.EXACT
 
 
+def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
+    noise = "and the log goes on and on and on. " * 10_000
+    changed = "All three pods were running, but valkey is still refusing every write"
+    at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
+    assert (at.finding.quote, at.finding.match) == (TEXTS[3][:-1], Match.FUZZY)
+    at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
+    assert at.finding.char_start == 0
+    assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
+
+
 @pytest.mark.parametrize("ends", [(99, 2), (2, None), (None, 2), (2, -7)])
 def test_a_range_counts_as_far_as_it_exists(ends: tuple[int | None, int | None]) -> None:
     at = look(trace_of(*TEXTS), Claimed(None, *ends))
