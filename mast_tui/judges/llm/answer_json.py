@@ -53,7 +53,7 @@ def _after_thoughts(text: str) -> str:
 
 
 def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[str, object]:
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(strict=False)  # line breaks within texts as well
     found: Mapping[str, object] | None = None
     broken: str | None = None
     at = tried = 0
@@ -63,7 +63,9 @@ def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[
             value, at = decoder.raw_decode(text, begin.start())
         except json.JSONDecodeError as error:
             at = begin.end()
-            broken = f"{error.msg} at character {error.pos + 1:,} of {len(text):,}"
+            broken = (
+                f"{error.msg.removesuffix(' at')} at character {error.pos + 1:,} of {len(text):,}"
+            )
         except RecursionError:
             at, broken = begin.end(), "it is nested too deeply"
         except ValueError:

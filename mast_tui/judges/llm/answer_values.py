@@ -8,6 +8,9 @@ from typing import Final
 
 from mast_tui.labels import VerdictValue
 
+MOST_REMARKS: Final = 20
+"""Of so many odd things in one answer a person is told."""
+
 _NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
 _SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -29,7 +32,10 @@ class Remarks:
         self._said[words] = None
 
     def all(self) -> tuple[str, ...]:
-        return tuple(self._said)
+        """At most ``MOST_REMARKS``, and how many more there were."""
+        said = list(self._said)
+        more = len(said) - MOST_REMARKS
+        return (*said[:MOST_REMARKS], f"and {more:,} remarks more") if more > 0 else tuple(said)
 
 
 def as_text(value: object) -> str:

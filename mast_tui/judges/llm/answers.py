@@ -123,8 +123,9 @@ class _Reader:
         return self._entries(value) is not None
 
     def read(self, value: Mapping[str, object]) -> Answer:
-        entries = self._entries(value)
-        for name, entry in entries or ():
+        """What the object says."""
+        value = _unwrapped(value)
+        for name, entry in self._entries(value) or ():
             self._entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
@@ -137,6 +138,7 @@ class _Reader:
 
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
         """Each mode's name and what is said of it; None where this is no answer."""
+        value = _unwrapped(value)
         modes = value.get("modes")
         if isinstance(modes, list):
             return [(_name_in(entry), entry) for entry in modes]
@@ -146,9 +148,6 @@ class _Reader:
             named = [(name, entry) for name, entry in value.items() if self._mode(name)]
             if named:
                 return [(name, entry) for name, entry in value.items() if name != "digest"]
-            inner = [entry for entry in value.values() if isinstance(entry, dict)]
-            if len(inner) == 1 and "modes" in inner[0]:
-                return self._entries(inner[0])
         return None
 
     def _mode(self, name: object) -> Mode | None:
@@ -255,6 +254,12 @@ class _Reader:
         if not digest:
             self._remarks.add("no summary for the part that follows")
         return digest[:DIGEST_CHARS]
+
+
+def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
+    """The object with the modes, where it is the only one within another."""
+    inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
+    return inner[0] if "modes" not in value and len(inner) == 1 and "modes" in inner[0] else value
 
 
 def _name_in(entry: object) -> object:

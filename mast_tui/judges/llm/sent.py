@@ -13,7 +13,7 @@ from mast_tui.judges.llm.tokens import estimate
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 
-KEPT_CHARS: Final = 4_000_000
+KEPT_CHARS: Final = 1_000_000
 """How many characters of texts are kept at most, so that they need not be read again."""
 
 NAME_CHARS: Final = 60

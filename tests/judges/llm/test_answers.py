@@ -344,10 +344,23 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one() -> None:
             read(text[:end])
 
 
+def test_a_line_break_within_a_text_does_no_harm() -> None:
+    answer = read(PLAIN.replace("the same call", "the same\n\tcall"))
+    assert answer.claims[0].quote == "the same\n\tcall"
+
+
+def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
+    modes = [entry("1.3", "absent"), *(entry(f"{number}.77", "absent") for number in range(999))]
+    remarks = read({"modes": modes}).remarks
+    assert len(remarks) < 30
+    assert "979" in remarks[-1]
+
+
 def test_the_digest_comes_along_and_is_cut() -> None:
     modes = [entry("1.3", "absent")]
     assert read({"modes": modes, "digest": " so far "}, PART).digest == "so far"
     assert len(read({"modes": modes, "digest": "so far " * 5_000}, PART).digest) <= 4_000
+    assert read({"answer": {"modes": modes, "digest": "so far"}}, PART).digest == "so far"
     missing = read({"modes": modes}, PART)
     assert missing.digest == ""
     assert missing.remarks
