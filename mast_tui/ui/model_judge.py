@@ -14,6 +14,7 @@ from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.setup import Allowance, Setup
+from mast_tui.judges.llm.trace_work import RunRecord
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
@@ -74,10 +75,21 @@ def model_name(setup: Setup) -> str:
 
 
 def plan_for(
-    setup: Setup, traces: Sequence[Trace], desk: Desk, stopped: Callable[[], bool]
+    setup: Setup,
+    traces: Sequence[Trace],
+    desk: Desk,
+    stopped: Callable[[], bool],
+    on_trace: Callable[[int], object] = lambda _: None,
 ) -> Plan:
-    """What judging these traces would take; each is read once. Raises ``WorkspaceError``."""
-    return Plan(setup, estimate_run(setup, _until(traces, stopped), desk.workspace))
+    """What judging these traces would take; each is read once, and ``on_trace`` told how many
+    were. Raises ``WorkspaceError``."""
+    estimate = estimate_run(
+        setup,
+        _until(traces, stopped),
+        desk.workspace,
+        on_trace=lambda so_far: on_trace(so_far.traces),
+    )
+    return Plan(setup, estimate)
 
 
 def _until(traces: Sequence[Trace], stopped: Callable[[], bool]) -> Iterator[Trace]:
@@ -141,8 +153,9 @@ def run_model(
     """
     told = _Told(plan, desk.blind, tell)
     watch = Watch(told.on_trace, told.on_use, told.on_wait, told.on_part)
-    work = run_model_judge(plan.setup, traces, desk.workspace, watch=watch)
     try:
+        setup = _with_what_was_spent(plan.setup, desk)
+        work = run_model_judge(setup, traces, desk.workspace, watch=watch)
         summary = asyncio.run(_unless_cancelled(work, stopped))
     except (AskError, WorkspaceError) as error:
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
@@ -152,6 +165,18 @@ def run_model(
         tell(Judged(words, done=True))
     else:
         tell(ended(plan, summary, blind=desk.blind))
+
+
+def _with_what_was_spent(setup: Setup, desk: Desk) -> Setup:
+    """The setup with what a run that was broken off has spent on top of the allowance.
+
+    What is allowed here is for what is still to be asked, as the estimate said it.
+    """
+    if setup.allowance.tokens is None:
+        return setup
+    spent = RunRecord(setup, desk.workspace, again=False).spent
+    tokens = setup.allowance.tokens + spent.tokens_in + spent.tokens_out
+    return replace(setup, allowance=Allowance(tokens=tokens))
 
 
 async def _unless_cancelled(work: Coroutine[Any, Any, T], stopped: Callable[[], bool]) -> T | None:

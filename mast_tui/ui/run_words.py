@@ -34,7 +34,9 @@ def run_words(view: RunView, names: Mapping[str, str], taxonomy: Taxonomy) -> st
         lines += _quotes(run)
         lines += _mode_table(view, taxonomy)
     lines += _about_traces("Failed", names, [(t, t.problem) for t in run.traces if t.problem])
-    remarks = [(t, "; ".join(t.remarks)) for t in run.traces if t.remarks]
+    # What was mended or left out would tell that something was found.
+    told = run.traces if view.modes is not None else ()
+    remarks = [(t, "; ".join(t.remarks)) for t in told if t.remarks]
     lines += _about_traces("Remarks", names, remarks)
     if run.settings is not None:
         lines += ["", *_settings(run.settings)]

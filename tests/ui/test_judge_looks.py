@@ -107,7 +107,7 @@ def test_the_choice_of_a_judge(
     assert snap_compare(opened, terminal_size=size, run_before=pressing("J", "m"))
 
 
-def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, stopped: Callable[[], bool]) -> Plan:
+def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, *_: object) -> Plan:
     """An estimate that no word of the prompt changes."""
     return Plan(
         setup, Estimate(len(traces), windows=2, requests=2, tokens_in=31_000, tokens_out=900)

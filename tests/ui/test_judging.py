@@ -314,3 +314,23 @@ def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
     except ValueError as error:
         read = str(error)
     assert read.isdecimal() or "token" in read
+
+
+async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
+    long: Path, tmp_path: Path
+) -> None:
+    def dear(body: dict[str, object], n: int) -> Action:
+        if n == 0:
+            return answer(said(body), tokens_in=10 * len(str(body)) // 3, tokens_out=1)
+        return hang() if n == 1 else right(body)
+
+    with model(dear):
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await reached(on, lambda: on.session.pending)
+            await on.send("J", "y")
+            await reached(on, lambda: on.app.judge_at_work is None)
+            await on.press("J", "enter")
+            assert "has judged 1 trace" in on.message
+            assert len(on.session.workspace.runs()) == 1

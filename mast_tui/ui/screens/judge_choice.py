@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 RULES_KEY: Final = "r"
 MODEL_KEY: Final = "m"
 
+ESTIMATING: Final = "Estimating what the model would take"
+
+TOLD_EVERY: Final = 20
+"""Traces after which it is told how far the estimate is."""
+
 _CHOSEN: Final = "judge.chosen"
 
 
@@ -53,6 +58,12 @@ class JudgeChoice(ModalScreen[Chosen | None]):
 
         plan: Plan | None
         problem: str | None = None
+
+    @dataclass
+    class Counted(Message):
+        """So many traces have been looked at for the estimate."""
+
+        traces: int
 
     def __init__(
         self, setup: Setup, desk: Desk, traces: Sequence[Trace], *, model_first: bool
@@ -80,7 +91,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
             )
             for key, words in answers:
                 yield Answer(key, words, default=key == self._default)
-            yield Static(plain_lines("Estimating what the model would take …"), classes="hint")
+            yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
         """Begin to estimate."""
@@ -91,13 +102,28 @@ class JudgeChoice(ModalScreen[Chosen | None]):
         from mast_tui.workspace import WorkspaceError
 
         worker = get_current_worker()
+
+        def counted(traces: int) -> None:
+            if traces % TOLD_EVERY == 0:
+                self.post_message(self.Counted(traces))
+
+        def stopped() -> bool:
+            return worker.is_cancelled
+
         try:
-            plan = plan_for(self._setup, self._traces, self._desk, lambda: worker.is_cancelled)
+            plan = plan_for(self._setup, self._traces, self._desk, stopped, counted)
         except (WorkspaceError, OSError) as error:
             self.post_message(self.Estimated(None, str(error)))
             return
         if not worker.is_cancelled:
             self.post_message(self.Estimated(plan))
+
+    def on_judge_choice_counted(self, message: Counted) -> None:
+        """Say how far the estimate is."""
+        if self._plan is None:
+            self.query_one(".hint", Static).update(
+                plain_lines(f"{ESTIMATING}: {message.traces:,} of {len(self._traces):,} traces …")
+            )
 
     def on_judge_choice_estimated(self, message: Estimated) -> None:
         """Say it; where the model was chosen already, go on with it."""
@@ -130,9 +156,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
             self.dismiss(Chosen(self._plan))
         else:
             self._wanted = True
-            self.query_one(".hint", Static).update(
-                plain_lines("Estimating what the model would take, then it goes on …")
-            )
+            self.query_one(".hint", Static).update(plain_lines(f"{ESTIMATING}, then it goes on …"))
 
 
 def choose_judge(

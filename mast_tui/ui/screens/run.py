@@ -46,7 +46,7 @@ def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
     for trace in sorted(view.run.traces, key=rank):
         failed = trace.problem is not None
         waiting = view.waiting.get(trace.trace_id, 0)
-        note = f"failed: {trace.problem}" if failed else "; ".join(trace.remarks)
+        note = f"failed: {trace.problem}" if failed else "" if hidden else "; ".join(trace.remarks)
         cells = {
             "trace": one_line(names.get(trace.trace_id, trace.trace_id)),
             "found": "" if failed else HIDDEN if hidden else str(trace.findings),
@@ -153,7 +153,8 @@ class RunScreen(OpensTraces, TableRoom):
         if trace.problem is not None:
             lines.append(f"failed: {trace.problem}")
             lines.append("The same run again tries it anew.")
-        lines += trace.remarks
+        if self._view.answers is not None:
+            lines += trace.remarks
         self.detail.show_text("\n".join(lines))
 
     @on(VirtualLines.Moved, "#run")
