@@ -53,8 +53,8 @@ class Asker(Generic[A]):
     """Gets usable answers, of at most ``answer_tokens`` tokens or, after a cut one, twice as many.
 
     ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of
-    the answers that were taken. With ``believes`` a kept note that a request was too long is
-    taken for an answer; ``believed`` says whether one was.
+    the answers that were taken. ``believed`` says whether a kept note that a request was too long
+    was taken for an answer.
     """
 
     def __init__(
@@ -69,8 +69,9 @@ class Asker(Generic[A]):
         self._rooms = (answer_tokens, 2 * answer_tokens)
         self._key_of = key_of
         self.forms: set[Form] = set()
-        self.believes = True
         self.believed = False
+        self._believes = True
+        self._too_long: int | None = None
 
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
         """The answer as ``read`` takes it from its text; ``about`` names the spans, for people.
@@ -83,8 +84,15 @@ class Asker(Generic[A]):
             TraceFails: no usable answer, in words.
             RunStops: no request will get an answer.
         """
+        if self._too_long is not None and request.tokens >= self._too_long:
+            raise ContextOverflow("a shorter request was longer than the model reads")
         known = await self._known(request, read)
         return known[0] if known else await self._asked(request, read, about)
+
+    def forget_limits(self) -> None:
+        """From now on believe no note, and ask also what is as long as what was too long."""
+        self._believes = self.believed = False
+        self._too_long = None
 
     async def _known(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
         for room in self._rooms:
@@ -92,9 +100,10 @@ class Asker(Generic[A]):
             if reply is None:
                 continue
             if _tells_overflow(reply):
-                if not self.believes:
+                if not self._believes:
                     continue
                 self.believed = True
+                self._note_too_long(request, room)
                 raise ContextOverflow("the request is longer than the model reads")
             answer, _ = _read(reply, read)
             if answer is not None:
@@ -134,7 +143,13 @@ class Asker(Generic[A]):
             form: Form = min(self.forms, default="json_schema")
             note = Reply("", "length", form, 0, 0)
             await self._ledger.keep(self._key_of(request, room), note, True)
+            self._note_too_long(request, room)
             raise
+
+    def _note_too_long(self, request: Request, room: int) -> None:
+        """What is as long need not be tried; nothing follows where only more room was too much."""
+        if room == self._rooms[0]:
+            self._too_long = min(request.tokens, self._too_long or request.tokens)
 
 
 def _tells_overflow(reply: Reply) -> bool:

@@ -108,7 +108,7 @@ class _Reading:
             # The notes of earlier runs led here, but the server may read more by now.
             if not self._asker.believed:
                 raise
-            self._asker.believes = False
+            self._asker.forget_limits()
             count = await self._all_samples(windows, on_part)
         return await asyncio.to_thread(self._result, count)
 

@@ -132,6 +132,19 @@ async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
                 await ask(ledger, *said)
 
 
+async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
+    script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
+    asks = Scripted(script)
+    asker: Asker[int] = Asker(asks, Kept(), ROOM, lambda request, room: f"{request} {room}")
+    for tokens, tried in ((100, 1), (101, 1), (100, 1)):
+        with pytest.raises(ContextOverflow):
+            await asker.answer(replace(REQUEST, tokens=tokens), number, "#1")
+        assert len(asks.rooms) == tried
+    assert await asker.answer(replace(REQUEST, tokens=99), number, "#1") == 7
+    asker.forget_limits()
+    assert await asker.answer(replace(REQUEST, tokens=101), number, "#1") == 8
+
+
 @pytest.mark.parametrize("error", [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")])
 async def test_what_stops_the_asking_stops_here_too(error: Exception) -> None:
     ledger = Kept()
