@@ -170,7 +170,8 @@ class _Reader:
     def _entry(self, name: object, entry: object) -> None:
         mode = self._mode(name)
         if mode is None:
-            self._remarks.add(f"an unknown mode was left out: {one_line(str(name), 40)}")
+            said = f": {one_line(name, 40)}" if isinstance(name, str) else ""
+            self._remarks.add(f"an unknown mode was left out{said}")
             return
         if mode.slug not in self._window.modes:
             self._remarks.add(f"{mode.code} was answered without being asked for, and left out")

@@ -46,6 +46,7 @@ _AT_DOMAIN: Final = re.compile(
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
 )
 _LONGEST_LOCAL: Final = 64
+_ESCAPE: Final = re.compile(r"\\[nrt]")
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int]]:
@@ -54,9 +55,14 @@ def _addresses(text: str) -> Iterator[tuple[int, int]]:
         at = match.start()
         before = text[max(0, at - _LONGEST_LOCAL) : at]
         local = len(before) - len(before.rstrip(_LOCAL))
+        if _ESCAPE.match(before, max(0, len(before) - local - 1)):
+            local -= 1  # the letter belongs to an escape before the address
         if local:
             yield at - local, match.end()
 
+
+_BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""Not within a word; the letter of an escape such as ``\\n``, as JSON has it, is none."""
 
 # No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
 DEFAULT_RULES: Final[tuple[Rule, ...]] = (
@@ -70,20 +76,18 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
     ),
     pattern_rule(
         "API key",
-        r"(?<![A-Za-z0-9_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
+        _BEGIN + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
         "sk-",
         "rk-",
         "pk-",
     ),
     pattern_rule(
         "API key",
-        r"(?<![A-Za-z0-9])(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
+        _BEGIN + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
         "_live_",
         "_test_",
     ),
-    pattern_rule(
-        "API key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"
-    ),
+    pattern_rule("API key", _BEGIN + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
     pattern_rule(
         "API key",
         r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
@@ -92,7 +96,7 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
     ),
     pattern_rule(
         "API key",
-        r"(?<![A-Za-z0-9])(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
+        _BEGIN + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
         "gho_",
         "ghp_",
         "ghs_",
@@ -100,38 +104,38 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
         "ghr_",
         "github_pat_",
     ),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_.-]{20,}+", "glpat-"),
+    pattern_rule("API key", _BEGIN + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-"),
     pattern_rule(
         "API key",
-        r"(?<![A-Za-z0-9])(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
+        _BEGIN + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
         "xox",
         "xapp-",
     ),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}", "aiza"),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+", "hf_"),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])gsk_[A-Za-z0-9]{30,}+", "gsk_"),
-    pattern_rule("API key", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}", "npm_"),
+    pattern_rule("API key", _BEGIN + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
+    pattern_rule("API key", _BEGIN + r"hf_[A-Za-z0-9]{30,}+", "hf_"),
+    pattern_rule("API key", _BEGIN + r"gsk_[A-Za-z0-9]{30,}+", "gsk_"),
+    pattern_rule("API key", _BEGIN + r"npm_[A-Za-z0-9]{36}", "npm_"),
     pattern_rule(
         "token",
-        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
+        _BEGIN + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
         "eyj",
     ),
     pattern_rule(
         "token",
-        r"\bbearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
+        _BEGIN + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
         "bearer",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "token",
-        r"\bauthorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
+        _BEGIN + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
         r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
         "authorization",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "token",
-        r"\b(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        _BEGIN + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
         r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
         "api-key",
         "api_key",

@@ -349,6 +349,16 @@ def test_a_line_break_within_a_text_does_no_harm() -> None:
     assert answer.claims[0].quote == "the same\n\tcall"
 
 
+@pytest.mark.parametrize("depth", [500, 900, 1020])
+def test_deep_nesting_in_the_place_of_a_value_does_no_harm(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    modes = ["", f'"mode": {deep}, "verdict": "absent"', f'"mode": "1.3", "verdict": {deep}']
+    modes.append(f'"mode": "1.3", "verdict": "present", "findings": [{{"quote": {deep}}}, {deep}]')
+    text = f'{{"modes": [{", ".join(f"{{{entry}}}" for entry in modes)}]}}'
+    with suppress(Malformed):  # beyond what the parser takes
+        assert read(text).verdicts == {REPEATS: PRESENT}
+
+
 def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
     modes = [entry("1.3", "absent"), *(entry(f"{number}.77", "absent") for number in range(999))]
     remarks = read({"modes": modes}).remarks

@@ -46,6 +46,7 @@ IN_CONTEXT = [
     ('{{"authorization": "Basic {}"}}', "dXNlcjpwYXNzd29yZA=="),
     ("'X-Api-Key': '{}'", LETTERS),
     ("export AWS_SECRET_ACCESS_KEY={}", LETTERS + LETTERS[:12]),
+    ('{{"cmd": "x\\nauthorization: bearer {}\\n"}}', LETTERS),
     ("postgres://shop:{}@db.internal:5432/orders", "hunter2!x"),
 ]
 
@@ -63,7 +64,9 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-@pytest.mark.parametrize("around", ["{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny"])
+@pytest.mark.parametrize(
+    "around", ["{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"']
+)
 def test_a_secret_is_taken_out_wherever_it_stands(kind: str, around: str) -> None:
     secret = SECRETS[kind]
     redacted = DEFAULT.apply(around.format(secret)).text
