@@ -1,19 +1,19 @@
-"""What comes back from a model: the schema it is given, and reading whatever it writes."""
+"""Reading whatever a model writes."""
 
 from __future__ import annotations
 
 import json
 import math
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.answers import Answer, Malformed, answer_schema, parse_answer
+from mast_tui.judges.llm.answers import Answer, Malformed, parse_answer
 from mast_tui.judges.llm.model import Window
 from mast_tui.labels import VerdictValue
+from tests.judges.llm.entries import entry, finding
 from tests.judges.llm.views import MAST
 
 ALL = tuple(mode.slug for mode in MAST.modes)
@@ -25,23 +25,6 @@ REPEATS = "step_repetition"
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
 
 
-def finding(**changes: object) -> dict[str, object]:
-    return {
-        "first": 12,
-        "last": 14,
-        "quote": "the same call",
-        "rationale": "#14 repeats #12.",
-        "confidence": 0.8,
-        "decisive": True,
-    } | changes
-
-
-def entry(
-    mode: object = "1.3", verdict: object = "present", *findings: object
-) -> dict[str, object]:
-    return {"mode": mode, "verdict": verdict, "findings": list(findings)}
-
-
 def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
     text = answer if isinstance(answer, str) else json.dumps(answer)
     return parse_answer(text, taxonomy=MAST, window=window, spans=spans)
@@ -50,61 +33,6 @@ def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
 def read_one(*findings: object, **changes: object) -> Answer:
     """The answer that says of 1.3 what is given."""
     return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
-
-
-class TestSchema:
-    """The schema is one that structured outputs take, and says what is asked for."""
-
-    def check_strict(self, schema: Any) -> None:
-        assert set(schema) <= {
-            "type", "properties", "required", "additionalProperties", "items", "enum",
-        }  # fmt: skip
-        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        assert set(kinds) <= {"object", "array", "string", "integer", "number", "boolean", "null"}
-        if "object" in kinds:
-            assert schema["additionalProperties"] is False
-            assert schema["required"] == list(schema["properties"])
-            for inner in schema["properties"].values():
-                self.check_strict(inner)
-        if "array" in kinds:
-            self.check_strict(schema["items"])
-
-    def accepts(self, schema: Any, value: Any) -> bool:
-        """A small validator for the words that the schema uses."""
-        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        if value is None:
-            return "null" in kinds
-        if isinstance(value, bool):
-            return "boolean" in kinds
-        if isinstance(value, dict):
-            properties = schema.get("properties", {})
-            return value.keys() == properties.keys() and all(
-                self.accepts(properties[name], inner) for name, inner in value.items()
-            )
-        if isinstance(value, list):
-            return "array" in kinds and all(self.accepts(schema["items"], v) for v in value)
-        if isinstance(value, str):
-            return "string" in kinds and value in schema.get("enum", [value])
-        return "number" in kinds or (isinstance(value, int) and "integer" in kinds)
-
-    @pytest.mark.parametrize("digest", [False, True])
-    def test_it_is_strict(self, digest: bool) -> None:
-        self.check_strict(answer_schema(CODES, digest=digest))
-
-    def test_it_takes_what_is_asked_for_and_nothing_else(self) -> None:
-        schema = answer_schema(CODES, digest=False)
-        good = {"modes": [entry("1.3", "present", finding()), entry("2.1", "absent")]}
-        assert self.accepts(schema, good)
-        assert self.accepts(schema, {"modes": [entry("1.3", "present", finding(quote=None))]})
-        assert not self.accepts(schema, {**good, "digest": "so far"})
-        assert not self.accepts(schema, {"modes": [entry("9.9", "absent")]})
-        assert not self.accepts(schema, {"modes": [entry("1.3", "yes")]})
-        assert not self.accepts(schema, {"modes": [entry("1.3", "present", finding(first="x"))]})
-
-    def test_only_a_part_has_a_digest(self) -> None:
-        whole, part = answer_schema(CODES, digest=False), answer_schema(CODES, digest=True)
-        assert self.accepts(part, {"modes": [], "digest": "so far"})
-        assert not self.accepts(whole, {"modes": [], "digest": "so far"})
 
 
 def test_a_plain_answer_is_read_as_it_stands() -> None:

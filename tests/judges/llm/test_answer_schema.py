@@ -1,0 +1,69 @@
+"""The schema of an answer: one that structured outputs take, and that says what is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mast_tui.judges.llm.answers import answer_schema
+from tests.judges.llm.entries import entry, finding
+from tests.judges.llm.views import MAST
+
+CODES = [mode.code for mode in MAST.modes]
+
+
+def check_strict(schema: Any) -> None:
+    assert set(schema) <= {
+        "type", "properties", "required", "additionalProperties", "items", "enum",
+    }  # fmt: skip
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    assert set(kinds) <= {"object", "array", "string", "integer", "number", "boolean", "null"}
+    if "object" in kinds:
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
+        for inner in schema["properties"].values():
+            check_strict(inner)
+    if "array" in kinds:
+        check_strict(schema["items"])
+
+
+def accepts(schema: Any, value: Any) -> bool:
+    """A small validator for the words that the schema uses."""
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if value is None:
+        return "null" in kinds
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        return value.keys() == properties.keys() and all(
+            accepts(properties[name], inner) for name, inner in value.items()
+        )
+    if isinstance(value, list):
+        return "array" in kinds and all(accepts(schema["items"], v) for v in value)
+    if isinstance(value, str):
+        return "string" in kinds and value in schema.get("enum", [value])
+    return "number" in kinds or (isinstance(value, int) and "integer" in kinds)
+
+
+@pytest.mark.parametrize("digest", [False, True])
+def test_the_schema_is_strict(digest: bool) -> None:
+    check_strict(answer_schema(CODES, digest=digest))
+
+
+def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
+    schema = answer_schema(CODES, digest=False)
+    good = {"modes": [entry("1.3", "present", finding()), entry("2.1", "absent")]}
+    assert accepts(schema, good)
+    assert accepts(schema, {"modes": [entry("1.3", "present", finding(quote=None))]})
+    assert not accepts(schema, {**good, "digest": "so far"})
+    assert not accepts(schema, {"modes": [entry("9.9", "absent")]})
+    assert not accepts(schema, {"modes": [entry("1.3", "yes")]})
+    assert not accepts(schema, {"modes": [entry("1.3", "present", finding(first="x"))]})
+
+
+def test_only_a_part_has_a_digest() -> None:
+    whole, part = answer_schema(CODES, digest=False), answer_schema(CODES, digest=True)
+    assert accepts(part, {"modes": [], "digest": "so far"})
+    assert not accepts(whole, {"modes": [], "digest": "so far"})
