@@ -43,6 +43,10 @@ Judges
 MODEL_HINT: Final = "? tells how J asks a model too"
 
 
+BESIDE_WORDS: Final = 12
+"""Cells of the last line that words cannot have."""
+
+
 @dataclass
 class Judged(Message):
     """How far a judge has come, in words that are fit for display.
@@ -191,8 +195,9 @@ class Judging(Background):
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 heard = heard or screen is self.screen
-        if message.done and message.problem and not heard:
-            self.complain(message.words)
+        cut = len(message.words) > self.size.width - BESIDE_WORDS
+        if message.done and message.problem and (cut or not heard):
+            self.complain(message.words)  # whole, in as many lines as it takes
 
     @work(thread=True, group="judge", exclusive=True)
     def run_rules(self, traces: Sequence[Trace], desk: Desk, more: str = "") -> None:

@@ -193,7 +193,8 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
     """How a run has ended, in words."""
     name, steps = plan.name, summary.steps
     if summary.stopped is not None:
-        return Judged(f"{name}: {one_line(summary.stopped)}", done=True, problem=True)
+        why = one_line(summary.stopped).replace("the same command goes on", "J goes on")
+        return Judged(f"{name}: {why}", done=True, problem=True)
     if summary.ending is not None:
         words = f"{name}: {one_line(summary.ending)}; what was answered is kept, J goes on"
         return Judged(words, done=True, problem=True)

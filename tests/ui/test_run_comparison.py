@@ -197,7 +197,8 @@ async def test_a_run_beside_the_gold(office: Office) -> None:
             ("not in gold", "#12"),
             ("missed", "—"),
         }
-        await on.press("tab", "j", "enter")
+        place = [outcome for _, outcome, *_ in cases(on)].index("missed")
+        await on.press("tab", *"j" * place, "enter")
         # What the judge missed stands where the gold has it.
         assert on.number == 10
     assert passes_revealed(office, "alice") == [False]

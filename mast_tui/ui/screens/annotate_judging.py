@@ -56,8 +56,8 @@ class JudgingHere(Suggesting):
         if self.entry.begun or self._editing is not None or not self.selection.is_plain:
             return ""
         pending = len(session.pending)
-        if not session.hidden_visible or not pending:
-            return self.no_suggestion_words(session)
+        if not pending:
+            return "" if session.hidden_visible else self.no_suggestion_words(session)
         return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
 
     def look_at(self, at: Evidence) -> None:
