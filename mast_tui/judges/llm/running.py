@@ -23,8 +23,10 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace, WorkspaceError
 
+LEAST_READ_AHEAD: Final = 2
 READ_AHEAD: Final = 2
-"""Traces that are opened beside those that are asked about, so that no request waits for a file."""
+"""Beside each so many traces that are asked about one more is opened, at least so many in all: its
+request is ready when an answer comes."""
 
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up what it was allowed."""
@@ -195,9 +197,10 @@ class _Run:
         return RunRecord(self._setup, self._workspace, again=self._again)
 
     async def _all(self, feed: _Feed, asks: Asks) -> None:
+        asked_at_once = self._setup.concurrency
+        ready = max(LEAST_READ_AHEAD, asked_at_once // READ_AHEAD)
         workers = [
-            asyncio.create_task(self._work(feed, asks))
-            for _ in range(self._setup.concurrency + READ_AHEAD)
+            asyncio.create_task(self._work(feed, asks)) for _ in range(asked_at_once + ready)
         ]
         try:
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

@@ -310,7 +310,7 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(
     assert summary.run_id == run.id
 
 
-def test_no_more_traces_are_open_than_are_asked_about_and_two(
+def test_few_more_traces_are_open_than_are_asked_about(
     tmp_path: Path, workspace: Workspace
 ) -> None:
     write_runs(tmp_path / "many", 24)
