@@ -60,23 +60,27 @@ class BarLines(AbstractContextManager["BarLines"]):
     def __init__(self, traces: int, prices: Prices | None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self._prices = prices
         self._found = 0
-        self._waits = False
+        self._waits = ""
         said = "{task.completed:.0f} of {task.total:.0f} traces"
         self._bar: Bar = Progress(
-            TextColumn(said, markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[facts]}", markup=False),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[waits]}", markup=False),
+            TextColumn(said, markup=False, table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=10),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn(
+                "{task.fields[facts]}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
             console=Console(file=sys.stderr),
             redirect_stdout=False,
             redirect_stderr=False,
             transient=False,
         )
-        self._task: TaskID = self._bar.add_task("", total=traces, facts="", waits="")
+        self._task: TaskID = self._bar.add_task("", total=traces, facts="")
         self._used = ""
 
     def __enter__(self) -> Self:
@@ -104,22 +108,24 @@ class BarLines(AbstractContextManager["BarLines"]):
         """An answer came."""
         self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
-            self._used += f" · {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
-        if self._waits:
-            self._waits = False
-            self._bar.update(self._task, waits="")
+            self._used += f" · cost {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
+        self._waits = ""
         self._show()
 
     def on_wait(self, words: str) -> None:
         """Requests wait; the words go with the next answer."""
-        self._waits = True
-        self._bar.update(self._task, waits=one_line(words, 80))
+        self._waits = one_line(words, 80)
+        self._show()
 
     def _show(self) -> None:
         speed = self._bar.tasks[0].speed
-        pace = "" if not speed else f" · {speed * 60:.0f} a minute"
-        used = f" · {self._used}" if self._used else ""
-        self._bar.update(self._task, facts=f"{self._found} found{used}{pace}")
+        parts = (
+            self._waits,
+            f"{self._found} found",
+            self._used,
+            f"{speed * 60:.0f} a minute" if speed else "",
+        )
+        self._bar.update(self._task, facts=" · ".join(part for part in parts if part))
 
 
 def run_progress(estimate: Estimate | None, prices: Prices | None) -> Lines | BarLines:
@@ -151,11 +157,11 @@ def tokens(count: int) -> str:
     """A number of tokens as people say it."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"
-    if count >= 1_000_000:
+    if count >= 999_500:
         return f"{count / 1e6:.1f} M"
     return f"{count / 1000:,.0f} k" if count >= 10_000 else f"{count:,}"
 
 
 def money(cost: float) -> str:
     """A sum in the currency of the prices; small ones with more digits."""
-    return f"cost {cost:,.2f}" if cost >= 0.1 or cost == 0 else f"cost {cost:.4f}"
+    return f"{cost:,.2f}" if cost >= 0.1 or cost == 0 else f"{cost:.4f}"

@@ -169,7 +169,7 @@ def _print_use(document: Document) -> None:
     if quotes["all"]:
         share = f" ({quotes['share']:.0%})"
         _line(f"quotes found in the traces: {quotes['verified']} of {quotes['all']}{share}")
-    cost = "" if document["cost"] is None else f"; {money(document['cost'])}"
+    cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
     now, in_all = document["requests"]["now"], document["requests"]["run"]
     before = f", {in_all - now} of them earlier" if in_all > now else ""
     if in_all:
@@ -216,7 +216,7 @@ def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
     lines = [f"{setup.judge}: {estimate.traces} traces{before}"]
     if estimate.requests:
         cost = estimate.cost(setup)
-        what = "no price is known" if cost is None else f"about {money(cost)}"
+        what = "no price is known" if cost is None else f"cost about {money(cost)}"
         lines.append(
             f"at most about {estimate.requests:,} requests, {tokens(estimate.tokens_in)} tokens "
             f"in and {tokens(estimate.tokens_out)} out; {what}"

@@ -1,0 +1,61 @@
+"""How far a run has come, as a terminal shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.cli.judge_progress import BarLines, Lines, money, tokens
+from mast_tui.judges.configuration import Prices
+from mast_tui.judges.runner import Progress, Step
+from mast_tui.workspace import Usage
+
+
+def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    with BarLines(3, Prices(1.0, 2.0)) as bar:
+        bar.on_use(Usage(1, 20_000, 1_000))
+        bar.on_trace(Progress(1, "t1", Path("a.json"), Step.JUDGED, 2))
+        bar.on_wait("asked to wait 34 s")
+    out, err = capsys.readouterr()
+    assert out == ""
+    last = err.splitlines()[-1]
+    for words in ("1 of 3 traces", "2 found", "21 k tokens", "cost 0.0220", "asked to wait 34 s"):
+        assert words in last
+
+
+def test_the_words_of_a_wait_go_with_the_next_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    with BarLines(3, None) as bar:
+        bar.on_wait("asked to wait 34 s")
+        bar.on_use(Usage(1, 200, 10))
+    assert "asked to wait" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["bar", "lines"])
+def test_foreign_text_is_no_markup_and_no_escape(
+    capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    with BarLines(1, None) if kind == "bar" else Lines(quiet=False) as shown:
+        hostile = "[bold]x[/] \x1b[31m\nnext"
+        shown.on_trace(Progress(1, "t", Path("a.json"), Step.FAILED, 0, hostile))
+        shown.on_wait(hostile)
+    err = capsys.readouterr().err
+    assert "[bold]x[/]" in err
+    assert "\x1b[31m" not in err
+
+
+def test_numbers_as_people_say_them() -> None:
+    assert [tokens(n) for n in (0, 9_999, 10_000, 999_600, 12_345_678)] == [
+        "0",
+        "9,999",
+        "10 k",
+        "1.0 M",
+        "12 M",
+    ]
+    assert [money(x) for x in (0.0, 0.0123, 0.5, 1234.5)] == ["0.00", "0.0123", "0.50", "1,234.50"]
