@@ -35,14 +35,14 @@ RUN_COLUMNS: Final = (
 GOLD_COLUMNS: Final = (
     Column("code", ""),
     Column("mode", "mode", shrinks=True),
-    Column("both", "in gold too", figure=True, keeps=95),
-    Column("meet", "same place", figure=True, keeps=70),
+    Column("both", "in gold", figure=True, keeps=95),
+    Column("meet", "place", figure=True, keeps=70),
     Column("first", "not in gold", figure=True, keeps=94),
     Column("second", "missed", figure=True, keeps=93),
-    Column("neither", "neither", figure=True, keeps=50),
+    Column("neither", "neither", figure=True, keeps=42),
     Column("undecided", "undecided", figure=True, keeps=40),
-    Column("precision", "precision", figure=True, keeps=45),
-    Column("recall", "recall", figure=True, keeps=46),
+    Column("precision", "precision", figure=True, keeps=55),
+    Column("recall", "recall", figure=True, keeps=56),
 )
 CASE_COLUMNS: Final = (
     Column("trace", "trace", shrinks=True),

@@ -102,6 +102,10 @@ class Judging(Background):
             self._ask_to_cancel(self.judge_at_work)
             return
 
+        if self.refused is not None:
+            self.complain("No workspace is open, so no judge can keep what it finds")
+            return
+
         def ready(desk: Desk) -> None:
             self._choose(traces, desk)
 

@@ -18,10 +18,15 @@ MOST_LISTED: Final = 100
 _MODE_CELLS: Final = 32
 
 
-def run_words(view: RunView, names: Mapping[str, str], taxonomy: Taxonomy) -> str:
-    """One run in sentences and a small table; ``names`` are what traces go by."""
+def run_words(
+    view: RunView, names: Mapping[str, str], taxonomy: Taxonomy, *, at_work: bool = False
+) -> str:
+    """One run in sentences and a small table; ``names`` are what traces go by.
+
+    ``at_work`` says that it goes on right now.
+    """
     run = view.run
-    lines = [_head(run)]
+    lines = [_head(run, at_work)]
     if view.failed:
         count = len(run.traces)
         lines.append(f"It failed on {view.failed} of {count} traces; Enter lists them.")
@@ -43,10 +48,12 @@ def run_words(view: RunView, names: Mapping[str, str], taxonomy: Taxonomy) -> st
     return "\n".join(lines)
 
 
-def _head(run: Run) -> str:
+def _head(run: Run, at_work: bool) -> str:
     what = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
     if run.ending is not None:
         return f"{what}, ended early: {run.ending}. Run it again and it goes on."
+    if run.finished_at is None and at_work:
+        return f"{what}, still at work."
     if run.finished_at is None:
         return f"{what}, not finished: run it again and it goes on where it stopped."
     return f"{what}."

@@ -17,11 +17,12 @@ from mast_tui.ui.actions import Where
 from mast_tui.ui.desk import Desk
 from mast_tui.ui.judging import Judged
 from mast_tui.ui.model_judge import Plan
+from mast_tui.ui.options import AppOptions
 from mast_tui.ui.screens.ask import Ask
 from mast_tui.ui.screens.help import help_text
 from mast_tui.ui.screens.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.screens.note import NoteScreen
-from mast_tui.workspace import Workspace
+from mast_tui.workspace import Workspace, WorkspaceError
 from tests.judges.llm.made_answers import said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
@@ -232,7 +233,8 @@ async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
         assert "The texts of the traces" in on.text
         await on.press("enter")
         assert asked.plans == []
-        await on.press("J", "m", "y")
+        await on.press("J", "m")
+        await on.press("y")
         assert len(asked.plans) == 1
         assert asked.plans[0].setup.allowance.tokens == asked.plans[0].usual_allowance()
         await on.press("J", "enter")
@@ -250,7 +252,8 @@ async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> 
             assert f"Ask {MODEL} about 3 traces?" in on.text
             await on.press("escape")
             assert asked.plans == []
-            await on.press("J", "enter", "x", "enter")
+            await on.press("J", "enter")
+            await on.press("x", "enter")
             assert "is no number of tokens" in on.text
             await on.press(*["backspace"] * 9, *"50k", "enter")
             assert [plan.setup.allowance.tokens for plan in asked.plans] == [50_000]
@@ -334,3 +337,32 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
             await on.press("J", "enter")
             assert "has judged 1 trace" in on.message
             assert len(on.session.workspace.runs()) == 1
+
+
+async def test_a_run_that_goes_on_is_told_from_one_that_was_broken_off(
+    long: Path, tmp_path: Path
+) -> None:
+    with model(lambda body, n: right(body) if n == 0 else hang()):
+        async with stage(long, workspace=tmp_path / "w.db") as on:
+            await on.press("J")
+            await on.send("m")
+            await reached(on, lambda: on.session.pending)
+            await on.send("R")
+            await reached(on, lambda: "still at work" in on.text)
+            await on.send("J", "y")
+            await reached(on, lambda: on.app.judge_at_work is None)
+            await on.press("k")
+            assert "goes on where it stopped" in on.text
+
+
+async def test_without_a_workspace_no_judge_runs_and_that_is_said(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: AppOptions) -> Workspace:
+        raise WorkspaceError("w.db is no workspace")
+
+    monkeypatch.setattr("mast_tui.ui.desk.open_workspace", refuse)
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("r", "L", "J")
+        assert any("no judge can keep" in note.message for note in on.app._notifications)
+        assert on.app.judge_at_work is None

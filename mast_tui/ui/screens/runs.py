@@ -147,7 +147,10 @@ class RunsScreen(TableRoom):
             f"{judge_name(run.judge)} · {local_time(run.started_at)}"
         )
         self.detail.border_subtitle = plain_title("Enter: its traces · d b scroll")
-        self.detail.show_text(run_words(view, self._names, self.mast.taxonomy))
+        latest = next(iter(self._views)) == run.id
+        at_work = latest and self.mast.judge_at_work is not None
+        words = run_words(view, self._names, self.mast.taxonomy, at_work=at_work)
+        self.detail.show_text(words)
 
     @on(VirtualLines.Moved, "#runs")
     def _moved(self, event: VirtualLines.Moved) -> None:
