@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,14 @@ from mast_tui.ui.desk import Desk, remember_welcome
 from mast_tui.ui.model_judge import Plan
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
-from tests.ui.test_looks import SAMPLE, app, pressing, pytestmark  # noqa: F401
+from tests.ui.test_looks import SAMPLE, TEXTUAL, app, pressing
 
 Compare = Callable[..., bool]
+
+pytestmark = pytest.mark.skipif(
+    not version("textual").startswith(f"{TEXTUAL}."),
+    reason=f"the pictures were taken with Textual {TEXTUAL}",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -77,23 +83,24 @@ def judged(tmp_path: Path) -> Path:
     return place
 
 
+WIDE, NARROW = (120, 40), (80, 24)
+
 SCENES = {
-    "mended": (":87", ["enter"]),
-    "not_found": ("[",),
-    "comparison": ("R", "vj="),
+    "mended": (WIDE, (":87", ["enter"])),
+    "not_found": (NARROW, ("[",)),
+    "comparison": (NARROW, ("R", "vj=")),
 }
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_what_judges_found(
-    snap_compare: Compare, judged: Path, size: tuple[int, int], scene: str
-) -> None:
-    run = pressing(*SCENES[scene])
+def test_what_judges_found(snap_compare: Compare, judged: Path, scene: str) -> None:
+    size, keys = SCENES[scene]
+    run = pressing(*keys)
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
 
 
 def test_the_choice_of_a_judge(
-    snap_compare: Compare, judged: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    snap_compare: Compare, judged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-this-test")
     path = configuration_path()
@@ -104,7 +111,7 @@ def test_the_choice_of_a_judge(
     )
     monkeypatch.setattr("mast_tui.ui.screens.judge_choice.plan_for", planned)
     opened = app(SAMPLE, workspace=judged)
-    assert snap_compare(opened, terminal_size=size, run_before=pressing("J", "m"))
+    assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
 def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, *_: object) -> Plan:
