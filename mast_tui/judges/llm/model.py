@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 Finish = Literal["stop", "length", "refusal"]
@@ -53,7 +54,7 @@ class Window:
     tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """One question to a model, complete but for its boundary.
 
@@ -72,6 +73,10 @@ class Request:
 
     def fingerprint(self) -> str:
         """The SHA-256 (hex) of what is asked, the same whatever the boundary."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))

@@ -124,7 +124,9 @@ def _parts(message: Fields, content: object, speaker: Speaker, inner: str) -> It
     for holder, at in ((message, inner), (extras, f"{inner}/additional_kwargs")):
         for field in _REASONING_FIELDS:
             value = holder.get(field)
-            if not thought and isinstance(value, str | list | Mapping):
+            if value is None or thought:
+                continue
+            if isinstance(value, str | list | Mapping):
                 text = thought_text(value)
                 if thought := bool(text):
                     yield _thought(speaker, text, f"{at}/{field}")
@@ -162,14 +164,14 @@ def _calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece]:
         if found:
             return  # what follows repeats the calls as the vendor spelt them
         calls = _listed(holder.get("tool_calls"))
-        if isinstance(calls, Mapping):
+        if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         if isinstance(calls, list):
             for number, call in enumerate(calls):
                 found = True
                 yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
         legacy = holder.get("function_call")
-        if isinstance(legacy, Mapping):
+        if legacy is not None and isinstance(legacy, Mapping):
             found = True
             yield call_piece(legacy, f"{at}/function_call", speaker.agent)
     broken = message.get("invalid_tool_calls")

@@ -39,7 +39,8 @@ _THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 def fields_of(value: object) -> Fields:
     """``value`` where it is a JSON object, else an empty one."""
-    return value if isinstance(value, Mapping) else NO_FIELDS
+    # Most fields are not there, and None is told from an object sooner than by its class.
+    return value if value is not None and isinstance(value, Mapping) else NO_FIELDS
 
 
 def kind_of(value: object) -> str:
@@ -97,7 +98,8 @@ def usage_of(message: Fields) -> Tokens | None:
     where the vendor keeps them apart.
     """
     for field in _USAGE_FIELDS:
-        if isinstance(usage := message.get(field), Mapping):
+        usage = message.get(field)
+        if usage is not None and isinstance(usage, Mapping):
             return _tokens(usage)
     usage = fields_of(message.get("response_metadata")).get("token_usage")
     return _tokens(usage) if isinstance(usage, Mapping) else None
