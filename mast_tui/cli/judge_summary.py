@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mast_tui.traces.model import FileReport
 
 Document = dict[str, Any]
+
+_REMARKS_SHOWN: Final = 5
 
 
 def rules_document(
@@ -72,6 +74,7 @@ def model_document(
         "model": setup.parameters.model,
         "host": setup.host,
         "examples": list(setup.settings().examples),
+        "shortened": summary.shortened,
         "remarks": dict(sorted(summary.remarks.items())),
         "resumed": summary.resumed,
         "ending": summary.ending,
@@ -182,8 +185,13 @@ def _print_use(document: Document) -> None:
     if document["examples"]:
         named = ", ".join(document["examples"])
         _line(f"examples from {named}; they are left out of figures")
-    for remark, traces in document["remarks"].items():
+    if document["shortened"]:
+        _line(f"in {document['shortened']} traces not all was shown: texts were shortened")
+    by_count = sorted(document["remarks"].items(), key=lambda said: -said[1])
+    for remark, traces in by_count[:_REMARKS_SHOWN]:
         _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
+    if len(by_count) > _REMARKS_SHOWN:
+        _line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
     if document["ending"]:
         _line(f"ended: {document['ending']}; the same command goes on with a new allowance")
 

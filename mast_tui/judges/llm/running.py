@@ -31,6 +31,9 @@ request is ready when an answer comes."""
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up what it was allowed."""
 
+_OF_SHORTENED: Final = ("shortened", "the task is shortened")
+"""How remarks on what was not shown whole begin; they name spans, so each is another."""
+
 Connect = Callable[[Setup, Usage, Callable[[str], None]], AbstractAsyncContextManager[Asks]]
 """Opens the way to the model: what was spent already counts, and waiting is told in words."""
 
@@ -60,7 +63,8 @@ class ModelRunSummary:
 
     ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
     the requests answered now. ``quotes`` of the suggestions rest on a quote, ``verified`` of those
-    were found. ``remarks`` counts the traces of which each was said. ``ending`` says why the run
+    were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those of
+    which each other thing was said. ``ending`` says why the run
     is over before its traces are, ``stopped`` why it was broken off and can go on.
     """
 
@@ -75,6 +79,7 @@ class ModelRunSummary:
     quotes: int = 0
     verified: int = 0
     form: str | None = None
+    shortened: int = 0
     remarks: Mapping[str, int] = field(default_factory=dict)
     resumed: bool = False
     ending: str | None = None
@@ -170,7 +175,7 @@ class _Run:
         self._by_mode: Counter[str] = Counter()
         self._remarks: Counter[str] = Counter()
         self._failed: list[Progress] = []
-        self._quotes = self._verified = 0
+        self._quotes = self._verified = self._shortened = 0
         self._form: str | None = None
         self._asked = 0
         self._spent = False
@@ -281,7 +286,9 @@ class _Run:
 
     def _note(self, result: TraceResult) -> None:
         self._by_mode.update(finding.mode for finding in result.judgement.findings)
-        self._remarks.update(set(result.remarks))
+        cut = {remark for remark in result.remarks if remark.startswith(_OF_SHORTENED)}
+        self._shortened += bool(cut)
+        self._remarks.update(set(result.remarks) - cut)
         self._quotes += result.quotes
         self._verified += result.verified
 
@@ -315,6 +322,7 @@ class _Run:
             quotes=self._quotes,
             verified=self._verified,
             form=self._form,
+            shortened=self._shortened,
             remarks=dict(self._remarks),
             resumed=self._record.before is not None,
             ending=ending,

@@ -383,3 +383,15 @@ def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:
         judged(server, runs, workspace)
         numbers = [[number for number, _ in shown(chat.body)] for chat in server.chats]
     assert numbers == [[1, 2, 3, 4]] * 6
+
+
+def test_texts_that_are_not_shown_whole_are_counted(tmp_path: Path, workspace: Workspace) -> None:
+    write_runs(tmp_path / "long", 2)
+    path = tmp_path / "long" / "run-0001.json"
+    path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 20_000))
+    with ModelServer(right) as server:
+        summary = judged(server, tmp_path / "long", workspace)
+    assert (dict(summary.steps), summary.shortened) == ({Step.JUDGED: 2}, 1)
+    assert summary.remarks == {}
+    noted = [trace.remarks for trace in workspace.runs()[0].traces]
+    assert sum(bool(remarks) for remarks in noted) == 1
