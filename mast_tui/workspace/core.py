@@ -113,6 +113,11 @@ class WorkspaceCore:
         with self._database.reading() as connection:
             return run_register.find_answer(connection, key)
 
+    def answer_keys(self) -> frozenset[str]:
+        """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
+        with self._database.reading() as connection:
+            return run_register.answer_keys(connection)
+
     def usage(self, run_id: str) -> Usage:
         """What the answered requests of a run used."""
         with self._database.reading() as connection:

@@ -36,6 +36,7 @@ _CHANGE_TRACE: Final = insert(_TRACES).on_conflict_do_update(
         for name in ("findings", "problem", "quotes", "verified", "windows", "remarks")
     },
 )
+_USABLE_KEYS: Final = select(_ASKED.c.key).where(_ASKED.c.usable).distinct()
 _SUMS: Final = (
     func.count(),
     func.coalesce(func.sum(_ASKED.c.tokens_in), 0),
@@ -145,6 +146,11 @@ def find_answer(connection: Connection, key: str) -> Asked | None:
         counted=row["counted"],
         at=row["at"],
     )
+
+
+def answer_keys(connection: Connection) -> frozenset[str]:
+    """The keys of all questions to which there is a usable answer."""
+    return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
 def usage(connection: Connection, run_id: str) -> Usage:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from mast_tui.judges.llm.answers import Answer, parse_answer
 from mast_tui.judges.llm.asking import Asker, Ledger, answer_key
@@ -28,7 +28,13 @@ __all__ = ["Ledger", "TraceResult", "judge_trace", "part_of"]
 MOST_REMARKS: Final = 20
 """Of one trace at most so many remarks are kept."""
 
+SMALL: Final = 20_000
+"""Of a trace of so many tokens nothing but reading it is done in a thread."""
+
 _REMARK_CHARS: Final = 200
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ class _Reading:
                 raise
             self._asker.forget_limits()
             count = await self._all_samples(windows, on_part)
-        return await asyncio.to_thread(self._result, count)
+        return await self._aside(self._result, count)
 
     async def _all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
@@ -123,8 +129,18 @@ class _Reading:
             windows = await self._sample(sample, windows, on_part)
         return len(windows)
 
+    async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """The result of work on the trace, done in a thread unless it takes no time to speak of.
+
+        A thread that computes beside the loop's holds that up more than so little work does.
+        """
+        if self._small:
+            return work(*args, **named)
+        return await asyncio.to_thread(work, *args, **named)
+
     def _begin(self) -> tuple[Window, ...]:
         self._view = SentTrace(self._trace, self._redaction)
+        self._small = sum(self._view.tokens) <= SMALL
         return plan(self._view, self._prompt, self._parameters)
 
     async def _sample(
@@ -143,16 +159,16 @@ class _Reading:
             try:
                 answer = await self._answer(sample, window, digest)
             except ContextOverflow:
-                left.extendleft(reversed(await asyncio.to_thread(self._split, window)))
+                left.extendleft(reversed(await self._aside(self._split, window)))
                 continue
-            parts.append(await asyncio.to_thread(self._part, sample, window, answer))
+            parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
             if on_part is not None:
-                on_part(await asyncio.to_thread(self._so_far))
+                on_part(await self._aside(self._so_far))
         return tuple(part.window for part in parts)
 
     async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
-        request = await asyncio.to_thread(self._request, sample, window, digest)
+        request = await self._aside(self._request, sample, window, digest)
         spans = len(self._view)
 
         def read(text: str) -> Answer:

@@ -122,22 +122,32 @@ def _connected(
     return connected(setup, spent, on_wait)
 
 
+@dataclass(frozen=True, slots=True)
+class _AtHand:
+    """A trace that was read to its end and made known; ``problem`` says why that failed."""
+
+    trace: Trace
+    begun: Begun
+    problem: str | None
+
+
 class _Feed:
     """Traces one after the other, each read to its end, in a thread of its own."""
 
-    def __init__(self, traces: Iterable[Trace]) -> None:
+    def __init__(self, traces: Iterable[Trace], begin: Callable[[Trace], Begun]) -> None:
         self._traces: Iterator[Trace] = iter(traces)
+        self._begin = begin
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._turn = asyncio.Lock()
         self._over = False
 
-    async def next(self) -> tuple[Trace, str | None] | None:
-        """The next trace, with the reason where it could not be read; None after the last."""
+    async def next(self) -> _AtHand | None:
+        """The next trace; None after the last."""
         async with self._turn:
             if self._over:
                 return None
             found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
-            self._over = found is None
+            self._over = self._over or found is None
             return found
 
     def end(self) -> None:
@@ -148,15 +158,16 @@ class _Feed:
         """Read no more; a trace that is being read is read to its end by the thread alone."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self) -> tuple[Trace, str | None] | None:
+    def _read(self) -> _AtHand | None:
         trace = next(self._traces, None)
         if trace is None:
             return None
+        problem = None
         try:
             read_fully(trace)
         except OSError as error:
-            return trace, error.strerror or str(error)
-        return trace, None
+            problem = error.strerror or str(error)
+        return _AtHand(trace, self._begin(trace), problem)
 
 
 class _Run:
@@ -183,10 +194,11 @@ class _Run:
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
         stopped: str | None = None
-        feed = _Feed(traces)
+        feed: _Feed | None = None
         try:
             self._record = await self._writer.do(self._open)
             self._used = self._record.spent
+            feed = _Feed(traces, self._record.begin)
             try:
                 async with connect(self._setup, self._used, self._on_wait) as asks:
                     await self._all(feed, asks)
@@ -194,7 +206,8 @@ class _Run:
                 stopped = str(error)
             return await self._writer.do(partial(self._sum_up, stopped))
         finally:
-            feed.close()
+            if feed is not None:
+                feed.close()
             await self._writer.close()
 
     def _open(self) -> RunRecord:
@@ -218,18 +231,17 @@ class _Run:
 
     async def _work(self, feed: _Feed, asks: Asks) -> None:
         while (found := await feed.next()) is not None:
-            trace, problem = found
             try:
-                self._tell(await self._one(trace, problem, asks))
+                self._tell(await self._one(found, asks))
             except AllowanceSpent:
                 # What others have asked already is paid for: their answers are waited for.
                 self._spent = True
                 feed.end()
-            del trace, found
+            del found
 
-    async def _one(self, trace: Trace, problem: str | None, asks: Asks) -> Progress:
+    async def _one(self, found: _AtHand, asks: Asks) -> Progress:
         """Judge one trace and keep what came of it."""
-        begun = await self._writer.do(partial(self._record.begin, trace))
+        trace, begun, problem = found.trace, found.begun, found.problem
         told = partial(Progress, 0, begun.trace_id, trace.path)
         if problem is None and begun.known:
             return told(Step.KNOWN)

@@ -1,6 +1,6 @@
 """What a run keeps of each trace: whether it is known, its answers, what was found in it.
 
-Everything here writes to the workspace and belongs into the writer's thread.
+Everything here that uses the workspace belongs into a thread beside the loop's.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class RunRecord:
         self._ref = setup.taxonomy.ref
         self.judge = setup.judge
         self._judged = JudgedBefore(setup, workspace)
+        self._answered = set(workspace.answer_keys())
         self.before = self._broken_off()
         self.id: str | None = None if self.before is None else self.before.id
         self._form: str | None = None
@@ -124,6 +125,10 @@ class RunRecord:
             )
         return self.id
 
+    def may_know(self, key: str) -> bool:
+        """Whether there can be an answer under this key, told without looking; from any thread."""
+        return key in self._answered
+
     def find(self, key: str) -> Reply | None:
         """An answer that was kept; when everything is asked again, only one of this run."""
         asked = self._workspace.find_answer(key)
@@ -154,6 +159,8 @@ class RunRecord:
                 counted=reply.counted,
             )
         )
+        if usable:
+            self._answered.add(key)
         if reply.form != self._form:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
@@ -233,6 +240,8 @@ class KeptAnswers:
 
     async def known(self, key: str) -> Reply | None:
         """The answer that was kept under this key."""
+        if not self._record.may_know(key):
+            return None
         return await self._writer.do(partial(self._record.find, key))
 
     async def keep(self, key: str, reply: Reply, usable: bool) -> None:
