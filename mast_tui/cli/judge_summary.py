@@ -180,8 +180,6 @@ def _print_use(document: Document) -> None:
             f"{in_all} requests{before}: {tokens(used['in'])} tokens in, "
             f"{tokens(used['out'])} out{cost}"
         )
-    if document["form"] not in (None, "json_schema"):
-        _line(f"the server takes no schema; answers were asked for as {document['form']}")
     if document["examples"]:
         named = ", ".join(document["examples"])
         _line(f"examples from {named}; they are left out of figures")

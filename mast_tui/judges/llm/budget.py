@@ -105,6 +105,11 @@ class Budget:
         self._answered_out += tokens_out
         self.release(reserved)
 
+    def lose(self, reserved: Reserved) -> None:
+        """An answer was lost on its way: what was sent may have to be paid, so it counts."""
+        self._in += reserved.tokens_in
+        self.release(reserved)
+
     def release(self, reserved: Reserved) -> None:
         """No answer came: take back what was put aside; nothing where it was settled."""
         self._held.discard(reserved)

@@ -57,13 +57,14 @@ _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyE
 class _Again:
     """A try that failed and may be repeated.
 
-    ``reached`` says whether there was a connection, ``busy`` that the server only had too much
-    to do, ``paced`` that it asked to wait, which all tasks do alike; ``learned`` that it is asked
-    in another manner at once.
+    ``reached`` says whether there was a connection, ``lost`` that the server may have answered
+    all the same, ``busy`` that it only had too much to do, ``paced`` that it asked to wait, which
+    all tasks do alike; ``learned`` that it is asked in another manner at once.
     """
 
     words: str
     reached: bool = True
+    lost: bool = False
     busy: bool = False
     paced: bool = False
     learned: bool = False
@@ -203,6 +204,8 @@ class Client:
                 )
                 if isinstance(got, Reply | Unusable) and got.tokens_in:
                     self._budget.settle(reserved, got.tokens_in, got.tokens_out)
+                elif isinstance(got, Unusable) or (isinstance(got, _Again) and got.lost):
+                    self._budget.lose(reserved)
             finally:
                 self._budget.release(reserved)
             if isinstance(got, Reply):
@@ -224,7 +227,7 @@ class Client:
             response = error.response
             return read_refusal(response.status_code, response.headers, response.content)
         except TimeoutError:
-            return _Again(f"no whole answer within {self._timeout:,g} s")
+            return _Again(f"no whole answer within {self._timeout:,g} s", lost=True)
         except openai.APIConnectionError as error:
             return self._lost(error)
         except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
@@ -237,7 +240,7 @@ class Client:
         said = self._clean(str(cause)) or "the connection broke off"
         if isinstance(error, openai.APITimeoutError):
             said = "no answer in time" if reached else "no connection in time"
-        return _Again(said, reached=reached)
+        return _Again(said, reached=reached, lost=reached)
 
     def _replied(
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request

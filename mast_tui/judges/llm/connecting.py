@@ -17,9 +17,14 @@ from mast_tui.workspace import Usage
 
 @asynccontextmanager
 async def connected(
-    setup: Setup, spent: Usage, on_wait: Callable[[str], None]
+    setup: Setup,
+    spent: Usage,
+    on_wait: Callable[[str], None],
+    on_remark: Callable[[str], None],
 ) -> AsyncIterator[Asks]:
     """A client for as long as it is needed.
+
+    ``on_wait`` is told why requests wait, ``on_remark`` what the server does not take.
 
     Raises:
         RunStops: the address may not be asked, or there is no key for it.
@@ -44,5 +49,6 @@ async def connected(
         key_variable=setup.key_variable,
         allow_http=setup.allow_http,
         on_wait=on_wait,
+        on_remark=on_remark,
     ) as client:
         yield client

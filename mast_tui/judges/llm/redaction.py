@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,6 +97,19 @@ class Redaction:
     def default(cls) -> Redaction:
         """Takes out keys of the common vendors, tokens, private keys, passwords, addresses."""
         return cls(DEFAULT_RULES)
+
+    @property
+    def identity(self) -> str:
+        """By which it is told apart from others: ``none``, ``default``, or a hash of its patterns.
+
+        Literal secrets are no part of it.
+        """
+        if not self.rules:
+            return "none"
+        if self.rules == DEFAULT_RULES:
+            return "default"
+        said = json.dumps([(rule.name, rule.pattern) for rule in self.rules])
+        return hashlib.sha256(said.encode()).hexdigest()[:8]
 
     def with_file(self, path: Path) -> Redaction:
         """The same with the patterns of a file, one a line.

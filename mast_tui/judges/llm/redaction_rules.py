@@ -15,12 +15,14 @@ class Rule:
     """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
 
     Places are code points, end exclusive, and may be in any order. ``needs`` are texts in lower
-    case: where none of them stands in a text, whatever its case, there is no place.
+    case: where none of them stands in a text, whatever its case, there is no place. ``pattern``
+    is the regular expression behind it, empty where there is none.
     """
 
     name: str
     places: Places
     needs: tuple[str, ...] = ()
+    pattern: str = ""
 
 
 SECRET_GROUP: Final = "secret"
@@ -38,7 +40,7 @@ def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0) -> Rule:
             if start < end:
                 yield start, end
 
-    return Rule(name, places, needs)
+    return Rule(name, places, needs, pattern)
 
 
 _LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"

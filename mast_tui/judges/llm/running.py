@@ -34,8 +34,10 @@ ALLOWANCE_SPENT: Final = "allowance spent"
 _OF_SHORTENED: Final = ("shortened", "the task is shortened")
 """How remarks on what was not shown whole begin; they name spans, so each is another."""
 
-Connect = Callable[[Setup, Usage, Callable[[str], None]], AbstractAsyncContextManager[Asks]]
-"""Opens the way to the model: what was spent already counts, and waiting is told in words."""
+Tell = Callable[[str], None]
+Connect = Callable[[Setup, Usage, Tell, Tell], AbstractAsyncContextManager[Asks]]
+"""Opens the way to the model: what was spent already counts, and it is told in words why requests
+wait and what the server does not take."""
 
 
 def _nothing(*_: object) -> None:
@@ -114,12 +116,12 @@ async def run_model_judge(
 
 
 def _connected(
-    setup: Setup, spent: Usage, on_wait: Callable[[str], None]
+    setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
 ) -> AbstractAsyncContextManager[Asks]:
     """A client of the server that the setup names."""
     from mast_tui.judges.llm.connecting import connected
 
-    return connected(setup, spent, on_wait)
+    return connected(setup, spent, on_wait, on_remark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,8 @@ class _Run:
             self._used = self._record.spent
             feed = _Feed(traces, self._record.begin)
             try:
-                async with connect(self._setup, self._used, self._on_wait) as asks:
+                way = connect(self._setup, self._used, self._on_wait, self._on_remark)
+                async with way as asks:
                     await self._all(feed, asks)
             except RunStops as error:
                 stopped = str(error)
@@ -294,6 +297,10 @@ class _Run:
         self._watch.on_use(self._used)
 
     def _on_wait(self, words: str) -> None:
+        self._watch.on_wait(words)
+
+    def _on_remark(self, words: str) -> None:
+        self._remarks[words] += 1
         self._watch.on_wait(words)
 
     def _note(self, result: TraceResult) -> None:

@@ -62,7 +62,9 @@ class Setup:
     @cached_property
     def prompt(self) -> Prompt:
         """The words that the model is asked with; its hash is a part of the judge's name."""
-        return Prompt(self.taxonomy, self.parameters, self.examples)
+        redaction = self.redaction.identity
+        extra = "" if redaction == "default" else f"redaction {redaction}"
+        return Prompt(self.taxonomy, self.parameters, self.examples, extra=extra)
 
     @property
     def judge(self) -> str:
@@ -85,7 +87,11 @@ class Setup:
             model=self.parameters.model,
             prompt=self.prompt.hash,
             host=self.host,
-            parameters=(*self.parameters.values(), *self.noted),
+            parameters=(
+                *self.parameters.values(),
+                ("redaction", self.redaction.identity),
+                *self.noted,
+            ),
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
             price_in=None if self.prices is None else self.prices.input,
             price_out=None if self.prices is None else self.prices.output,

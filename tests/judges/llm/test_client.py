@@ -330,6 +330,24 @@ async def test_what_fails_costs_nothing_and_what_says_nothing_costs_what_it_took
     assert budget.tokens == 150 + 2 * 150
 
 
+async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
+    """The server may have given it all the same, and want to be paid."""
+    for lost in (answer("a long answer").cut(10), close(), empty()):
+        budget = Budget(max_tokens=10_000)
+        with after(2, lost) as server:
+            async with a_client(server, budget=budget) as client:
+                await client.ask(a_request(), ANSWER_TOKENS)
+                await client.ask(a_request(tokens=4_000), ANSWER_TOKENS)
+        assert len(server.chats) == 4
+        assert budget.tokens_in == 2 * 100 + 2 * 100
+    with ModelServer(lambda _body, _n: hang()) as server:
+        budget = Budget(max_tokens=10_000)
+        async with a_client(server, budget=budget, timeout=0.05, tries=9) as client:
+            with pytest.raises(AllowanceSpent):
+                await client.ask(a_request(tokens=4_000), ANSWER_TOKENS)
+        assert len(server.chats) == 2
+
+
 async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
     budget = Budget(max_tokens=1_000)
     with after(1, hang()) as server:

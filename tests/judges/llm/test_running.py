@@ -12,6 +12,7 @@ import pytest
 
 from mast_tui.judges.configuration import Prices
 from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.setup import Allowance, Setup
 from mast_tui.judges.runner import Progress, Step
@@ -197,6 +198,18 @@ def no_schema(body: dict[str, Any], n: int) -> Action:
     return right(body, n)
 
 
+def test_what_the_server_does_not_take_is_told(runs: Path, workspace: Workspace) -> None:
+    heard: list[str] = []
+    with ModelServer(no_schema) as server:
+        summary = judged(server, runs, workspace, watch=Watch(on_wait=heard.append))
+    assert summary.form == "text"
+    assert set(heard) <= set(summary.remarks)
+    assert any("takes no JSON schema" in words for words in heard)
+    [run] = workspace.runs()
+    assert run.settings is not None
+    assert run.settings.form == "text"
+
+
 def in_prose(body: dict[str, Any], n: int) -> Action:
     return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
 
@@ -376,6 +389,20 @@ def test_samples_are_part_of_the_judges_name(runs: Path, workspace: Workspace) -
     assert dict(twice.steps) == {Step.JUDGED: 6}
     names: Sequence[str] = [run.judge for run in workspace.runs()]
     assert names == [once.judge, twice.judge]
+
+
+def test_what_is_taken_out_is_part_of_the_judges_name(runs: Path, tmp_path: Path) -> None:
+    patterns = tmp_path / "patterns.txt"
+    patterns.write_text("customer = cust-[0-9]{6}\n", "utf-8")
+    with ModelServer(right) as server:
+        usual = setup_for(server)
+        keyed = setup_for(server, redaction=Redaction.default().with_secret("a-secret-of-mine"))
+        own = setup_for(server, redaction=Redaction.default().with_file(patterns))
+        bare = setup_for(server, redaction=Redaction.none())
+    assert keyed.judge == usual.judge, "a key shapes no answers"
+    assert len({usual.judge, own.judge, bare.judge}) == 3
+    assert dict(usual.settings().parameters)["redaction"] == "default"
+    assert dict(bare.settings().parameters)["redaction"] == "none"
 
 
 def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:
