@@ -3,7 +3,8 @@
     .venv/bin/python scripts/make_pictures.py [FOLDER]
 
 The app is driven by its keys over the sample traces, in a home of its own, with the labels that
-come with the samples; nothing of whoever runs this is read or changed. The pictures are written to
+come with the samples; nothing of whoever runs this is read or changed. What a model suggests comes
+from ``practice_server.py``, which has none. The pictures are written to
 ``docs/pictures`` unless another folder is named. The same code makes the same pictures.
 """
 
@@ -14,12 +15,15 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import MappingProxyType
 from typing import Final
 
+from practice_server import MODEL, Handler
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -28,6 +32,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.keys_file import configuration_path
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.screens.annotate import AnnotateScreen
 
@@ -43,6 +48,7 @@ WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "library": ("L",),
         "adjudicate": ("A",),
         "agreement": ("K", "down", "down", "down"),
+        "comparison": ("L", "J", "m", "enter", "R", "c", "o", "tab", "g"),
     }
 )
 """The keys that lead from one picture to the next, from the library on."""
@@ -67,6 +73,23 @@ async def settle(pilot: Pilot[None]) -> None:
                 await worker.wait()
         await pilot.pause()
     await pilot.pause()
+
+
+@contextmanager
+def practice_model() -> Iterator[None]:
+    """A server without a model on this machine, named in the configuration."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        address = f"http://127.0.0.1:{server.server_port}/v1"
+        path = configuration_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{address}"\n', "utf-8")
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 async def make(folder: Path) -> None:
@@ -108,7 +131,8 @@ def main(folder: Path) -> None:
         os.environ.pop("NO_COLOR", None)
         os.chdir(home)
         remember_welcome()
-        asyncio.run(make(folder))
+        with practice_model():
+            asyncio.run(make(folder))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ ONE_LINE = 1500
 """Bytes for a move between two spans of one line each."""
 
 OTHERWISE = 6000
-"""Bytes for a move between any two spans."""
+"""Bytes for a move between any two spans that leaves the list where it is."""
+
+SCROLLED = 7000
+"""Bytes for one that scrolls the list, with the numbers of spans that were read by then."""
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def rest(app: Terminal) -> None:
     before = -1
     while before != len(app.raw):
         before = len(app.raw)
-        app.read(0.5)
+        app.read(0.25)
 
 
 def test_a_cursor_move_sends_the_lines_that_have_changed(path: Path) -> None:
@@ -51,15 +54,20 @@ def test_a_cursor_move_sends_the_lines_that_have_changed(path: Path) -> None:
         app.until(r"─ #2 message")
         rest(app)
         sizes: dict[int, int] = {}
+        scrolled: list[int] = []
         for number in range(3, SPANS + 1):
-            before = len(app.raw)
+            before, top = len(app.raw), app.text.splitlines()[2][:40]
             app.press("j")
             app.until(rf"─ #{number} message")
-            app.read(0.1)
+            rest(app)
             sizes[number] = len(app.raw) - before
+            if app.text.splitlines()[2][:40] != top:
+                scrolled.append(sizes.pop(number))
         # Where the cursor runs against the edge the list scrolls, by a third of the screen.
         short = [size for number, size in sizes.items() if number % LONG not in (0, 1)]
         assert sum(size >= ONE_LINE for size in short) <= 3, sizes
         assert max(sizes.values()) < OTHERWISE, sizes
+        assert 1 <= len(scrolled) <= 3
+        assert max(scrolled) < SCROLLED, scrolled
         app.press("Q")
         assert app.ended() == 0
