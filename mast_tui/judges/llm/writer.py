@@ -22,7 +22,9 @@ class Writer:
 
     async def do(self, work: Callable[[], T]) -> T:
         """The result of ``work``; what it raises is raised."""
-        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
+        done = asyncio.wrap_future(self._thread.submit(work))
+        done.add_done_callback(_heard)
+        return await asyncio.shield(done)
 
     def hand_over(self, work: Callable[[], object]) -> None:
         """Have work done before all that comes later; for what it raises nobody waits."""
@@ -31,3 +33,10 @@ class Writer:
     async def close(self) -> None:
         """Wait until everything that was handed over is done."""
         await asyncio.to_thread(self._thread.shutdown)
+
+
+def _heard(done: asyncio.Future[T]) -> None:
+    """Take note of what went wrong: whoever waited may have been cancelled and never asks for it,
+    and the loop would print it with all its lines."""
+    if not done.cancelled():
+        done.exception()
