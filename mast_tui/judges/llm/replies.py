@@ -35,7 +35,8 @@ class Unusable:
 def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | Refusal | Unusable:
     """What a response with status 200 says.
 
-    ``sent_tokens`` stands in where the server counted nothing.
+    ``sent_tokens`` stands in where the server counted nothing. An answer without words that was
+    counted is an answer like any other that cannot be used: it has to be paid.
     """
     try:
         body: object = orjson.loads(text)
@@ -57,9 +58,9 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | Refusal | 
     finish = _finish(choice.get("finish_reason"), refusal)
     if finish == "refusal":
         said = refusal or said or "the provider's filter stopped the answer"
-    elif not said and finish == "stop":
-        return Unusable("no words", False, tokens_in, tokens_out)
     counted = tokens_in > 0
+    if not said and finish == "stop" and not counted:
+        return Unusable("no words")
     return Reply(
         said,
         finish,

@@ -166,7 +166,7 @@ PASSING: dict[str, Callable[[], Action]] = {
     "empty": empty,
     "a list": lambda: document([1]),
     "no choices": lambda: document({"choices": []}),
-    "null": lambda: answer(None),
+    "null": lambda: answer(None, tokens_in=None),
     "an error in a right response": lambda: document({"error": {"message": "busy", "code": 503}}),
     "a generation that failed": lambda: status(400, "no luck", code="json_validate_failed"),
 }
@@ -318,7 +318,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
     assert budget.tokens == 1_500 * len(server.chats)
 
 
-async def test_what_fails_costs_nothing_and_what_says_nothing_costs_what_it_took() -> None:
+async def test_what_fails_costs_nothing_and_what_says_nothing_is_an_answer_to_be_paid() -> None:
     budget = Budget(max_tokens=10_000)
     with after(3, status(500)) as server:
         async with a_client(server, budget=budget) as client, asyncio.timeout(20):
@@ -326,8 +326,10 @@ async def test_what_fails_costs_nothing_and_what_says_nothing_costs_what_it_took
     assert budget.tokens == 150
     with after(1, answer(None)) as server:
         async with a_client(server, budget=budget) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-    assert budget.tokens == 150 + 2 * 150
+            reply = await client.ask(a_request(), ANSWER_TOKENS)
+    assert (reply.text, reply.finish, reply.tokens_in, reply.counted) == ("", "stop", 100, True)
+    assert budget.tokens == 150 + 150
+    assert len(server.chats) == 1
 
 
 async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
