@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +20,11 @@ OVERSHOOT: Final = 2.5
 LEAST_LOOKED_AT: Final = 500
 """Tokens; where fewer were sent a count that is too low says nothing."""
 
+MOST_TOKENS: Final = 10**9
+"""No answer took so many; a server that says so has not counted."""
+
 _RUN: Final = re.compile(r"(.)\1{3,}", re.DOTALL)
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,8 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | Refusal | 
     counted is an answer like any other that cannot be used: it has to be paid.
     """
     try:
-        body: object = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        body = _decoded(text)
+    except (ValueError, RecursionError):
         page = text.lstrip().startswith("<")
         return Unusable("a web page" if page else "no JSON" if text else "an empty body", page)
     if not isinstance(body, dict):
@@ -85,6 +90,17 @@ def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
     return sent >= LEAST_LOOKED_AT and reply.tokens_in * OVERSHOOT < sent
 
 
+def _decoded(text: str) -> object:
+    """The JSON in a text, also where half a character is written in it, as ``\\ud83d`` alone.
+
+    Raises ``ValueError`` or ``RecursionError`` where it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
+
+
 def _first(choices: object) -> dict[str, object]:
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
@@ -94,11 +110,11 @@ def _first(choices: object) -> dict[str, object]:
 def _content(content: object) -> str:
     """The words of a message, also where they come in parts."""
     if isinstance(content, str):
-        return content
+        return _SURROGATES.sub("�", content)
     if not isinstance(content, list):
         return ""
     parts = (part.get("text") if isinstance(part, dict) else part for part in content)
-    return "".join(part for part in parts if isinstance(part, str))
+    return _content("".join(part for part in parts if isinstance(part, str)))
 
 
 def _finish(reason: object, refusal: str) -> Finish:
@@ -122,7 +138,9 @@ def _usage(usage: object) -> tuple[int, int]:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 < value < MOST_TOKENS else 0
 
 
 def _status(error: object) -> int:

@@ -140,6 +140,19 @@ async def test_halves_of_surrogate_pairs_do_not_keep_a_trace_from_being_sent() -
     assert "broken \ufffd emoji" in sent
 
 
+async def test_halves_of_surrogate_pairs_do_not_make_an_answer_useless() -> None:
+    with ModelServer(lambda _body, _n: answer("broken \ud83d emoji")) as server:
+        assert (await ask_once(server)).text == "broken \ufffd emoji"
+        assert len(server.chats) == 1
+
+
+async def test_tokens_that_nobody_can_have_counted_are_estimated() -> None:
+    with ModelServer(lambda _body, _n: answer("it failed", tokens_in=2**63)) as server:
+        reply = await ask_once(server)
+    assert not reply.counted
+    assert reply.tokens_in < 1_000_000
+
+
 async def test_all_requests_that_are_allowed_are_under_way_at_once() -> None:
     action = answer("ok").when_together(16)
     with ModelServer(lambda _body, _n: action) as server:
