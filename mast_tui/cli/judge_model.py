@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from mast_tui.cli.judge_files import traces_under
 from mast_tui.cli.judge_progress import Counting, run_progress
 from mast_tui.cli.judge_setup import SetupRequest, made_setup, with_examples
 from mast_tui.cli.judge_summary import (
+    Document,
     estimate_document,
     failed_files,
     model_document,
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
 
+NEW_OBJECTS: Final = 50_000
+OLD_ROUNDS: Final = (20, 20)
+"""Between two looks for garbage during a run: how many objects come to life, and after how many
+such looks older ones are gone over as well."""
+
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -49,6 +56,18 @@ class ModelCommand:
     quiet: bool
     as_json: bool
     asked: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Ended:
+    """By which signal a run was ended, and what had come of it; None where nothing was begun."""
+
+    by: signal.Signals | None = None
+    summary: ModelRunSummary | None = None
+
+    def on_cancelled(self, summary: ModelRunSummary) -> None:
+        """The run was cancelled."""
+        self.summary = summary
 
 
 def judge_with_model(command: ModelCommand) -> int:
@@ -142,26 +161,31 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
 
 def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate | None) -> int:
     reports: list[FileReport] = []
-    ended: list[signal.Signals] = []
+    ended = Ended()
     try:
         summary = asyncio.run(_judge_all(command, setup, place, estimate, reports, ended))
     except asyncio.CancelledError:
-        if not ended:
+        if ended.by is None:
             raise
-        name = ended[0].name
+        if ended.summary is not None:
+            _sum_up(command, setup, model_document(ended.summary, setup, estimate, reports))
         say(
-            f"mast-tui judge: ended by {name}; what was answered is kept, and the same command "
-            "goes on where it stopped"
+            f"mast-tui judge: ended by {ended.by.name}; what was answered is kept, and the same "
+            "command goes on where it stopped"
         )
-        return BY_SIGNAL + ended[0]
+        return BY_SIGNAL + ended.by
     finally:
         place.close()
     document = model_document(summary, setup, estimate, reports)
+    _sum_up(command, setup, document)
+    return failed_files(document)
+
+
+def _sum_up(command: ModelCommand, setup: Setup, document: Document) -> None:
     if command.as_json:
         print_json(document)
     else:
         print_summary(document, setup.taxonomy)
-    return failed_files(document)
 
 
 async def _judge_all(
@@ -170,29 +194,42 @@ async def _judge_all(
     place: Workspace,
     estimate: Estimate | None,
     reports: list[FileReport],
-    ended: list[signal.Signals],
+    ended: Ended,
 ) -> ModelRunSummary:
     from mast_tui.judges.llm.running import Watch, run_model_judge
 
     shown = run_progress(estimate, setup.prices)
-    with _ended_by_signals(ended), shown:
+    with _ended_by_signals(ended), _seldom_collecting(), shown:
         return await run_model_judge(
             setup,
             traces_under(command.paths, reports),
             place,
             again=command.again,
-            watch=Watch(shown.on_trace, shown.on_use, shown.on_wait),
+            watch=Watch(
+                shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
+            ),
         )
 
 
 @contextmanager
-def _ended_by_signals(ended: list[signal.Signals]) -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM cancel the task, and stand in ``ended``."""
+def _seldom_collecting() -> Iterator[None]:
+    """Within, garbage is looked for less often: each trace makes many objects that are none."""
+    before = gc.get_threshold()
+    gc.set_threshold(NEW_OBJECTS, *OLD_ROUNDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def _ended_by_signals(ended: Ended) -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM cancel the task, and the first stands in ``ended``."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
 
     def end(name: signal.Signals) -> None:
-        ended.append(name)
+        ended.by = ended.by or name
         task.cancel()
 
     for name in _ENDING:

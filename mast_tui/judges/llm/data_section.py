@@ -114,12 +114,13 @@ def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
 
 def _spans(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, room: int) -> None:
     indices = range(window.first, window.last + 1)
+    spans = view.spans(window.first, window.last)
     tokens = view.tokens[window.first : window.last + 1]
     weights = [weight(index, len(view)) for index in indices]
     most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
     cut: list[tuple[int, int]] = []
-    for index, wanted, allowed in zip(indices, tokens, most, strict=True):
-        span = view.span(index)
+    for span, wanted, allowed in zip(spans, tokens, most, strict=True):
+        index = span.index
         pieces.mark(f"#{index + 1}", _facts(span))
         text, count = span.text, 0
         if allowed < wanted:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from array import array
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.llm.redaction import Numbers, Redacted, Redaction
 from mast_tui.judges.llm.tokens import estimate
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.glances import STATUSES, glances
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
 
 KEPT_CHARS: Final = 1_000_000
 """How many characters of texts are kept at most, so that they need not be read again."""
@@ -104,17 +106,25 @@ class SentTrace:
 
     def span(self, index: int) -> SentSpan:
         """One span as it is sent."""
-        span = self._trace.span(index)
-        return SentSpan(
-            index=index,
-            kind=span.kind,
-            role=span.role,
-            agent=self._name(span.agent),
-            tool=self._name(span.name or ""),
-            failed=span.status is SpanStatus.ERROR,
-            answers=self._answered(span),
-            text=self.text(index),
-        )
+        [span] = self.spans(index, index)
+        return span
+
+    def spans(self, first: int, last: int) -> Iterator[SentSpan]:
+        """The spans from ``first`` to ``last`` (both of them) as they are sent."""
+        seen = glances(self._trace, first, last + 1)
+        for place, shape in enumerate(seen.shapes):
+            index = first + place
+            kind, role, agent, tool = seen.told[shape]
+            yield SentSpan(
+                index=index,
+                kind=kind,
+                role=role,
+                agent=self._name(agent),
+                tool=self._name(tool or ""),
+                failed=STATUSES[seen.statuses[place]] is SpanStatus.ERROR,
+                answers=self._answered(index) if kind is SpanKind.TOOL_RESULT else None,
+                text=self.text(index),
+            )
 
     def to_original(self, index: int, start: int, end: int) -> tuple[int, int]:
         """Where ``text(index)[start:end]`` stands in the trace's own text of that span."""
@@ -150,12 +160,9 @@ class SentTrace:
                 self._names[name] = known
         return known
 
-    def _answered(self, span: Span) -> int | None:
-        if span.parent is None or span.kind is not SpanKind.TOOL_RESULT:
-            return None
-        if span.index and self._trace.span(span.index - 1).key == span.parent:
-            return span.index - 1
-        return self._trace.index_of(span.parent)
+    def _answered(self, index: int) -> int | None:
+        parent = self._trace.span(index).parent
+        return None if parent is None else self._trace.index_of(parent)
 
     def _find_task(self, task: str) -> tuple[int | None, str]:
         """The message among the first that holds the task, if one does, and the task's words.
