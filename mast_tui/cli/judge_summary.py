@@ -78,6 +78,7 @@ def model_document(
         "remarks": dict(sorted(summary.remarks.items())),
         "resumed": summary.resumed,
         "ending": summary.ending,
+        "allowance": summary.allowance,
         "stopped": summary.stopped,
     }
 
@@ -191,7 +192,7 @@ def _print_use(document: Document) -> None:
     if len(by_count) > _REMARKS_SHOWN:
         _line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
     if document["ending"]:
-        _line(f"ended: {document['ending']}; the same command goes on with a new allowance")
+        _line(f"ended: {document['ending']}; {document['allowance']}")
 
 
 def failed_files(document: Document) -> int:

@@ -188,6 +188,7 @@ def test_money_needs_prices_and_is_kept(judge: Judge, server: ModelServer, tmp_p
     assert done.code == 1
     assert done.json["ending"] == "allowance spent"
     assert done.json["cost"] <= 0.014
+    assert "of the 0.0140 allowed are spent" in done.json["allowance"]
     done = judge("--max-cost", "1", "--json")
     assert done.code == 0
     assert len(server.chats) == 6

@@ -134,12 +134,21 @@ class Budget:
         return (tokens_in * self._price_in + tokens_out * self._price_out) / PER
 
     def _words(self, wanted: Reserved) -> str:
-        after = "and the next request would go beyond; with more, the same command goes on"
-        asked = self.tokens + wanted.tokens_in + wanted.tokens_out
-        if self._max_tokens is not None and asked > self._max_tokens:
-            return f"{self.tokens:,} of the {self._max_tokens:,} tokens allowed are used, {after}"
-        spent, most = _money(self.cost), _money(self._max_cost)
-        return f"{spent} of the {most} allowed are spent, {after}"
+        alone = wanted.tokens_in + wanted.tokens_out
+        tokens = self._max_tokens is not None and self.tokens + alone > self._max_tokens
+        if tokens:
+            used, most = f"{self.tokens:,}", f"{self._max_tokens:,} tokens"
+            takes, too_much = f"{alone:,}", alone > (self._max_tokens or 0)
+        else:
+            cost = self._cost(wanted.tokens_in, wanted.tokens_out) or 0.0
+            used, most = _money(self.cost), _money(self._max_cost)
+            takes, too_much = _money(cost), cost > (self._max_cost or 0.0)
+        if too_much:
+            return f"one request alone may take {takes} of the {most} allowed; allow more"
+        return (
+            f"{used} of the {most} allowed are {'used' if tokens else 'spent'}, and the next"
+            " request would go beyond; the same command goes on with a new allowance"
+        )
 
 
 def _money(amount: float | None) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from mast_tui.judges.llm.alone import alone
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails
 from mast_tui.judges.llm.judging import TraceResult, judge_trace
 from mast_tui.judges.llm.model import Asks, Reply
@@ -31,6 +32,9 @@ request is ready when an answer comes."""
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up what it was allowed."""
 
+CANCELLED: Final = "cancelled"
+"""Why a run was broken off that somebody cancelled."""
+
 _OF_SHORTENED: Final = ("shortened", "the task is shortened")
 """How remarks on what was not shown whole begin; they name spans, so each is another."""
 
@@ -50,13 +54,15 @@ class Watch:
 
     ``on_trace`` is told of each trace that is through, ``on_use`` what this run has used so far,
     ``on_wait`` why requests wait. With ``on_part`` what was found is kept, and told by the trace's
-    id, after each window already.
+    id, after each window already. ``on_cancelled`` is told what came of a run until it was
+    cancelled.
     """
 
     on_trace: Callable[[Progress], object] = _nothing
     on_use: Callable[[Usage], object] = _nothing
     on_wait: Callable[[str], object] = _nothing
     on_part: Callable[[str, Judgement], object] | None = None
+    on_cancelled: Callable[[ModelRunSummary], object] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,8 @@ class ModelRunSummary:
     ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
     the requests answered now. ``quotes`` of the suggestions rest on a quote, ``verified`` of those
     were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those of
-    which each other thing was said. ``ending`` says why the run
-    is over before its traces are, ``stopped`` why it was broken off and can go on.
+    which each other thing was said. ``ending`` says why the run is over before its traces are,
+    ``allowance`` what was used by then, ``stopped`` why it was broken off and can go on.
     """
 
     judge: str
@@ -85,6 +91,7 @@ class ModelRunSummary:
     remarks: Mapping[str, int] = field(default_factory=dict)
     resumed: bool = False
     ending: str | None = None
+    allowance: str | None = None
     stopped: str | None = None
 
     @property
@@ -109,10 +116,12 @@ async def run_model_judge(
     not asked for again. With ``again`` all traces are judged anew and everything is asked anew.
     ``traces`` is drawn from in a thread, one trace after the other. A trace that cannot be read,
     or gets no answer, is noted and the run goes on. Cancelling the task keeps what was answered.
-    Raises ``WorkspaceError`` where the workspace fails.
+    Raises ``WorkspaceError`` where the workspace fails, ``RunStops`` where another process has
+    this judge at work in it.
     """
     run = _Run(setup, workspace, watch or Watch(), again)
-    return await run.over(traces, connect or _connected)
+    with alone(workspace.path, setup.judge):
+        return await run.over(traces, connect or _connected)
 
 
 def _connected(
@@ -191,7 +200,7 @@ class _Run:
         self._quotes = self._verified = self._shortened = 0
         self._form: str | None = None
         self._asked = 0
-        self._spent = False
+        self._spent: str | None = None
 
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
@@ -207,6 +216,10 @@ class _Run:
                     await self._all(feed, asks)
             except RunStops as error:
                 stopped = str(error)
+            except asyncio.CancelledError:
+                summary = await self._writer.do(partial(self._sum_up, CANCELLED))
+                self._watch.on_cancelled(summary)
+                raise
             return await self._writer.do(partial(self._sum_up, stopped))
         finally:
             if feed is not None:
@@ -236,9 +249,9 @@ class _Run:
         while (found := await feed.next()) is not None:
             try:
                 self._tell(await self._one(found, asks))
-            except AllowanceSpent:
+            except AllowanceSpent as error:
                 # What others have asked already is paid for: their answers are waited for.
-                self._spent = True
+                self._spent = str(error)
                 feed.end()
             del found
 
@@ -326,7 +339,8 @@ class _Run:
         self._watch.on_trace(numbered)
 
     def _sum_up(self, stopped: str | None) -> ModelRunSummary:
-        ending = ALLOWANCE_SPENT if self._spent and stopped is None else None
+        spent = self._spent if stopped is None else None
+        ending = None if spent is None else ALLOWANCE_SPENT
         if stopped is None:
             self._record.end(ending)
         return ModelRunSummary(
@@ -345,5 +359,6 @@ class _Run:
             remarks=dict(self._remarks),
             resumed=self._record.before is not None,
             ending=ending,
+            allowance=spent,
             stopped=stopped,
         )

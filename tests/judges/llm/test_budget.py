@@ -43,6 +43,15 @@ async def test_money_is_kept_to_as_well_as_tokens() -> None:
         await budget.reserve(1_000, 100)
 
 
+async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
+    words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
+    with pytest.raises(AllowanceSpent, match=words):
+        await Budget(max_tokens=1_000, spent_in=500).reserve(1_000, 400)
+    dear = Budget(max_cost=0.001, price_in=1.0, price_out=10.0)
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
+        await dear.reserve(1_000, 400)
+
+
 async def test_a_try_without_an_answer_gives_back_what_was_put_aside() -> None:
     budget = Budget(max_tokens=1_000)
     for _ in range(5):

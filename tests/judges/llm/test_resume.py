@@ -193,6 +193,9 @@ def test_a_signal_ends_a_run_cleanly_and_says_how_to_go_on(
         told = runner.said("err.txt")
         assert told.count("\n") == 1, told
         assert "the same command goes on" in told
+        document = json.loads(runner.said("out.txt"))
+        assert document["stopped"] == "cancelled"
+        assert 1 <= document["requests"]["now"] <= document["requests"]["run"]
         with runner.workspace(traces) as workspace:
             [run] = workspace.runs()
             assert run.finished_at is None

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from mast_tui.judges.configuration import Prices
+from mast_tui.judges.llm.alone import alone
+from mast_tui.judges.llm.errors import RunStops
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
@@ -321,6 +323,16 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(
     assert summary.ending == ALLOWANCE_SPENT, "what was spent before counts"
     assert summary.usage.tokens_in + summary.usage.tokens_out <= 9_000
     assert summary.run_id == run.id
+
+
+def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(
+    runs: Path, workspace: Workspace
+) -> None:
+    with ModelServer(right) as server:
+        with alone(workspace.path, setup_for(server).judge), pytest.raises(RunStops):
+            judged(server, runs, workspace)
+        assert not server.chats
+        assert judged(server, runs, workspace).steps == {Step.JUDGED: 6}
 
 
 def test_few_more_traces_are_open_than_are_asked_about(
