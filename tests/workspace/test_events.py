@@ -141,7 +141,7 @@ def test_the_state_is_the_same_when_made_anew(steps: list[tuple[str, int, Fact]]
 
 
 @given(histories(), histories(), histories())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_merging_gives_the_same_in_any_order_and_once(
     common: list[tuple[str, int, Fact]],
     here: list[tuple[str, int, Fact]],
