@@ -52,8 +52,8 @@ def _locked(workspace: Path, judge: str) -> tuple[Path, int] | None:
         except BlockingIOError as error:
             os.close(file)
             raise RunStops(
-                f"another process has {judge} judge traces in this workspace already; "
-                "once that has ended, the same command goes on"
+                f"another process is running {judge} in this workspace; "
+                "once it has ended, the same command goes on"
             ) from error
         except OSError:
             os.close(file)

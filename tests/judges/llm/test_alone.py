@@ -20,7 +20,7 @@ def test_nobody_else_has_the_same_judge_at_work(tmp_path: Path) -> None:
     place = tmp_path / "workspace.db"
     with alone(place, JUDGE):
         with (
-            pytest.raises(RunStops, match="another process has judge:m@12345678"),
+            pytest.raises(RunStops, match="another process is running judge:m@12345678"),
             alone(place, JUDGE),
         ):
             pass
