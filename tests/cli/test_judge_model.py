@@ -181,7 +181,7 @@ def test_the_key_is_in_no_file_and_no_output(
 def test_money_needs_prices_and_is_kept(judge: Judge, server: ModelServer, tmp_path: Path) -> None:
     refused = judge("--max-cost", "0.01")
     assert refused.code == 1
-    assert '[judge.prices."test-model"]' in refused.err
+    assert '[judge.prices."test-model"], then input = 0.25' in refused.err
     assert server.requests == []
     configure(tmp_path, '[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
     done = judge("--max-cost", "0.014", "--concurrency", "1", "--json")

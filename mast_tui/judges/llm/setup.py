@@ -124,8 +124,9 @@ def configured_setup(
     _check_model(model)
     prices = configuration.prices.get(model)
     if allowance.cost is not None and prices is None:
+        lines = ", then ".join(prices_to_write(model).splitlines())
         raise ConfigurationError(
-            f"nobody has said what {model} costs; write into config.toml: {prices_to_write(model)}"
+            f"nobody has said what {model} costs; write into config.toml, a line each: {lines}"
         )
     redaction = Redaction.none() if no_redact else Redaction.default()
     patterns = redact or (None if no_redact else configuration.redact)
