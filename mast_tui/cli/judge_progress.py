@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mast_tui.cli.common import say
 from mast_tui.safe_text import one_line
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.estimate import Estimate
     from mast_tui.judges.runner import Progress
     from mast_tui.workspace import Usage
+
+
+WAITS_SHOWN: Final = 10.0
+"""Seconds for which it is said at least why requests wait: meanwhile answers still come to what
+was asked before, and no shorter wait is told."""
 
 
 def show_trace(progress: Progress) -> None:
@@ -57,7 +63,9 @@ class Lines(AbstractContextManager["Lines"]):
 class BarLines(AbstractContextManager["BarLines"]):
     """A bar with traces, suggestions, tokens, cost, pace and what is left, in a terminal."""
 
-    def __init__(self, traces: int, prices: Prices | None) -> None:
+    def __init__(
+        self, traces: int, prices: Prices | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column
@@ -65,6 +73,8 @@ class BarLines(AbstractContextManager["BarLines"]):
         self._prices = prices
         self._found = 0
         self._waits = ""
+        self._waits_since = 0.0
+        self._clock = clock
         said = "{task.completed:.0f} of {task.total:.0f} traces"
         self._bar: Bar = Progress(
             TextColumn(said, markup=False, table_column=Column(no_wrap=True)),
@@ -109,12 +119,14 @@ class BarLines(AbstractContextManager["BarLines"]):
         self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
             self._used += f" · cost {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
-        self._waits = ""
+        if self._clock() - self._waits_since >= WAITS_SHOWN:
+            self._waits = ""
         self._show()
 
     def on_wait(self, words: str) -> None:
-        """Requests wait; the words go with the next answer."""
+        """Requests wait; the words go with an answer that comes later than some seconds."""
         self._waits = one_line(words, 80)
+        self._waits_since = self._clock()
         self._show()
 
     def _show(self) -> None:

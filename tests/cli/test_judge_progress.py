@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.judge_progress import BarLines, Lines, money, tokens
+from mast_tui.cli.judge_progress import WAITS_SHOWN, BarLines, Lines, money, tokens
 from mast_tui.judges.configuration import Prices
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.workspace import Usage
@@ -27,14 +27,18 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
         assert words in last
 
 
-def test_the_words_of_a_wait_go_with_the_next_answer(
+def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What was asked before the wait is still being answered while it lasts."""
     monkeypatch.setenv("COLUMNS", "120")
-    with BarLines(3, None) as bar:
-        bar.on_wait("asked to wait 34 s")
-        bar.on_use(Usage(1, 200, 10))
-    assert "asked to wait" not in capsys.readouterr().err
+    for later, stays in ((WAITS_SHOWN / 2, True), (WAITS_SHOWN, False)):
+        times = iter((1_000.0, 1_000.0 + later))
+        with BarLines(3, None, times.__next__) as bar:
+            bar.on_wait("asked to wait 34 s")
+            bar.on_use(Usage(1, 200, 10))
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert ("asked to wait" in last) == stays
 
 
 @pytest.mark.parametrize("kind", ["bar", "lines"])
