@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -39,13 +40,22 @@ def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
 
 
 def scrub(text: str, key: str) -> str:
-    """The text without the key, also where the key was written as in a URL."""
+    """The text without the key, also where that was written as in a URL, or escaped as in JSON."""
     if key == NO_KEY or len(key) < SHORTEST:
         return text
     for form in {key, quote(key, safe="")}:
         if form in text:
             text = text.replace(form, HIDDEN)
+    if "\\u" in text or "\\/" in text:
+        text = re.sub("".join(map(_in_json, key)), HIDDEN, text)
     return text
+
+
+def _in_json(char: str) -> str:
+    """A pattern for a character of a key as it may stand within a text of JSON."""
+    code = f"{ord(char):04x}"
+    escaped = {f"\\u{code}", f"\\u{code.upper()}", *(["\\/"] if char == "/" else [])}
+    return f"(?:{'|'.join(re.escape(form) for form in (char, *sorted(escaped)))})"
 
 
 _LOGGERS: Final = (

@@ -56,3 +56,15 @@ def test_a_key_is_found_where_it_was_written_as_in_a_url() -> None:
 @given(st.text(max_size=80))
 def test_what_stands_for_no_key_is_no_secret(text: str) -> None:
     assert scrub(text, NO_KEY) == text
+
+
+@given(st.text("ghpqrs-_XYZ", min_size=SHORTEST, max_size=60), st.data())
+def test_a_key_that_is_escaped_in_json_leaves_the_text(key: str, data: st.DataObject) -> None:
+    escaped = data.draw(st.lists(st.booleans(), min_size=len(key), max_size=len(key)))
+    escaped[0] = True
+    forms = (f"\\u{ord(c):04x}" if yes else c for c, yes in zip(key, escaped, strict=True))
+    assert scrub(f"<{''.join(forms)}>", key) == "<[key]>"
+
+
+def test_a_slash_of_a_key_may_be_escaped_in_its_own_way() -> None:
+    assert scrub(r"says sk\/ab now", "sk/ab") == "says [key] now"
