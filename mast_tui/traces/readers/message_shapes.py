@@ -13,6 +13,9 @@ from mast_tui.traces.readers.message_fields import Fields, kind_of, model_of, st
 from mast_tui.traces.readers.message_pieces import Piece, Turn, noted
 from mast_tui.traces.readers.message_speakers import speaker_of
 
+_BARE = frozenset({"role", "content"})
+"""Many messages have nothing else, so that nothing else need be looked for in them."""
+
 _SAID_IN: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
 
 
@@ -35,8 +38,9 @@ def is_message(value: object) -> bool:
 
 def turn_of(message: Fields, by_name: bool = False) -> Turn:
     """A message of any shape taken apart; what has none is kept as a log."""
-    start = start_of(message)
-    tokens, model = usage_of(message), model_of(message)
+    start, tokens, model = None, None, None
+    if not message.keys() <= _BARE:
+        start, tokens, model = start_of(message), usage_of(message), model_of(message)
     found: Iterable[Piece]
     if isinstance(message.get("role"), str):
         chat = not parts.is_parts_message(message)
