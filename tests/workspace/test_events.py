@@ -131,7 +131,7 @@ def record(workspace: Workspace, steps: list[tuple[str, int, Fact]]) -> None:
 
 
 @given(histories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_state_is_the_same_when_made_anew(steps: list[tuple[str, int, Fact]]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         record(workspace, steps)
