@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.common import Decorated
+from mast_tui.judges.llm.model import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -44,14 +45,14 @@ _OPTIONS: Final = (
     click.option(
         "--window-tokens",
         type=click.IntRange(1_000, 2_000_000),
-        default=24_000,
+        default=WINDOW_TOKENS,
         metavar="N",
         help="The most of a trace that one request shows, in tokens; longer ones take several.",
     ),
     click.option(
         "--answer-tokens",
         type=click.IntRange(200, 200_000),
-        default=4_000,
+        default=ANSWER_TOKENS,
         metavar="N",
         help="The most that one answer may take, in tokens.",
     ),
@@ -70,7 +71,7 @@ _OPTIONS: Final = (
     click.option(
         "--timeout",
         type=click.FloatRange(1.0),
-        default=600.0,
+        default=TIMEOUT,
         metavar="SECONDS",
         help="How long one answer may take.",
     ),

@@ -18,16 +18,15 @@ from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Trac
 from mast_tui.judges.llm.forms import Forms, Manner, Part
 from mast_tui.judges.llm.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
-from mast_tui.judges.llm.model import Form, Parameters, Reply, Request
+from mast_tui.judges.llm.model import TIMEOUT, Form, Parameters, Reply, Request
 from mast_tui.judges.llm.pace import Pace, Timing, back_off
 from mast_tui.judges.llm.prompt import fresh_boundary, messages
 from mast_tui.judges.llm.refusals import Refusal, Trouble, read_refusal, trouble_of
 from mast_tui.judges.llm.replies import Unusable, read_reply, was_cut
 from mast_tui.safe_text import one_line
 
-TIMEOUT: Final = 600.0
 CONNECT: Final = 10.0
-"""Seconds for a whole answer, and for a connection."""
+"""Seconds for a connection."""
 
 TRIES: Final = 6
 

@@ -6,7 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
+
+WINDOW_TOKENS: Final = 24_000
+ANSWER_TOKENS: Final = 4_000
+TIMEOUT: Final = 600.0
+"""What a request may show, an answer may take, and the seconds for one, unless somebody says
+otherwise."""
 
 Finish = Literal["stop", "length", "refusal"]
 Form = Literal["json_schema", "json_object", "text"]
@@ -24,8 +30,8 @@ class Parameters:
     model: str
     temperature: float | None = None
     samples: int = 1
-    window_tokens: int = 24_000
-    answer_tokens: int = 4_000
+    window_tokens: int = WINDOW_TOKENS
+    answer_tokens: int = ANSWER_TOKENS
 
     def values(self) -> tuple[tuple[str, str], ...]:
         """By name, as words, for the record of a run; without the model."""

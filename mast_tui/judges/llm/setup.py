@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from mast_tui.judges.configuration import (
     CONCURRENCY,
@@ -18,15 +17,12 @@ from mast_tui.judges.configuration import (
 )
 from mast_tui.judges.llm.example import Example
 from mast_tui.judges.llm.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.model import TIMEOUT, Parameters
 from mast_tui.judges.llm.prompt import Prompt
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
-
-TIMEOUT: Final = 600.0
-"""Seconds that one answer may take, unless somebody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
