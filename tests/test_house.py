@@ -1,4 +1,4 @@
-"""The rules of the house: tools that read the code, floors, imports, and the size of files."""
+"""The rules of the house: tools that read the code, floors, and imports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
-
-MOST_LINES: Final = 450
-"""A file should end near 400 lines; beyond this it holds more than one concern."""
-
-MOST_APP_LINES: Final = 260
 
 HEAVY: Final = ("sqlalchemy", "numpy", "openai", "rapidfuzz")
 """What must not be imported on the way to the first frame."""
@@ -58,18 +53,6 @@ def tracked_files() -> list[Path]:
 def test_the_tools_find_nothing(command: tuple[str, ...]) -> None:
     done = run(*command)
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
-
-
-def test_no_file_has_outgrown_its_concern() -> None:
-    sizes = {
-        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
-        for folder in ("mast_tui", "tests", "scripts")
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    limits = {"mast_tui/ui/app.py": MOST_APP_LINES}
-    assert sizes.keys() >= limits.keys()
-    too_long = {name: n for name, n in sizes.items() if n > limits.get(name, MOST_LINES)}
-    assert not too_long
 
 
 def test_the_screens_import_nothing_heavy() -> None:
