@@ -9,3 +9,7 @@ class WorkspaceError(Exception):
 
 class ChangedElsewhere(WorkspaceError):
     """The same annotator has changed the same trace through another window or command."""
+
+
+class WorkspaceGone(WorkspaceError):
+    """The file that is open is not the one at its path any more: deleted, moved or replaced."""

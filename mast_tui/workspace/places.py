@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.labels import checked_person
+from mast_tui.workspace.opening import FOLDER
 
-FOLDER: Final = ".mast-tui"
 FILE: Final = "workspace.db"
 
 

@@ -58,8 +58,36 @@ class Workspace(WorkspaceCore):
         return self._database.journal_mode
 
     def close(self) -> None:
-        """Close the file; nothing waits for this to be safe."""
+        """Close the file, which then holds everything; nothing waits for this to be safe."""
         self._database.close()
+
+    # The file
+
+    def check_there(self) -> None:
+        """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
+        self._database.check_there()
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program has written since this was last asked; see ``Database``."""
+        return self._database.changed_elsewhere()
+
+    def checkpoint(self) -> None:
+        """Let the file hold everything that is kept, so that a copy of it is whole."""
+        self._database.checkpoint()
+
+    @property
+    def last_write(self) -> float:
+        """When this program wrote last, as ``time.monotonic`` tells."""
+        return self._database.last_write
+
+    def copy_to(self, target: Path) -> None:
+        """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
+        cannot."""
+        self._database.copy_to(target)
+
+    def move_to(self, target: Path) -> None:
+        """Copy everything into a new file and go on there: the old one is gone."""
+        self._database.move_to(target)
 
     # Taxonomies
 
