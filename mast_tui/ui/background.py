@@ -28,6 +28,7 @@ from mast_tui.ui.reading import (
     StillReading,
     look_at,
 )
+from mast_tui.ui.services.writes import writes
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -216,6 +217,7 @@ class Background(KeysInOrder):
             named,
         )
 
+    @writes
     def _sit(self, workspace: Workspace, name: str) -> None:
         from mast_tui.ui import desk
 

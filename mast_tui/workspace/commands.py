@@ -29,7 +29,7 @@ class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
     ``waits_for_others``: it waits for another program that writes, not for the disk.
     """
 
-    def __init__(self, work: Callable[[], None], over: Callable[[BaseException | None], None]):
+    def __init__(self, work: Callable[[], object], over: Callable[[BaseException | None], None]):
         """Prepare ``work``; ``start`` begins it.
 
         Args:

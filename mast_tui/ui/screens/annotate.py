@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,6 +24,7 @@ from mast_tui.ui.screens.annotate_overview import Overseeing
 from mast_tui.ui.screens.annotate_panels import Panels
 from mast_tui.ui.screens.annotate_search import SearchInput
 from mast_tui.ui.selection import PLAIN, Selection
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.known_looks import KnownLooks
@@ -168,7 +170,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.hints.clear()
         self.timeline.look_for_repeats()
         for step in self._waiting_on(session.trace):
-            step.work(session)
+            self.writes.do(partial(step.work, session))
 
     def _waiting_on(self, trace: Trace) -> list[Waiting]:
         """What keys have asked for on a trace; it waits no longer."""
@@ -183,15 +185,20 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             if step.here:
                 undone += 1
                 continue
-            self._serving = session
-            self.mast.guarded(partial(step.work, session))
-            self._serving = None
+            self.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
             self.mast.complain(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )
+
+    def _serve(self, session: Session, step: Waiting) -> None:
+        self._serving = session
+        try:
+            self.mast.guarded(partial(step.work, session))
+        finally:
+            self._serving = None
 
     def leave_for_a_while(self) -> None:
         """Another room is opened, where this annotator may change things about this trace."""
@@ -202,10 +209,14 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         """Back from another room: take in what was changed there."""
         session = self.session
         if self._away and session is not None:
-            self._attempt(lambda s: s.reload(), session)
+            self.writes.do(partial(self._attempt, self._come_back, session), Holds.NOTHING)
+        self._away = False
+
+    def _come_back(self, session: Session) -> None:
+        session.reload()
+        if session is self.session:
             self.show_state()
             self.show_span()
-        self._away = False
 
     @on(VirtualLines.Moved, "#timeline")
     def _cursor_moved(self, event: VirtualLines.Moved) -> None:
@@ -376,5 +387,19 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         shown, self._shown = self._shown | self._keys_on_screen(), set[str]()
         runs, self._runs_shown = self._runs_shown, ()
         new = [key for key in shown if key not in session.read]
-        if (new or runs) and self._attempt(lambda s: s.mark_read(new, runs), session) is None:
+        if new or runs:
+            self.writes.do(partial(self._write_read, session, new, runs), Holds.NOTHING)
+
+    def _write_read(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
+        def write(session: Session) -> bool:
+            session.mark_read(keys, runs)
+            return True
+
+        written = self._attempt(write, session)
+        if session is not self.session:
+            return
+        if written:
             self.timeline.show_read(session.read)
+        else:  # it goes with what is read next
+            self._shown.update(keys)
+            self._runs_shown = (*runs, *self._runs_shown)
