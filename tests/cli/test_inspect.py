@@ -190,4 +190,4 @@ def test_only_what_was_converted_before_is_written_over(
     before = (folder / name).read_bytes()
     assert mast_tui("convert", folder, "-o", folder / name) == 1
     assert (folder / name).read_bytes() == before
-    assert "write to another file" in capsys.readouterr().err
+    assert "was not written by mast-tui; name another" in capsys.readouterr().err
