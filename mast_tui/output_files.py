@@ -123,7 +123,7 @@ class Outputs:
         """
         if path.exists() or path.is_symlink():
             self._checked(path, None)
-            self._removed.append(path.parent.resolve() / path.name)
+            self._removed.append(_real(path.parent) / path.name)
 
     def commit(self) -> None:
         """Write all files, and remove what is to be removed; where that fails, undo all of it.
@@ -229,13 +229,13 @@ def _place_of(path: Path) -> _Place:
     own_descriptors = ("/dev/fd", f"/proc/{os.getpid()}/fd")
     at = path
     for _ in range(_MOST_LINKS):
-        at = at.parent.resolve() / at.name if at.name not in ("", "..") else at.resolve()
+        at = _real(at.parent) / at.name if at.name not in ("", "..") else _real(at)
         if str(at.parent) in own_descriptors and at.name.isdecimal():
             return _Place(path, at, int(at.name))
         if not at.is_symlink():
             return _Place(path, at)
         trusted = {os.geteuid(), 0}
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it leads nowhere, or nowhere that we can see
             trusted.add(at.stat().st_uid)
         if at.lstat().st_uid not in trusted:
             raise OutputError(f"{path}: is a link that somebody else has made; name its target")
@@ -243,6 +243,10 @@ def _place_of(path: Path) -> _Place:
             return _Place(path, at)  # what stands in the link need not be a path, as in /proc
         at = at.parent / at.readlink()
     raise OutputError(f"{path}: a link that leads to itself; name another file")
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for links in a circle
 
 
 def _is_special(path: Path) -> bool:

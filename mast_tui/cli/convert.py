@@ -75,7 +75,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
 
     def reason(target: Path) -> str | None:
         workspace = find_workspace(None)
-        if target.resolve() in database_files(workspace):
+        if target in database_files(workspace):
             return "the labels are kept in this file"
         if not target.is_file():
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
 """How the logs of SQLite begin: write-ahead logs in either byte order, and rollback journals."""
 
-_LOOKED_AT: Final = 8 << 20
+_LOOKED_AT: Final = 4 << 20
 """So many bytes from the start of a file are looked at to recognise a trace."""
 
 _TEXT_TRACES: Final = (".log", ".txt")
@@ -167,4 +168,4 @@ def database_files(database: Path) -> frozenset[Path]:
 
 
 def _real(path: Path | str) -> Path:
-    return Path(path).expanduser().resolve()
+    return Path(os.path.realpath(Path(path).expanduser()))
