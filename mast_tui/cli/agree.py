@@ -18,11 +18,12 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.outputs import check_outputs
+from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.agreement.study import Report
+    from mast_tui.output_files import Outputs
 
 WIDTH = 100
 """How wide text is that does not go to a terminal."""
@@ -79,6 +80,7 @@ WIDTH = 100
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
+@force_option
 @common_options
 @json_option
 def agree_command(
@@ -92,6 +94,7 @@ def agree_command(
     mode: str | None,
     csv_file: Path | None,
     markdown: str | None,
+    force: bool,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -112,8 +115,6 @@ def agree_command(
     if mode is not None and (csv_file or markdown):
         raise click.UsageError("--traces lists traces; leave out --csv and --markdown")
     files = [csv_file, None if markdown in (None, "-") else Path(markdown or "")]
-    for file in files:
-        _check_file(file)
     if csv_file is not None and files[0] == files[1]:
         raise click.UsageError("--csv and --markdown name the same file; give two")
     names = split_names(annotators)
@@ -121,7 +122,10 @@ def agree_command(
 
     place = open_workspace(workspace, create=False)
     try:
-        check_outputs(place, *files)
+        outputs = outputs_beside(place, force=force)
+        for file in files:
+            if file is not None:
+                outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
         visible = None
         hidden = False
@@ -154,7 +158,7 @@ def agree_command(
         place.close()
     if len(report["annotators"]) < 2:
         say("agreement needs two annotators with finished traces; name them with --annotators")
-    _write_files(report, *files)
+    _write_files(report, outputs, *files)
     if as_json:
         print_json(report)
     elif markdown == "-":
@@ -173,30 +177,25 @@ def _print_text(report: Report) -> None:
         click.echo(one_line(line))
 
 
-def _check_file(file: Path | None) -> None:
-    """Refuse a place where no file can be written, before anything is counted."""
-    if file is None:
-        return
-    if not file.parent.is_dir():
-        raise click.ClickException(f"{file.parent}: no such folder; make it first")
-    if file.is_dir():
-        raise click.ClickException(f"{file}: is a folder; name a file to write")
-
-
-def _write_files(report: Report, csv_file: Path | None, markdown: Path | None) -> None:
-    from mast_tui.exchange.csv_files import csv_text, write_text
-
+def _write_files(
+    report: Report, outputs: Outputs, csv_file: Path | None, markdown: Path | None
+) -> None:
+    told = []
     if csv_file is not None:
         from mast_tui.agreement.csv_table import COLUMNS, tidy_rows
+        from mast_tui.exchange.csv_files import csv_text
 
         rows = list(tidy_rows(report))
-        write_text(csv_file, csv_text(COLUMNS, rows))
-        say(f"{csv_file}: {len(rows)} figures")
+        outputs.add(csv_file, csv_text(COLUMNS, rows))
+        told.append(f"{csv_file}: {len(rows)} figures")
     if markdown is not None:
         from mast_tui.cli.agree_markdown import markdown_tables
 
-        write_text(markdown, markdown_tables(report))
-        say(f"{markdown}: written")
+        outputs.add(markdown, markdown_tables(report))
+        told.append(f"{markdown}: written")
+    outputs.commit()
+    for line in told:
+        say(line)
 
 
 def split_names(text: str | None) -> list[str] | None:

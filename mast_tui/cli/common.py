@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -15,6 +16,11 @@ from mast_tui.safe_text import one_line
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+WIDEST_CELL: Final = 160
+"""So many characters of a cell are shown in a table."""
+
+_ROWS_AT_ONCE: Final = 1000
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
@@ -126,18 +132,29 @@ def say(message: str) -> None:
     sys.stderr.write(one_line(message) + "\n")
 
 
-def print_table(rows: list[tuple[str, ...]], *, numbers_from: int = 1) -> None:
+def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:
     """Print rows (the first holds the headings) in aligned columns on stdout.
 
-    Columns from ``numbers_from`` on are aligned to the right. Cells are made fit for display.
+    Args:
+        rows: They are printed as they come, many at a time; columns only grow wider.
+        numbers_from: Columns from this one on are aligned to the right.
+
+    Cells are made fit for display and cut where they are very long: one of them must not widen
+    all rows to its own size.
     """
     from rich.cells import cell_len
 
-    shown = [tuple(one_line(cell) for cell in row) for row in rows]
-    widths = [max(cell_len(row[column]) for row in shown) for column in range(len(shown[0]))]
-    for row in shown:
-        cells = []
-        for column, cell in enumerate(row):
-            gap = " " * (widths[column] - cell_len(cell))
-            cells.append(gap + cell if column >= numbers_from else cell + gap)
-        click.echo("  ".join(cells).rstrip())
+    left = iter(rows)
+    widths: list[int] = []
+    while taken := list(islice(left, _ROWS_AT_ONCE)):
+        shown = [tuple(one_line(cell, WIDEST_CELL) for cell in row) for row in taken]
+        widths = [
+            max(before, *map(cell_len, column))
+            for before, column in zip(widths or repeat(0), zip(*shown, strict=True), strict=False)
+        ]
+        for row in shown:
+            cells = []
+            for column, cell in enumerate(row):
+                gap = " " * (widths[column] - cell_len(cell))
+                cells.append(gap + cell if column >= numbers_from else cell + gap)
+            click.echo("  ".join(cells).rstrip())

@@ -17,9 +17,10 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.export_files import Request, export_gold, export_words
-from mast_tui.cli.outputs import check_outputs
+from mast_tui.cli.export_files import Request, add_gold, add_words
+from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
+@force_option
 @common_options
 @json_option
 def export_command(
@@ -57,6 +59,7 @@ def export_command(
     which: str | None,
     annotators: str | None,
     majority: bool,
+    force: bool,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -66,7 +69,7 @@ def export_command(
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
-    A file that is there is replaced, and only once the new one is complete.
+    An earlier export is replaced, and only once the new one is complete.
     """
     checked_sight(blind, assisted)
     names = split_names(annotators)
@@ -75,31 +78,35 @@ def export_command(
         raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
     if of_gold and labels not in (None, "gold"):
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
-    if not output.parent.is_dir():
-        raise click.ClickException(f"{output.parent}: no such folder; make it first")
-    if file_format != "huggingface" and output.is_dir():
-        raise click.ClickException(f"{output}: is a folder; name a file to write")
     place = open_workspace(workspace, create=False)
-    check_outputs(place, output)
+    outputs = outputs_beside(place, force=force)
+    if file_format == "huggingface":
+        if not output.parent.is_dir():
+            raise click.ClickException(f"{output.parent}: no such folder; make it first")
+        outputs.add_folder(output)
+    else:
+        outputs.check(output)
     if file_format == "jsonl":
-        counts = _export_workspace(place, output)
+        counts = _add_workspace(place, outputs, output)
     else:
         chosen = kept_taxonomy(place, taxonomy)
         first = which == "1" or (which is None and (of_gold or file_format == "csv-wide"))
         request = Request(place, chosen, labels or "gold", "first" if first else "last", majority)
         if of_gold:
-            counts = export_gold(request, file_format, output, names)
+            counts = add_gold(request, file_format, outputs, output, names)
         else:
-            counts = export_words(request, file_format, output)
+            counts = add_words(request, file_format, outputs, output)
     place.close()
+    outputs.commit()
     document = {"format": file_format, "output": str(output), **counts}
     if as_json:
         print_json(document)
     else:
         told = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
-        click.echo(one_line(f"{output}: {', '.join(told)}"))
+        err = is_stdout(output)
+        click.echo(one_line(f"{output}: {', '.join(told)}"), err=err)
         for beside in counts.get("beside", ()):
-            click.echo(one_line(f"{beside}: written with it"))
+            click.echo(one_line(f"{beside}: written with it"), err=err)
     missing = counts.get("without_text", 0)
     if missing:
         say(
@@ -108,10 +115,9 @@ def export_command(
         )
 
 
-def _export_workspace(workspace: Workspace, output: Path) -> dict[str, Any]:
-    from mast_tui.exchange.csv_files import write_text
+def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:
     from mast_tui.exchange.jsonl import workspace_lines
 
     lines = list(workspace_lines(workspace))
-    write_text(output, "".join(lines))
+    outputs.add(output, "".join(lines))
     return {"traces": len(workspace.traces()), "lines": len(lines)}

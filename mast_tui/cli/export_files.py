@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.common import say
+from mast_tui.cli.outputs import marked
+from mast_tui.output_files import Outputs, is_stream
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.gold_document import GoldEntry
@@ -32,10 +36,14 @@ class Request:
     majority: bool
 
 
-def export_gold(
-    request: Request, file_format: str, output: Path, annotators: list[str] | None
+def add_gold(
+    request: Request,
+    file_format: str,
+    outputs: Outputs,
+    output: Path,
+    annotators: list[str] | None,
 ) -> Counts:
-    """Write ``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
+    """Add ``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
     from mast_tui.exchange.selection import gold_entries, gold_export
 
     entries = gold_entries(
@@ -49,8 +57,8 @@ def export_gold(
         entries=entries,
         majority=request.majority,
     )
-    write = _write_gold if file_format == "gold" else _write_dataset
-    beside = write(document, output)
+    add = _add_gold_document if file_format == "gold" else _add_dataset
+    beside = add(document, outputs, output)
     traces = document["traces"]
     return {
         "taxonomy": request.taxonomy.ref,
@@ -105,46 +113,61 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     }
 
 
-def _write_gold(document: Mapping[str, Any], output: Path) -> list[str]:
-    from mast_tui.exchange.csv_files import write_text
-    from mast_tui.exchange.datasheet import datasheet
+def _add_gold_document(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
+    from mast_tui.exchange.datasheet import MARKS, datasheet
 
-    beside = output.with_name(f"{output.stem}.datasheet.md")
-    write_text(beside, datasheet(document))
-    write_text(output, _json(document))
+    beside = _add_beside(outputs, output, "datasheet.md", datasheet(document), *MARKS)
+    outputs.add(output, _json(document))
+    return beside
+
+
+def _add_beside(outputs: Outputs, output: Path, end: str, text: str, *marks: str) -> list[str]:
+    """Add a file that nobody has named, beside one that somebody has; where it is.
+
+    It replaces only an earlier one, which has the marks. Beside a pipe there is no place for it.
+    """
+    beside = output.with_name(f"{output.stem}.{end}")
+    if is_stream(output):
+        say(f"{output}: is no file, so nothing is written beside it ({end})")
+        return []
+    outputs.add(beside, text, ours=marked(*marks))
     return [str(beside)]
 
 
-def _write_dataset(document: Mapping[str, Any], output: Path) -> list[str]:
-    from mast_tui.exchange.csv_files import write_text
-    from mast_tui.exchange.huggingface import dataset_files, tables_named_in
+def _add_dataset(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
+    from mast_tui.exchange.huggingface import CARD, dataset_files, tables_named_in
 
-    if output.exists() and not output.is_dir():
-        raise click.ClickException(f"{output}: is a file; huggingface writes a folder")
-    card = output / "README.md"
-    earlier = tables_named_in(card.read_text("utf-8", "replace")) if card.exists() else ()
-    if earlier is None:
-        raise click.ClickException(
-            f"{card}: was not written by mast-tui, and would be replaced; name another folder"
-        )
+    outputs.add_folder(output / "data")
+    card = output / CARD
+    outputs.check(card, ours=_is_card)
+    earlier = tables_named_in(card.read_text("utf-8", "replace")) if card.is_file() else None
+    earlier = earlier or ()
+
+    def may_replace(name: str) -> Callable[[bytes], bool]:
+        return _is_card if name == CARD else lambda _: name in earlier
+
     try:
         files = dataset_files(document)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    (output / "data").mkdir(parents=True, exist_ok=True)
     # The README comes last: it names the files, so until then the old ones are the set.
     for name, text in files.items():
-        write_text(output / name, text)
+        outputs.add(output / name, text, ours=may_replace(name))
     # Somebody whose labels are not in this set must not be published with it.
     for name in earlier:
         if name not in files:
-            (output / name).unlink(missing_ok=True)
+            outputs.remove(output / name)
     return [str(output / name) for name in files]
 
 
-def export_words(request: Request, file_format: str, output: Path) -> Counts:
-    """Write one of the formats that hold anybody's words."""
-    from mast_tui.exchange.csv_files import write_text
+def _is_card(head: bytes) -> bool:
+    from mast_tui.exchange.huggingface import tables_named_in
+
+    return tables_named_in(head.decode("utf-8", "replace")) is not None
+
+
+def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
+    """Add one of the formats that hold anybody's words."""
     from mast_tui.exchange.selection import selected_work
 
     work = selected_work(
@@ -167,12 +190,16 @@ def export_words(request: Request, file_format: str, output: Path) -> Counts:
 
             text = write_csv_long(work)
         case "label-studio":
-            text = _label_studio(request, work, records, output, counts)
+            from mast_tui.exchange.label_studio_export import CONFIG_MARK, label_config
+
+            text = _label_studio(request, work, records, counts)
+            config = label_config(request.taxonomy)
+            counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
         case "doccano":
             text = _doccano(request, work, records, counts)
         case _:
             text = _trace_level(request, file_format, work, records)
-    write_text(output, text)
+    outputs.add(output, text)
     return counts
 
 
@@ -202,19 +229,13 @@ def _label_studio(
     request: Request,
     work: Sequence[LongWork],
     records: Mapping[str, TraceRecord],
-    output: Path,
     counts: Counts,
 ) -> str:
-    """The tasks; the labelling configuration is written beside them."""
-    from mast_tui.exchange.csv_files import write_text
-    from mast_tui.exchange.label_studio_export import META, label_config, label_studio_tasks
+    from mast_tui.exchange.label_studio_export import META, label_studio_tasks
     from mast_tui.exchange.trace_texts import texts_from_files
 
     kinds = {info.name: info.kind for info in request.workspace.annotators()}
     tasks = label_studio_tasks(work, records, kinds, texts_from_files(request.workspace))
-    beside = output.with_name(f"{output.stem}.config.xml")
-    write_text(beside, label_config(request.taxonomy))
-    counts["beside"] = [str(beside)]
     counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
     return _json(tasks)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
 
 _SHOWN_PREVIEW: Final = 60
+_SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "chars", "text")
 
 
 @click.command()
@@ -144,27 +146,26 @@ def _print_spans(trace: Trace) -> None:
     if not len(trace):
         click.echo("  no spans")
         return
+    print_table(_span_rows(trace), numbers_from=len(_SPAN_HEADINGS) + 1)
+
+
+def _span_rows(trace: Trace) -> Iterator[tuple[str, ...]]:
     width = len(str(len(trace)))
     here = Path(trace.path.name)
-    rows: list[tuple[str, ...]] = [
-        ("#".rjust(width), "place", "key", "kind", "agent", "name", "status", "chars", "text")
-    ]
+    yield ("#".rjust(width), *_SPAN_HEADINGS)
     for index in range(len(trace)):
         span = trace.span(index)
-        rows.append(
-            (
-                str(index + 1).rjust(width),
-                file_place(here, span.place),
-                span.key,
-                span.kind.value.replace("_", " "),
-                span.agent,
-                span.name or "",
-                "" if span.status.value == "unknown" else span.status.value,
-                str(len(trace.text(index))).rjust(len("chars")),
-                one_line(span.preview[:_SHOWN_PREVIEW]),
-            )
+        yield (
+            str(index + 1).rjust(width),
+            file_place(here, span.place),
+            span.key,
+            span.kind.value.replace("_", " "),
+            span.agent,
+            span.name or "",
+            "" if span.status.value == "unknown" else span.status.value,
+            str(len(trace.text(index))).rjust(len("chars")),
+            one_line(span.preview[:_SHOWN_PREVIEW]),
         )
-    print_table(rows, numbers_from=len(rows[0]))
 
 
 def _problem_line(report: FileReport, problem: Problem) -> str:

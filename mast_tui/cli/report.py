@@ -19,7 +19,8 @@ from mast_tui.cli.common import (
     open_workspace,
     print_json,
 )
-from mast_tui.cli.outputs import check_outputs
+from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write each figure as SVG into this folder.",
 )
+@force_option
 @common_options
 @json_option
 def report_command(
@@ -106,6 +108,7 @@ def report_command(
     without_places: bool,
     html: Path | None,
     figures: Path | None,
+    force: bool,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -119,7 +122,7 @@ def report_command(
     figures were shown is noted.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.report_files import checked_html, extras_for, write_report_files
+    from mast_tui.cli.report_files import extras_for, write_report_files
     from mast_tui.cli.report_input import signature_input
     from mast_tui.signatures.model import Rules
 
@@ -130,10 +133,12 @@ def report_command(
     if failed_below is not None and not isfinite(failed_below):
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
     pair = None if compare is None else split_pair(compare)
-    if html is not None:
-        checked_html(html)
     place = open_workspace(workspace, create=False)
-    check_outputs(place, html)
+    outputs = outputs_beside(place, force=force)
+    if html is not None:
+        outputs.check(html)
+    if figures is not None:
+        outputs.add_folder(figures)
     chosen = kept_taxonomy(place, taxonomy)
     visible = None
     if annotator is not None:
@@ -166,11 +171,13 @@ def report_command(
             extras = extras_for(place, chosen, given, places=not without_places)
     finally:
         place.close()
-    written = write_report_files(report, extras, html, figures) if html or figures else []
+    written = []
+    if html or figures:
+        written = write_report_files(report, extras, outputs, html, figures)
     if as_json:
         print_json(report)
     for line in written:
-        click.echo(one_line(line), err=as_json)
+        click.echo(one_line(line), err=as_json or (html is not None and is_stdout(html)))
     if as_json or written:
         return
     from mast_tui.signatures.text_report import render_report

@@ -13,6 +13,9 @@ from mast_tui.exchange.markdown import plain, table
 
 Values = Mapping[str, Any]
 
+MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
+"""What stands near the beginning of every datasheet that was written to a file."""
+
 _FIGURES: Final = (
     ("raw", "raw_agreement"),
     ("κ", "cohen_kappa"),

@@ -146,7 +146,7 @@ def test_what_cannot_be_written_is_said(cli: Cli, tmp_path: Path, labelled: str)
     (tmp_path / "file").touch()
     for args, words in (
         (("csv-long", "folder"), "folder: is a folder; name a file"),
-        (("huggingface", "file"), "file: is a file; huggingface writes a folder"),
+        (("huggingface", "file"), "file: is a file; name a folder"),
     ):
         done = cli("export", "--format", args[0], "-o", args[1])
         assert done.code == 1
