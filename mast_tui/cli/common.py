@@ -72,6 +72,7 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     With ``create`` false a missing one is an error: a command that only reads makes no files.
     """
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.opening import why_not_trusted
     from mast_tui.workspace.places import find_workspace
 
     if place is not None and "://" in place:
@@ -82,7 +83,17 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
             f"{path}: there is no workspace; label or import something first, or name one "
             "with --workspace PATH"
         )
-    return Workspace.open(path, create=create)
+    doubts = why_not_trusted(path) if place is None else None
+    if doubts is not None:
+        raise click.ClickException(
+            f"{path}: {doubts}, so somebody else may have prepared it; name it with --workspace "
+            "PATH if you trust what is in it"
+        )
+    workspace = Workspace.open(path, create=create)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.call_on_close(workspace.close)
+    return workspace
 
 
 def load_chosen_taxonomy(path: Path | None) -> Taxonomy:

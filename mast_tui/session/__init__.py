@@ -1,7 +1,7 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
 from mast_tui.session.core import known_trace
-from mast_tui.session.errors import LabelsStand, SessionError
+from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
 from mast_tui.session.locate import Place, locate
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.progress import Progress, anybody_finished, progress
@@ -23,6 +23,7 @@ from mast_tui.session.status import AnnotatorStatus, StatusReport, status
 __all__ = [
     "AnnotatorStatus",
     "Change",
+    "ChangedMeanwhile",
     "LabelsStand",
     "LibraryEntry",
     "Place",

@@ -78,6 +78,13 @@ class Desk:
         return found - retest_progress(self.workspace, self.annotator, ref).now
 
 
+def found_workspace(options: AppOptions) -> Path | None:
+    """The workspace that is used because it lies here or above, None where one is named."""
+    if options.workspace is not None or options.samples:
+        return None
+    return default_workspace_path(Path.cwd())
+
+
 def open_workspace(options: AppOptions) -> Workspace:
     """The workspace that the options name, with the samples' labels where it is theirs and new.
 

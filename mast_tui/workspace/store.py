@@ -191,6 +191,11 @@ class Workspace(WorkspaceCore):
                 known_seq=known_seq,
             )
 
+    def last_seq(self, annotator: str, trace_id: str, taxonomy: str) -> int:
+        """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""
+        with self._database.reading() as connection:
+            return recording.last_seq(connection, annotator, trace_id, taxonomy)
+
     def merge_events(self, events: Iterable[Event]) -> MergeReport:
         """Add foreign events that are not here yet, all in one transaction.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -37,6 +37,8 @@ from mast_tui.ui.words import QuoteCursor, word_at
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.app import MastApp
+
+Result = TypeVar("Result")
 
 PLACED_EVERY = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -257,6 +259,28 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         last = word_at(self.text_here(), event.end - 1)
         if first is not None and last is not None:
             self.set_selection(Selection(quote=QuoteCursor(first, last, True)))
+
+    # What others write
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        return self.mast.kept(step)
+
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: show what it changes here."""
+        session = self.session
+        if session is not None:
+            catch_up = partial(self._attempt, self._catch_up, session)
+            self.writes.do(catch_up, Holds.NOTHING)
+
+    def _catch_up(self, session: Session) -> None:
+        words = session.catch_up()
+        if session is not self.session:
+            return
+        self.show_state()
+        self.show_span()
+        if words and not self.entry.begun and self.selection.is_plain:
+            self.hints.say(f"In another window: {words}")
 
     # The queue
 

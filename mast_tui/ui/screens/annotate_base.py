@@ -167,16 +167,22 @@ class AnnotateBase(Screen[None], KnownLooks):
         return change
 
     def _attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
-        from mast_tui.session import SessionError
+        from mast_tui.session import ChangedMeanwhile, SessionError
         from mast_tui.workspace import WorkspaceError
 
         if not self.on_stage:
             return command(session)
         try:
-            return command(session)
+            return self.kept(partial(command, session))
         except (SessionError, WorkspaceError) as error:
+            if isinstance(error, ChangedMeanwhile) and session is self.session:
+                self.show_state()
             self.hints.say(one_line(str(error)), error=True)
             return None
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        raise NotImplementedError
 
     def show_state(self) -> None:
         """Draw anew what depends on labels, verdicts and suggestions."""
