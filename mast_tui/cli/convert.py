@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mast_tui.cli.common import say
+from mast_tui.cli.common import NO_LABELS, checked_sight, common_options, say
 from mast_tui.traces.converted import OPENING, line_of
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.source import Source
@@ -24,13 +24,29 @@ from mast_tui.traces.source import Source
     metavar="OUT.jsonl",
     help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
-def convert_command(paths: tuple[Path, ...], output: Path) -> int:
+@common_options(taxonomy=NO_LABELS)
+def convert_command(
+    paths: tuple[Path, ...],
+    output: Path,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
     """Write traces as JSON lines, one trace a line.
 
     Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
     outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
-    those of the original, so labels of the one fit the other.
+    those of the original, so labels of the one fit the other. Outcome, score, reward, ground truth
+    and labels carried in the files are left out for whoever works blind: with --blind, or as the
+    workspace remembers it.
     """
+    checked_sight(blind, assisted)
+    from mast_tui.cli.asking import hides_outcomes
+
+    veil = hides_outcomes(workspace, annotator, blind, assisted)
+    if veil is not None:
+        say(veil)
     _check_replaceable(output)
     failed = 0
     target = output.resolve()
@@ -45,7 +61,7 @@ def convert_command(paths: tuple[Path, ...], output: Path) -> int:
                     say(f"mast-tui convert: {report.path}: {report.failed}")
                 for trace in report.traces:
                     read_fully(trace)
-                    file.write(line_of(trace))
+                    file.write(line_of(trace, veiled=veil is not None))
                     traces += 1
         if traces == 0:
             raise click.ClickException(
