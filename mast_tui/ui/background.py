@@ -221,8 +221,7 @@ class Background(KeysInOrder):
         if message.name is not None:
             self._sit(message.workspace, message.name)
             return
-        from mast_tui.labels import checked_person
-        from mast_tui.ui.desk import people
+        from mast_tui.ui.desk import people, unlike_others
         from mast_tui.ui.screens.note import NoteScreen
 
         known = people(message.workspace)
@@ -243,7 +242,7 @@ class Background(KeysInOrder):
                 message.suggested,
                 question=question,
                 hint="Enter begins · Esc quits",
-                check=checked_person,
+                check=lambda name: unlike_others(message.workspace, name),
                 offered=True,
             ),
             named,

@@ -6,15 +6,14 @@ Nothing here is imported before the first frame is on screen: the workspace brin
 from __future__ import annotations
 
 import contextlib
-import getpass
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-from mast_tui.labels import AnnotatorKind, checked_person
-from mast_tui.session import Session, resolve_sight, retest_progress
+from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
+from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -100,23 +99,33 @@ def open_workspace(options: AppOptions) -> Workspace:
     return workspace
 
 
-def _login_key() -> str:
-    try:
-        return f"person:{getpass.getuser()}"
-    except (OSError, KeyError):
-        return "person:"
-
-
 def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
     """The annotator given, or the one who worked here last under this login."""
     if options.annotator is not None:
         return checked_person(options.annotator)
-    return workspace.get_setting(_login_key())
+    return known_person(workspace)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:
     """The people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
+
+
+def unlike_others(workspace: Workspace, name: str) -> str:
+    """Return the name of somebody who begins to label.
+
+    Args:
+        workspace: Where they label.
+        name: What was typed.
+
+    Raises:
+        ValueError: It cannot be a name, or looks like that of somebody who is here.
+    """
+    name = checked_person(name)
+    known = [info.name for info in workspace.annotators()]
+    if name not in known:
+        check_unlike(name, known)
+    return name
 
 
 def name_to_suggest(configured: str | None) -> str:
@@ -133,7 +142,7 @@ def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOp
     workspace.add_taxonomy(taxonomy)
     workspace.add_annotator(name, AnnotatorKind.HUMAN)
     if options.annotator is None:
-        workspace.set_setting(_login_key(), name)
+        remember_person(workspace, name)
     blind = resolve_sight(
         workspace,
         name,
@@ -176,5 +185,6 @@ __all__ = [
     "people",
     "remember_welcome",
     "sit_down",
+    "unlike_others",
     "was_welcomed",
 ]

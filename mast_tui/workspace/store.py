@@ -154,7 +154,12 @@ class Workspace(WorkspaceCore):
         if any(info.name == name and info.kind is kind for info in self.annotators()):
             return
         with self._database.writing() as connection:
-            register.add_annotator(connection, name, kind)
+            register.add_annotators(connection, [(name, kind)])
+
+    def add_annotators(self, given: Sequence[tuple[str, AnnotatorKind]]) -> None:
+        """Keep annotators who come together, by name and kind."""
+        with self._database.writing() as connection:
+            register.add_annotators(connection, given)
 
     def annotators(self) -> tuple[AnnotatorInfo, ...]:
         """Everybody who labels here, by name."""
