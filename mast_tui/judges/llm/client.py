@@ -13,6 +13,7 @@ import httpx2
 import openai
 import orjson
 
+from mast_tui.judges.llm.bounded_http import BoundedClient
 from mast_tui.judges.llm.budget import Budget
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.forms import Forms, Manner, Part
@@ -344,7 +345,8 @@ class Client:
         models = listed.get("data") if isinstance(listed, dict) else None
         if not isinstance(models, list):
             return []
-        return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
+        names = (model.get("id") for model in models if isinstance(model, dict))
+        return [name for name in names if isinstance(name, str)]
 
     def _clean(self, text: str) -> str:
         """A text of the server or the library, without the key and fit for a message."""
@@ -353,9 +355,9 @@ class Client:
 
 def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
     if not is_this_machine(base_url):
-        return openai.DefaultAsyncHttpxClient(timeout=limits, follow_redirects=False)
+        return BoundedClient(timeout=limits, follow_redirects=False)
     plain = base_url.strip().lower().startswith("http:")
-    return openai.DefaultAsyncHttpxClient(
+    return BoundedClient(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,
