@@ -226,7 +226,8 @@ class _Reader:
         if verdict is None:
             self._remarks.add(f"{mode.code} has no verdict that can be read")
             return
-        if verdict is VerdictValue.PRESENT and not claims:
+        placed = any(claim.mode == mode.slug for claim in self._claims.values())
+        if verdict is VerdictValue.PRESENT and not claims and not placed:
             self._remarks.add(f"{mode.code} is present without a place")
             claims = [Claim(mode.slug, None, None, None, "", 0.5, None)]
         before = self._verdicts.get(mode.slug)

@@ -58,7 +58,6 @@ async def _content(response: httpx2.Response) -> bytes:
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        # What is packed can be long and hold nothing, so both are counted.
-        if max(len(content), response.num_bytes_downloaded) > MOST_BYTES:
+        if len(content) > MOST_BYTES:
             raise TooMuch(f"its answer is longer than {MOST_BYTES >> 20} MB")
     return bytes(content)
