@@ -25,6 +25,7 @@ from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.kept_format import path_of_part, write_kept
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.one_file import read_known
+from mast_tui.traces.regular_files import open_regular
 from mast_tui.traces.source import Source
 
 _READ_BYTES: Final = 4 << 20
@@ -49,7 +50,7 @@ class _ReadInPieces(Source):
             return data
         pieces = []
         done, size = 0, self.size
-        with self.path.open("rb", buffering=0) as file:
+        with open_regular(self.path) as file:
             while piece := file.read(_READ_BYTES):
                 pieces.append(piece)
                 done += len(piece)

@@ -6,6 +6,7 @@ import os
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from errno import EIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple
@@ -29,6 +30,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import OpenedFile
 from mast_tui.traces.remembered import Remembered
 from mast_tui.traces.sieve import Sieve, Sifted
 from mast_tui.traces.span_table import SpanTable
@@ -119,6 +121,7 @@ class KeptTrace:
         self._head = head
         self._identity = TraceIdentity(**head["identity"])
         self._meta = _meta(head["meta"])
+        self.opened: OpenedFile | None = None
         self._problems = _problems(head["problems"])
         rows_begin, rows_bytes = head["rows"]
         self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
@@ -192,8 +195,8 @@ class KeptTrace:
         begin, end = self._starts[index], self._starts[index + 1]
         try:
             text = _text_of(self._texts.read(begin, end - begin))
-        except (OSError, ValueError) as error:
-            return f"[cannot be read any more: {error}]"
+        except ValueError as error:
+            raise OSError(EIO, "what was kept of it is broken") from error
         self._known_texts.add(index, text)
         return text
 
@@ -221,6 +224,10 @@ class KeptTrace:
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
         return self._table.glances(first, end)
+
+    def changed(self) -> str | None:
+        """Say why the document is not what was read; None where it is, or nobody knows."""
+        return None if self.opened is None else self.opened.changed()
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""

@@ -21,6 +21,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 _SIFTED_AT_ONCE: Final = 4096
@@ -123,6 +124,14 @@ class RunTrace:
         """The whole text of the span at ``index``."""
         one, inner = self._at(index)
         return one.member.trace.text(inner)
+
+    def changed(self) -> str | None:
+        """Say which of the files is not what was read, and why."""
+        for one in self._files:
+            reason = changed(one.member.trace)
+            if reason is not None:
+                return reason if one is self._files[0] else f"{one.member.name}: {reason}"
+        return None
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for, as far as one file's spans follow."""

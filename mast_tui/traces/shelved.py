@@ -24,6 +24,8 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import changed
+from mast_tui.traces.regular_files import is_folder
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 if TYPE_CHECKING:
@@ -155,9 +157,10 @@ class FileToRead:
         return self._how is not None
 
     def read(self) -> _Reading:
-        """What the file holds now, or held when it was read for a trace that is still open."""
+        """What the file holds, read now where it was not for a trace that is open still, or where
+        it has changed since."""
         reading = None if self._last is None else self._last()
-        if reading is None:
+        if reading is None or any(map(changed, reading.report.traces[:1])):
             reading = _Reading(self._how() if self._how is not None else self._read_run())
             self._last = ref(reading)
         return reading
@@ -167,7 +170,7 @@ class FileToRead:
         from mast_tui.traces.scanning import read_folder
 
         path = Path(self.path)
-        if path.is_dir():
+        if is_folder(path):
             return read_folder(path)
         return read_run(path, tuple(map(Path, self.members)), named=False)
 
@@ -270,6 +273,10 @@ class ShelvedTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``."""
         return self._opened(index).text(index)
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, or has not been read yet."""
+        return None if self._trace is None else changed(self._trace)
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for."""
