@@ -18,8 +18,6 @@ BESIDE_BYTES: Final = 16 << 20
 
 NOT_REGULAR: Final = "not a regular file"
 
-_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-
 
 class UnreadableFile(OSError):
     """A file that is not read; ``strerror`` says why, and the whole error names the file too."""
@@ -39,13 +37,13 @@ def open_regular(path: Path) -> FileIO:
         OSError: from the file system.
     """
     _check_regular(path, path.stat())  # a device may do something as soon as it is opened
-    descriptor = os.open(path, _FLAGS)
+    file = FileIO(path, opener=_open_at_once)
     try:
-        _check_regular(path, os.fstat(descriptor))  # another file may stand there by now
-        return open(descriptor, "rb", buffering=0)  # noqa: PTH123 (it is open already)
+        _check_regular(path, os.fstat(file.fileno()))  # another file may stand there by now
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
 
 
 def is_regular(path: Path) -> bool:
@@ -104,6 +102,10 @@ def _all_of(path: Path, file: FileIO, most: int) -> bytes:
 
 def _size(most: int) -> str:
     return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _check_regular(path: Path, found: os.stat_result) -> None:

@@ -1,4 +1,4 @@
-"""What lies beside a trace may be a pipe, a device or a link to one: it is named and passed over."""
+"""What lies beside a trace may be a pipe or a device: it is named and passed over."""
 
 from __future__ import annotations
 

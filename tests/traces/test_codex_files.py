@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Problem
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.readers.codex import READER
 from mast_tui.traces.source import Source
 from tests.traces.checks import check_sound
@@ -143,7 +144,7 @@ def test_a_file_that_is_gone_is_said_so(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(OSError, match="gone"):
         reopened.text(1)
-    assert reopened.changed() == "the file has gone"
+    assert changed(reopened) == "the file has gone"
     assert "cannot be read any more" in reopened.span(1).preview
     assert (reopened.span(1).key, reopened.span(1).role) == ("line 3", "user")
     assert reopened.span(0).preview == "one"
