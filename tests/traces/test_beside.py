@@ -19,10 +19,12 @@ import zstandard
 
 from mast_tui.traces import source
 from mast_tui.traces.big_documents import BigDocuments
+from mast_tui.traces.document_process import DocumentProcess
 from mast_tui.traces.library import scan
 from mast_tui.traces.one_file import read_one
 from mast_tui.traces.packed import TooBig, unpack
 from mast_tui.traces.regular_files import UnreadableFile, open_regular, read_beside
+from mast_tui.traces.scanning import Scan
 from tests.traces import claude_sessions
 from tests.traces.checks import write_json, write_json_lines
 
@@ -171,9 +173,9 @@ def test_a_file_too_big_when_unpacked_is_told_and_the_others_are_read(
     path.write_bytes(pack(text))
     assert read_one(path, True, big).failed == "holds more than 1 MB when unpacked; unpack it first"
     write_json(tmp_path / "chat.json", CHAT)
-    reports = list(scan([tmp_path]))
-    assert [report.path.name for report in reports if report.traces] == ["chat.json"]
-    assert [report.path.name for report in reports if report.failed] == [path.name]
+    for reports in (list(scan([tmp_path])), list(Scan([tmp_path], wait=DocumentProcess.wait))):
+        assert [report.path.name for report in reports if report.traces] == ["chat.json"]
+        assert [report.path.name for report in reports if report.failed] == [path.name]
 
 
 def test_what_needs_more_than_may_be_unpacked_is_not_begun_in_a_process(tmp_path: Path) -> None:
