@@ -121,7 +121,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.selection, self.suggestion_id = PLAIN, None
         self.drop_search()
         self.drop_filter()
-        self._text = (-1, "")
+        self.span_text.forget()
         self._in_view = self._seen = -1
         self._followed = (-1, -1)
         self._fold_counted, self._runs_shown = None, ()

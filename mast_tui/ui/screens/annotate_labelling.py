@@ -146,7 +146,9 @@ class Labelling(Suggesting, LabelKeys):
         self.catch_up()
         word = word_at(self.text_here(), self.span_view.first_offset_on_screen)
         if word is None:
-            self.hints.say("This span has no text to quote", error=True)
+            unreadable = self.span_text.unreadable is not None
+            reason = "cannot be read any more" if unreadable else "has no text to quote"
+            self.hints.say(f"This span {reason}", error=True)
             return
         self.set_selection(Selection(quote=QuoteCursor(word, word)))
 
