@@ -69,9 +69,8 @@ class Labelling(Suggesting, LabelKeys):
             self._done_typing(mode)
             self.with_session(lambda _: self._label(mode, target))
         else:
-            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
-            # What the disk need not wait for is tidied up while it writes.
             self._done_typing(mode)
+            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
 
     def _label(self, mode: Mode, target: Target) -> None:
         self.changed(lambda session: _toggled(session, mode, target))
