@@ -75,7 +75,7 @@ async def test_moves_and_labels_go_on_while_another_program_writes(
             assert on.number == 5
             assert on.labels == set()
             await until(on, lambda: "Waiting for another program" in last_line(on))
-            assert "3 changes not saved yet" in last_line(on)
+            assert "3 changes not saved" in last_line(on)
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}
         assert on.number == 5
