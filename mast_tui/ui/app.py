@@ -201,7 +201,12 @@ class MastApp(TraceQueue):
         if "debug" in self.features:
             super().panic(*renderables)
         elif self.crash is None:
-            self.crash = "the terminal could not be read any more"
+            from rich.traceback import Traceback
+
+            from mast_tui.ui.crashes import told_of_traceback
+
+            shown = next((one for one in renderables if isinstance(one, Traceback)), None)
+            self.crash = "unexpected end" if shown is None else told_of_traceback(shown)
             self._return_code = 1
             self._close_messages_no_wait()
 

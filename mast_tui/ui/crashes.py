@@ -18,9 +18,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from rich.traceback import Traceback
 
 LOGS_KEPT: Final = 20
 """How many logs stay; the oldest goes when another is written."""
@@ -46,11 +49,28 @@ def told(error: BaseException) -> str:
     Returns:
         A line that is fit for display and holds nothing of the error's own words.
     """
+    return _told(type(error).__name__, log_of(error))
+
+
+def told_of_traceback(shown: Traceback) -> str:
+    """Do the same where only a traceback is left, which Rich would show."""
+    stacks = shown.trace.stacks
+    calls = [
+        f"{stack.exc_type}\n"
+        + "".join(
+            f"  {call.filename}:{call.lineno} {call.name}\n" for call in stack.frames[-FRAMES:]
+        )
+        for stack in stacks[:LINKS]
+    ]
+    return _told(stacks[0].exc_type, "\n".join([_head(), *calls]))
+
+
+def _told(name: str, log: str) -> str:
     try:
-        place = f"the log is {_keep(log_of(error))}"
+        place = f"the log is {_keep(log[:LONGEST_LOG])}"
     except OSError as refused:
         place = f"no log could be written: {refused.strerror or type(refused).__name__}"
-    return one_line(f"unexpected error ({type(error).__name__}); {place}")
+    return one_line(f"unexpected error ({name}); {place}")
 
 
 def tell_and_leave_it_there(
@@ -70,19 +90,22 @@ def tell_and_leave_it_there(
 
 def log_of(error: BaseException) -> str:
     """The log of an error: versions, calls and types, without any text of a trace."""
-    from importlib.metadata import version
-
-    head = (
-        f"mast-tui {version('mast-tui')}, Textual {version('textual')}, "
-        f"Python {platform.python_version()}, {platform.platform()}\n"
-        f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
-    )
-    parts = [head]
+    parts = [_head()]
     for link in _chain(error):
         calls = "".join(traceback.format_tb(link.__traceback__, -FRAMES))
         kind = type(link)
         parts.append(f"{calls}{kind.__module__}.{kind.__qualname__}{_safe_details(link)}\n")
-    return "\n".join(parts)[:LONGEST_LOG]
+    return "\n".join(parts)
+
+
+def _head() -> str:
+    from importlib.metadata import version
+
+    return (
+        f"mast-tui {version('mast-tui')}, Textual {version('textual')}, "
+        f"Python {platform.python_version()}, {platform.platform()}\n"
+        f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
+    )
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
