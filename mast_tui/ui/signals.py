@@ -34,6 +34,10 @@ PATIENCE: Final = 5.0
 AFTER_ANOTHER: Final = 1.0
 """Seconds that are left when another signal comes: a shell that goes sends its SIGHUP twice."""
 
+LOOK_EVERY: Final = 1.0
+"""Seconds between looks whether the terminal is still there: not everybody is sent a SIGHUP, and
+Textual would read from one that has gone over and over."""
+
 RESTORED: Final = (
     b"\x1b[?2026l"  # a frame that is held back is let go
     b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse
@@ -66,6 +70,8 @@ class EndingSignals:
             signal.signal(number, self._came)
         signal.signal(signal.SIGALRM, self._came)
         threading.excepthook = self._thread_broke
+        if sys.stdin is not None and sys.stdin.isatty():
+            self._look_for_terminal(loop, sys.stdin.fileno())
         await self._app.run_async()
         self._restored = True
         if self.number is not None:
@@ -75,6 +81,12 @@ class EndingSignals:
         """End the process, whatever its threads are at, once the terminal is restored."""
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
+            self._put_away()
+        finally:
+            os._exit(code)
+
+    def _put_away(self) -> None:
+        try:
             self._close()
         finally:
             error = sys.exception()
@@ -82,11 +94,18 @@ class EndingSignals:
                 from mast_tui.ui.crashes import told
 
                 told(error)
-            os._exit(code)
 
     def _end(self) -> None:
         if self.number is not None:
             self._app.exit(return_code=128 + self.number)
+
+    def _look_for_terminal(self, loop: asyncio.AbstractEventLoop, terminal: int) -> None:
+        gone = select.poll()
+        gone.register(terminal, 0)  # that it has gone is told unasked
+        if gone.poll(0):
+            os.kill(os.getpid(), signal.SIGHUP)
+        else:
+            loop.call_later(LOOK_EVERY, self._look_for_terminal, loop, terminal)
 
     def _came(self, number: int, _: FrameType | None) -> None:
         if number == signal.SIGALRM:
@@ -97,9 +116,18 @@ class EndingSignals:
             # A terminal that has gone sends this behind SIGHUP, and Textual would begin anew.
             signal.signal(signal.SIGCONT, lambda *_: None)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+            if self._is_suspended:  # the terminal is somebody else's
+                self._restored = True
+                self.leave(128 + number)
         else:
             left, _every = signal.getitimer(signal.ITIMER_REAL)
             signal.setitimer(signal.ITIMER_REAL, min(left or AFTER_ANOTHER, AFTER_ANOTHER))
+
+    @property
+    def _is_suspended(self) -> bool:
+        """Whether Textual has given the terminal back to the shell; or has lost it."""
+        writer = getattr(self._app._driver, "_writer_thread", None)
+        return writer is not None and not writer.is_alive() and not self._restored
 
     def _restore(self) -> None:
         """Restore the terminal past Textual, whose loop does not do it."""

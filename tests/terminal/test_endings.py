@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import re
 import signal
+import struct
+import subprocess
 import sys
-import time
-from collections.abc import Callable
+import termios
 from pathlib import Path
 from typing import Final
 
 import pexpect
 import pytest
+from pexpect.fdpexpect import fdspawn
 
 from mast_tui.traces.samples import samples_folder
 from tests.terminal.screen import TIMEOUT, Terminal, settings
@@ -55,6 +59,13 @@ if sys.argv[1] != "-":
 main(sys.argv[2:])
 """
 """Runs the app with another meaning of ``?``."""
+
+CONTROLLING: Final = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Makes the terminal the one whose end the process is told of."""
 
 IN_A_SHELL: Final = 'stty -a > before; "$@"; code=$?; stty -a > after; echo "left with $code ."'
 
@@ -145,22 +156,26 @@ def _drawing(terminal: Terminal) -> bool:
     return len(terminal.raw) > before
 
 
-def test_a_terminal_that_goes_away_ends_the_app(home: Path) -> None:
-    program, *arguments = command("-")
-    with spawned(home, program, *arguments) as terminal:
+@pytest.mark.parametrize("told", [True, False], ids=["SIGHUP", "no signal"])
+def test_a_terminal_that_goes_away_ends_the_app(told: bool, home: Path) -> None:
+    outside, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    begin = [sys.executable, "-c", CONTROLLING, *command("-")] if told else command("-")
+    process = subprocess.Popen(
+        begin, stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
+        env=settings(home), cwd=home,
+    )  # fmt: skip
+    os.close(inside)
+    try:
+        terminal = Terminal(home=home, process=fdspawn(outside))
         terminal.until("alice")
         terminal.press("j", "1", "3")
         terminal.until(r"1\.3 ●")
-        os.close(terminal.process.child_fd)
-        end = time.monotonic() + TIMEOUT
-        left = 0
-        while not left and time.monotonic() < end:
-            left, status = os.waitpid(terminal.process.pid, os.WNOHANG)
-            time.sleep(0.05)
-        assert left, "it goes on without a terminal"
-        assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
-        terminal.process.ptyproc.terminated = terminal.process.ptyproc.closed = True
-        terminal.process.terminated = terminal.process.closed = True
+        terminal.process.close()
+        assert process.wait(TIMEOUT) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()
 
 
 def logs(home: Path) -> list[Path]:
@@ -201,34 +216,51 @@ def test_a_crash_in_a_worker_is_a_message_and_the_app_goes_on(home: Path) -> Non
         check_left(terminal, home, 0)
 
 
-def same_rows(wanted: str) -> Callable[[str], bool]:
-    """Whether the screen shows the same again, but for what goes by the clock."""
-    return lambda text: text == wanted
+def suspended(home: Path, terminal: Terminal) -> str:
+    """Start the app from an interactive shell, label a span and suspend it; what was shown."""
+    terminal.press("PS1='$ '; clear\n")
+    words = [sys.executable, "-m", "mast_tui", *command("-")[4:]]
+    terminal.press(" ".join(f"'{word}'" for word in words) + "\n")
+    terminal.until("alice")
+    terminal.press("j", "1", "3")
+    terminal.until(r"1\.3 ●")
+    while _drawing(terminal):
+        pass
+    before = terminal.text
+    terminal.press("\x1a")
+    terminal.until(r"Stopped")
+    raw = bytes(terminal.raw)
+    assert all(raw.rfind(wanted) > raw.rfind(b"\x1b[?1049h") for wanted in RESTORED)
+    terminal.press("printf '\\033[2J\\033[Hin the %s' shell\n")
+    terminal.until(lambda text: "in the shell" in text and "Timeline" not in text)
+    return before
+
+
+def an_interactive_shell(home: Path) -> Terminal:
+    return spawned(home, "bash", "--norc", "--noprofile", "-i")
 
 
 def test_control_z_stops_and_the_shell_has_the_app_go_on(home: Path) -> None:
-    with spawned(home, "bash", "--norc", "--noprofile", "-i") as terminal:
-        terminal.press("PS1='$ '; clear\n")
-        words = [sys.executable, "-m", "mast_tui", *command("-")[4:]]
-        terminal.press(" ".join(f"'{word}'" for word in words) + "\n")
-        terminal.until("alice")
-        terminal.press("j", "1", "3")
-        terminal.until(r"1\.3 ●")
-        while _drawing(terminal):
-            pass
-        before = terminal.text
-        terminal.press("\x1a")
-        terminal.until(r"Stopped")
-        raw = bytes(terminal.raw)
-        assert all(raw.rfind(wanted) > raw.rfind(b"\x1b[?1049h") for wanted in RESTORED)
-        terminal.press("printf '\\033[2J\\033[Hin the %s' shell\n")
-        terminal.until(lambda text: "in the shell" in text and "Timeline" not in text)
+    with an_interactive_shell(home) as terminal:
+        before = suspended(home, terminal)
         terminal.press("fg\n")
-        terminal.until(same_rows(before))
+        terminal.until(lambda text: text == before)
         terminal.press("Q")
         terminal.until(lambda _: terminal.raw.count(b"\x1b[?1049l") == 2)
         terminal.press("exit\n")
         assert terminal.ended() == 0
+
+
+def test_a_signal_to_a_suspended_app_leaves_the_terminal_to_the_shell(home: Path) -> None:
+    with an_interactive_shell(home) as terminal:
+        suspended(home, terminal)
+        written = len(terminal.raw)
+        terminal.press("p=$(jobs -p %1); kill %1; while kill -0 $p; do sleep 0.1; done; jobs\n")
+        terminal.until(r"Exit 143")
+        assert b"\x1b[?1049l" not in terminal.raw[written:]
+        terminal.press("exit\n")
+        assert terminal.ended() == 0
+        assert not (home / "w.db-wal").exists()
 
 
 def test_control_z_stops_nothing_that_no_shell_could_have_go_on(home: Path) -> None:
