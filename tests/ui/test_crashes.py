@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from rich.traceback import Traceback
 from textual import work
 from textual.worker import WorkerFailed
 
@@ -150,6 +151,23 @@ class Breaking(MastApp):
     def open_workspace(self) -> None:
         """Break."""
         raise KeyError(SECRET)
+
+
+async def test_where_the_terminal_cannot_be_read_the_app_ends_with_a_log(tmp_path: Path) -> None:
+    async with stage(write_trace(tmp_path / "small.json")) as on:
+        try:
+            _chained()
+        except RuntimeError:
+            # So does the thread in which Textual reads keys.
+            on.app.call_later(on.app.panic, Traceback(show_locals=True))
+        await on.pilot.pause()
+    said = on.app.crash
+    assert said is not None
+    assert "unexpected error (RuntimeError)" in said
+    assert on.app.return_code == 1
+    log = Path(said.rpartition(" ")[2]).read_text()
+    assert "_chained" in log
+    assert SECRET not in said + log
 
 
 async def test_where_opening_the_workspace_breaks_one_can_read_on(tmp_path: Path) -> None:

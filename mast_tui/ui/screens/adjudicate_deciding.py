@@ -35,7 +35,7 @@ MOVING: Final = frozenset(
         *(name for name, *_ in MOVE),
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
-) | {"everywhere.back"}
+) | {"everywhere.back", "everywhere.goto"}
 """Actions of keys that are known while a boundary is moved."""
 
 
