@@ -159,8 +159,7 @@ async def test_where_the_terminal_cannot_be_read_the_app_ends_with_a_log(tmp_pat
             _chained()
         except RuntimeError:
             # So does the thread in which Textual reads keys.
-            on.app.call_later(on.app.panic, Traceback(show_locals=True))
-        await on.pilot.pause()
+            on.app.panic(Traceback(show_locals=True))
     said = on.app.crash
     assert said is not None
     assert "unexpected error (RuntimeError)" in said
