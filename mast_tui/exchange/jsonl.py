@@ -10,7 +10,7 @@ Nor are the answers of models: what a run used is written, not what was said.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -35,15 +35,16 @@ from mast_tui.workspace import (
     Workspace,
     event_from_dict,
     event_to_dict,
+    examined,
 )
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 3
-"""Version 1 knew less of judges, version 2 nothing of studies and guidelines; programs of those
-times would drop it without a word, or stumble."""
+VERSION: Final = 4
+"""Version 1 knew less of judges, version 2 nothing of studies and guidelines, version 3 nothing of
+chains; programs of those times would drop it without a word, or stumble."""
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
@@ -130,12 +131,26 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
 
 
-def merge_content(content: Content, workspace: Workspace) -> MergeReport:
+def merge_content(
+    content: Content, workspace: Workspace, *, replacing: Collection[str] = ()
+) -> MergeReport:
     """Bring what a workspace lacks into it, in one transaction.
 
-    The union of both by the ids of the events: merging twice changes nothing. Raises
-    ``WorkspaceError``, among others where a taxonomy's name stands for another one here.
+    The union of both by the ids of the events: merging twice changes nothing.
+
+    Args:
+        content: what a file holds.
+        workspace: what takes it.
+        replacing: the people whose earlier word may change by it.
+
+    Returns:
+        What was added, and what changed by name.
+
+    Raises:
+        MergeRefused: it would change what others have said.
+        WorkspaceError: among others, a taxonomy's name stands for another one here.
     """
+    foreign = examined(content.events)
     with workspace.transaction():
         for taxonomy in content.taxonomies:
             workspace.add_taxonomy(taxonomy)
@@ -145,4 +160,4 @@ def merge_content(content: Content, workspace: Workspace) -> MergeReport:
         add_shares(workspace, content.shares)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        return workspace.merge_events(renamed(content.events, names))
+        return workspace.merge_events(renamed(foreign, names), replacing=replacing)
