@@ -29,6 +29,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.workspace import (
     Event,
+    Foreign,
     MergeReport,
     Run,
     TraceRecord,
@@ -70,19 +71,19 @@ def _line(record: str, values: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds, in the order of its lines."""
+    """What a file holds, in the order of its lines; its events as ``examined`` has them."""
 
     taxonomies: list[Taxonomy] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
     shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    foreign: Foreign = field(default_factory=Foreign)
 
 
 def read_jsonl(path: Path) -> Content:
     """The content of an export; raises ``ExchangeError`` with file and line for a bad one."""
-    content = Content()
+    content, events = Content(), list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -91,11 +92,15 @@ def read_jsonl(path: Path) -> Content:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
-            _take(value, content, is_first=number == 1)
+            if value.get("record") == "event" and number > 1:
+                events.append(event_from_dict(value))
+            else:
+                _take(value, content, is_first=number == 1)
         except (InvalidJSON, TaxonomyError, ValueError) as error:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
         raise ExchangeError(f"{path}: empty; an export begins with a 'workspace' line")
+    content.foreign = examined(events)
     return content
 
 
@@ -125,8 +130,6 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             content.annotators.append(name)
         case "run":
             content.runs.append(run_from(fields))
-        case "event":
-            content.events.append(event_from_dict(value))
         case _:
             raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
 
@@ -150,7 +153,6 @@ def merge_content(
         MergeRefused: it would change what others have said.
         WorkspaceError: among others, a taxonomy's name stands for another one here.
     """
-    foreign = examined(content.events)
     with workspace.transaction():
         for taxonomy in content.taxonomies:
             workspace.add_taxonomy(taxonomy)
@@ -160,4 +162,4 @@ def merge_content(
         add_shares(workspace, content.shares)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        return workspace.merge_events(renamed(foreign, names), replacing=replacing)
+        return workspace.merge_events(renamed(content.foreign, names), replacing=replacing)

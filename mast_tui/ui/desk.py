@@ -6,7 +6,6 @@ Nothing here is imported before the first frame is on screen: the workspace brin
 from __future__ import annotations
 
 import contextlib
-import getpass
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
-from mast_tui.workspace.places import samples_workspace_path, suggested_name
+from mast_tui.workspace.places import login_key, samples_workspace_path, suggested_name
 
 
 @dataclass(slots=True)
@@ -93,18 +92,11 @@ def open_workspace(options: AppOptions) -> Workspace:
     return workspace
 
 
-def _login_key() -> str:
-    try:
-        return f"person:{getpass.getuser()}"
-    except (OSError, KeyError):
-        return "person:"
-
-
 def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
     """The annotator given, or the one who worked here last under this login."""
     if options.annotator is not None:
         return checked_person(options.annotator)
-    return workspace.get_setting(_login_key())
+    return workspace.get_setting(login_key())
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:
@@ -126,7 +118,7 @@ def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOp
     workspace.add_taxonomy(taxonomy)
     workspace.add_annotator(name, AnnotatorKind.HUMAN)
     if options.annotator is None:
-        workspace.set_setting(_login_key(), name)
+        workspace.set_setting(login_key(), name)
     blind = resolve_sight(
         workspace,
         name,

@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -73,8 +73,8 @@ class Foreign:
     that came again.
     """
 
-    events: Sequence[Event]
-    broken: Mapping[str, Event]
+    events: Sequence[Event] = ()
+    broken: Mapping[str, Event] = field(default_factory=dict)
     doubled: tuple[str, ...] = ()
     repeats: int = 0
 

@@ -112,6 +112,7 @@ def compare(
         verdicts_added=len(verdicts.added),
         verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
         passes_added=len(passes.added),
+        passes_joined=len(_joined(before, after)),
         passes_finished=sum(_finished_at(after["passes"][key]) is not None for key in passes.added)
         + len(_finished_now(before, after)),
         passes_reopened=reopened,
@@ -176,6 +177,17 @@ def _frozen_touched(before: State, after: State) -> Collection[Key]:
             if was.get(key) != now.get(key):
                 touched.update(_works(table.name, key, was.get(key), now.get(key)))
     return touched & finished.keys()
+
+
+def _joined(before: State, after: State) -> Collection[Key]:
+    """The passes that were open and hold more."""
+    there = {key for key, row in before["passes"].items() if _finished_at(row) is None}
+    return there & {
+        work
+        for table in _OF_A_PASS
+        for key in _Difference(before, after, table.name).added
+        for work in _works(table.name, key, None, after[table.name][key])
+    }
 
 
 def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:

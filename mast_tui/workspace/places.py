@@ -72,6 +72,11 @@ def _git_name() -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def login_key() -> str:
+    """The setting that keeps who worked in a workspace last under this login."""
+    return f"person:{_login() or ''}"
+
+
 def _login() -> str | None:
     try:
         return getpass.getuser()

@@ -155,15 +155,19 @@ class _Part:
         self._is_person = chain.has_chain(name)
         self.events = events
         self.fresh = [event for event in events if event.id not in here]
-        # With equal chains they say the same; else they are held against each other.
+        # Where the chains hold, equal ones say the same; else events are held against each other.
         unsure = [
             event
             for event in events
-            if event.id in here and (event.chain is None or here[event.id].chain != event.chain)
+            if event.id in here
+            and (broken or event.chain is None or here[event.id].chain != event.chain)
         ]
         ours = _known_rows(connection, [event.id for event in unsure])
-        self.edited = [event for event in unsure if not _same(ours[event.id], event)]
-        self._chains_differ = self._is_person and len(self.edited) < len(unsure)
+        same = {event.id: _same(ours[event.id], event) for event in unsure}
+        self.edited = [event for event in unsure if not same[event.id]]
+        self._chains_differ = any(
+            same[event.id] and event.chain != here[event.id].chain for event in unsure
+        )
         self._own = {event.id for event in events if event.id in here} - {
             event.id for event in unsure if here[event.id].annotator != name
         }

@@ -218,11 +218,12 @@ class PersonChanges:
     """What a merge changes of one annotator's work, all passes together.
 
     ``events`` are those that were not here. ``verdicts_changed`` counts those taken back too.
-    ``passes_finished`` are new or were open; ``passes_changed`` were finished before and hold or
-    say something else now. ``decisions_overruled`` are other people's that no longer count.
-    ``sight`` is how they work now, True for blind, where that changed. ``edited`` counts the events
-    that are here with another content, ``broken`` is the counter of the first one whose chain does
-    not fit. ``refused``: it needs somebody's word; ``replaced``: it has it.
+    ``passes_joined`` were open and hold more now; ``passes_finished`` are new or were open;
+    ``passes_changed`` were finished before and hold or say something else now.
+    ``decisions_overruled`` are other people's that no longer count. ``sight`` is how they work now,
+    True for blind, where that changed. ``edited`` counts the events that are here with another
+    content, ``broken`` is the counter of the first one whose chain does not fit. ``refused``: it
+    needs somebody's word; ``replaced``: it has it.
     """
 
     annotator: str
@@ -234,6 +235,7 @@ class PersonChanges:
     verdicts_added: int = 0
     verdicts_changed: int = 0
     passes_added: int = 0
+    passes_joined: int = 0
     passes_finished: int = 0
     passes_reopened: int = 0
     passes_changed: int = 0

@@ -11,6 +11,7 @@ from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import projection, queries, recording, register, trace_register
 from mast_tui.workspace.chain import Foreign, edited_histories, examined
+from mast_tui.workspace.changes import State, read_state
 from mast_tui.workspace.columns import Row, Taken, read_columns
 from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
@@ -187,6 +188,11 @@ class Workspace(WorkspaceCore):
         foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
             return recording.merge(connection, foreign, replacing=replacing)
+
+    def standing(self, annotator: str) -> State:
+        """Everything that stands of one annotator, for ``changes.compare``."""
+        with self._database.reading() as connection:
+            return read_state(connection, annotator)
 
     def edited_histories(self) -> tuple[Event, ...]:
         """For each person whose events were changed outside of this program, the first of them."""
