@@ -62,8 +62,8 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
             )
         elif changes.history is History.APART:
             yield (
-                f"{changes.annotator} has worked here, and the file holds none of it: both are "
-                "kept; make sure that it is the same person"
+                f"{changes.annotator} has worked here, and what the file holds does not go on from "
+                "that: both are kept; make sure that it is the same person"
             )
 
 

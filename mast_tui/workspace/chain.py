@@ -68,14 +68,12 @@ class Foreign:
     """Events from elsewhere, each once, with what their chains tell.
 
     ``events`` come by annotator, counter and id, those of people with their chains. ``broken``
-    holds for each person whose history was edited the first event that does not fit. ``doubled``
-    are ids that came again with another content; the first one counts. ``repeats`` counts all
-    that came again.
+    holds for each person whose history was edited the first event that does not fit, or came twice
+    with two contents, of which the first counts. ``repeats`` counts all that came again.
     """
 
     events: Sequence[Event] = ()
     broken: Mapping[str, Event] = field(default_factory=dict)
-    doubled: tuple[str, ...] = ()
     repeats: int = 0
 
 
@@ -174,17 +172,17 @@ def first_break(events: Iterable[Event]) -> Event | None:
 def examined(events: Iterable[Event]) -> Foreign:
     """Look at events from elsewhere before they are merged; writes nothing."""
     unique: dict[str, Event] = {}
-    doubled, repeats = list[str](), 0
+    repeats, broken = 0, dict[str, Event]()
     for event in events:
         known = unique.setdefault(event.id, event)
         if known is not event:
             repeats += 1
             if replace(known, chain=None) != replace(event, chain=None):
-                doubled.append(event.id)
+                broken.setdefault(event.annotator, event)
     people: dict[str, list[Event]] = {}
     for event in unique.values():
         people.setdefault(event.annotator, []).append(event)
-    found, broken = list[Event](), dict[str, Event]()
+    found = list[Event]()
     for name, own in sorted(people.items()):
         own.sort(key=lambda event: (event.seq, event.id))
         if not has_chain(name):
@@ -192,9 +190,9 @@ def examined(events: Iterable[Event]) -> Foreign:
             continue
         own_broken = first_break(own)
         if own_broken is not None:
-            broken[name] = own_broken
+            broken.setdefault(name, own_broken)
         found += chained(own)
-    return Foreign(found, broken, tuple(doubled), repeats)
+    return Foreign(found, broken, repeats)
 
 
 def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:

@@ -6,7 +6,7 @@ which events, with which counters, a change is brought about.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +14,19 @@ from sqlalchemy import Connection, select
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
+from mast_tui.workspace.events import Event
+from mast_tui.workspace.facts import (
+    Decided,
+    GuidelineSet,
+    LabelAdded,
+    PassStarted,
+    ReviewSet,
+    SightSet,
+    SpanNoteSet,
+    SpansRead,
+    StudySet,
+    VerdictSet,
+)
 from mast_tui.workspace.records import History, PersonChanges
 
 Key = tuple[Any, ...]
@@ -51,6 +64,43 @@ def read_state(connection: Connection, annotator: str) -> State:
     passes = found[schema.passes.name]
     found[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
     return found
+
+
+def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
+    """Whether none of these events takes away, whatever stands where they come.
+
+    For events that hang on nothing that is here: what they do may show only later, once what they
+    are about has come as well.
+
+    Args:
+        events: what one person did.
+        whole: whether no counter is missing among all that came of the person.
+    """
+    begun = {_work(event) for event in events if isinstance(event.fact, PassStarted)}
+    for event in events:
+        match event.fact:
+            case (
+                VerdictSet(after=None)
+                | ReviewSet(after=None)
+                | SpanNoteSet(after="")
+                | Decided(after=None)
+            ):
+                adds = False
+            case PassStarted() | LabelAdded() | SpansRead() | GuidelineSet() | StudySet():
+                adds = True
+            case VerdictSet() | ReviewSet() | SpanNoteSet() | Decided():
+                adds = True
+            case SightSet():
+                adds = whole
+            case _:
+                adds = _work(event) in begun
+        if not adds:
+            return False
+    return True
+
+
+def _work(event: Event) -> Key:
+    return event.trace_id, event.taxonomy, event.pass_number
 
 
 def standing_decisions(connection: Connection) -> Standing:

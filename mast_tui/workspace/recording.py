@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -20,9 +20,6 @@ from mast_tui.workspace.register import note_annotator
 from mast_tui.workspace.rows import event_of, event_to_row
 
 _AT_ONCE: Final = 500
-_GREATEST: Final = (1 << 53) - 1
-"""The greatest counter: one that every reader of JSON takes for a whole number."""
-
 _INSERT: Final = insert(schema.events)
 _REPLACE: Final = (
     update(schema.events)
@@ -119,7 +116,7 @@ def merge(
     here = _known(connection, foreign.events)
     standing = changes.standing_decisions(connection)
     added = known = 0
-    altered = list(foreign.doubled)
+    altered: list[str] = []
     counted: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
     for name, own in groupby(foreign.events, key=lambda event: event.annotator):
@@ -172,6 +169,9 @@ class _Part:
             event.id for event in unsure if here[event.id].annotator != name
         }
 
+        counters = [0, *(event.seq for event in events)]
+        self._whole = all(later - one <= 1 for one, later in pairwise(counters))
+
     def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
         """Write what is new and make the state anew; returns what changed, None for nothing."""
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
@@ -196,13 +196,16 @@ class _Part:
             projection.rebuild(self._connection, [self._name])
         after = changes.read_state(self._connection, self._name)
         told = changes.compare(self._name, history, before, after, events=len(self.fresh))
+        asked = told.refused or edited
+        if history is History.APART and self._is_person:
+            asked = asked or not changes.only_adds(self.fresh, whole=self._whole)
         return replace(
             told,
             decisions_overruled=changes.overruled(self._name, standing, before, after),
             edited=len(self.edited) if self._is_person else 0,
             broken=None if self._broken is None else self._broken.seq,
-            refused=(told.refused or edited) and not replacing,
-            replaced=(told.refused or edited) and replacing,
+            refused=asked and not replacing,
+            replaced=asked and replacing,
         )
 
     def _history(self, count: int, last: int | None) -> History:
@@ -210,7 +213,7 @@ class _Part:
             return History.NEW
         if not self.fresh:
             return History.SAME
-        if not self._own:
+        if not self._own or not self._whole:
             return History.APART
         later = all(event.seq > (last or 0) for event in self.fresh)
         return History.LONGER if later and len(self._own) == count else History.FORKED
@@ -234,12 +237,10 @@ def conflicts(
     A judge's counters say nothing: it looks at traces in any order and finds the same.
     """
     table = schema.events
-    doubled = (
-        select(table.c.annotator, table.c.seq)
-        .group_by(table.c.annotator, table.c.seq)
-        .having(func.count() > 1)
-        .subquery()
-    )
+    counted = select(table.c.annotator, table.c.seq)
+    if annotators is not None:
+        counted = counted.where(table.c.annotator.in_(sorted(annotators)))
+    doubled = counted.group_by(table.c.annotator, table.c.seq).having(func.count() > 1).subquery()
     statement = (
         select(table)
         .join(
@@ -248,8 +249,6 @@ def conflicts(
         )
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
-    if annotators is not None:
-        statement = statement.where(table.c.annotator.in_(sorted(annotators)))
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in connection.execute(statement).mappings():
         if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
@@ -309,7 +308,7 @@ def _known(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]
     for start in range(0, len(events), _AT_ONCE):
         batch = events[start : start + _AT_ONCE]
         for event in batch:
-            if not event.id or not 1 <= event.seq <= _GREATEST:
+            if not event.id or event.seq < 1:
                 raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
         rows = connection.execute(
             select(table.c.id, table.c.annotator, table.c.chain).where(

@@ -210,7 +210,7 @@ class History(StrEnum):
     FORKED = "forked"
     """Both have events that the other lacks."""
     APART = "apart"
-    """They share none."""
+    """They share none, or what comes is not whole: counters are missing."""
 
 
 @dataclass(frozen=True, slots=True)
