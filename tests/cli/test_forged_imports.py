@@ -443,7 +443,9 @@ def test_what_joins_anothers_work_by_another_format_is_told(cli: Cli, tmp_path: 
 # Anything at all
 
 
-def frozen_state(workspace: Workspace) -> object:
+def frozen_state(
+    workspace: Workspace,
+) -> tuple[dict[Any, Any], set[tuple[str, str]], dict[Any, Any], dict[str, bool]]:
     """All that no file may change: finished passes with what is in them, decisions, sight."""
     finished = {
         (one.annotator, one.trace_id, one.number): (one.finished_at, one.kind, one.judge_seen)
@@ -484,7 +486,7 @@ def test_no_forged_file_changes_what_is_frozen(tmp_path: Path) -> None:
     ]
 
     def forge(number: int) -> Line:
-        line = json.loads(json.dumps(chance.choice(people)))
+        line: Line = json.loads(json.dumps(chance.choice(people)))
         line["id"] = f"forged-{number}" if chance.random() < 0.9 else line["id"]
         line["seq"] = chance.choice([1, line["seq"], 10**5 + number])
         line["annotator"] = chance.choice(["mira", "tomas"])
