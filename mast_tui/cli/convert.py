@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
-from mast_tui.cli.common import say
+from mast_tui.cli.common import (
+    NO_LABELS,
+    checked_sight,
+    common_options,
+    open_workspace,
+    say,
+)
+from mast_tui.cli.outputs import (
+    database_files,
+    force_option,
+    never_replaced,
+    what_looks_precious,
+)
+from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.converted import OPENING, line_of
 from mast_tui.traces.library import read_fully, scan
-from mast_tui.traces.source import Source
 
 
 @click.command()
@@ -20,57 +31,88 @@ from mast_tui.traces.source import Source
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     metavar="OUT.jsonl",
     help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
-def convert_command(paths: tuple[Path, ...], output: Path) -> int:
+@force_option
+@common_options(taxonomy=NO_LABELS)
+def convert_command(
+    paths: tuple[Path, ...],
+    output: Path,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
     """Write traces as JSON lines, one trace a line.
 
     Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
     outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
-    those of the original, so labels of the one fit the other.
+    those of the original, so labels of the one fit the other. Outcome, score, reward, ground truth
+    and labels carried in the files are left out for whoever works blind: with --blind, or as the
+    workspace remembers it.
     """
-    _check_replaceable(output)
-    failed = 0
-    target = output.resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    written = Path(name)
-    try:
-        traces = 0
-        with os.fdopen(handle, "wb") as file:
-            for report in scan(paths, without=(output,)):
-                if report.failed is not None:
-                    failed += 1
-                    say(f"mast-tui convert: {report.path}: {report.failed}")
-                for trace in report.traces:
-                    read_fully(trace)
-                    file.write(line_of(trace))
-                    traces += 1
+    checked_sight(blind, assisted)
+    from mast_tui.cli.asking import hides_outcomes
+
+    veil = hides_outcomes(workspace, annotator, blind, assisted)
+    if veil is not None:
+        say(veil)
+    failed = traces = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal failed, traces
+        for report in scan(paths, without=(output,)):
+            if report.failed is not None:
+                failed += 1
+                say(f"mast-tui convert: {report.path}: {report.failed}")
+            for trace in report.traces:
+                read_fully(trace)
+                yield line_of(trace, veiled=veil is not None)
+                traces += 1
         if traces == 0:
             raise click.ClickException(
                 "there are no traces to write; 'mast-tui inspect' says what the files are"
             )
-        written.chmod(0o666 & ~_umask())
-        written.replace(target)
-    finally:
-        written.unlink(missing_ok=True)
+
+    outputs = Outputs(Rules(_never_replaced(paths, force), what_looks_precious, force))
+    outputs.add(output, lines(), ours=_is_converted)
+    outputs.commit()
     say(f"{traces} traces written to {output}")
     return 1 if failed else 0
 
 
-def _check_replaceable(output: Path) -> None:
-    """Refuse to replace anything but a file that this command has written."""
-    if not output.exists() or (output.is_file() and output.stat().st_size == 0):
-        return
-    if not output.is_file() or not Source(output).head.startswith(OPENING):
-        raise click.ClickException(
-            f"{output} exists and was not written by 'mast-tui convert'; write to another file"
-        )
+def _is_converted(head: bytes) -> bool:
+    return head.startswith(OPENING)
 
 
-def _umask() -> int:
-    """The process's mask for new files, which only setting it tells."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
+    """Tell of a file why it stays: it is to be converted, or is the workspace or a trace there.
+
+    What this command has written may be a trace that the workspace knows, and is replaced.
+    """
+
+    from mast_tui.workspace.places import find_workspace
+
+    def reason(target: Path) -> str | None:
+        workspace = find_workspace(None)
+        if target in database_files(workspace):
+            return "the labels are kept in this file"
+        if not target.is_file():
+            return None
+        with target.open("rb") as file:
+            if _is_converted(file.read(len(OPENING))):
+                return None
+        if any(path.is_file() and path.samefile(target) for path in paths):
+            return "this is a trace to convert, and traces are never written to"
+        if not force or not workspace.is_file():
+            return None
+        place = open_workspace(None, create=False)
+        try:
+            return never_replaced(place)(target)
+        finally:
+            place.close()
+
+    return reason

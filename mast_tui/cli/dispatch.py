@@ -62,6 +62,7 @@ def _known_errors() -> tuple[type[Exception], ...]:
     """The errors that hold a message for people; imported only once something went wrong."""
     from mast_tui.adjudication import AdjudicationError
     from mast_tui.exchange.errors import ExchangeError
+    from mast_tui.output_files import OutputError
     from mast_tui.session import SessionError
     from mast_tui.taxonomy.loader import TaxonomyError
     from mast_tui.workspace import WorkspaceError
@@ -70,6 +71,7 @@ def _known_errors() -> tuple[type[Exception], ...]:
         OSError,
         AdjudicationError,
         ExchangeError,
+        OutputError,
         SessionError,
         TaxonomyError,
         WorkspaceError,

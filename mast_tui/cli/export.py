@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.agree import split_names
+from mast_tui.cli.asking import asked_by, say_hidden
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -17,9 +18,10 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.export_files import Request, export_gold, export_words
-from mast_tui.cli.outputs import check_outputs
+from mast_tui.cli.export_files import Request, add_gold, add_words
+from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 )
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
-@common_options
+@force_option
+@common_options()
 @json_option
 def export_command(
     file_format: str,
@@ -57,6 +60,7 @@ def export_command(
     which: str | None,
     annotators: str | None,
     majority: bool,
+    force: bool,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -66,40 +70,54 @@ def export_command(
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
-    A file that is there is replaced, and only once the new one is complete.
+    An earlier export is replaced, and only once the new one is complete. Whoever labels here
+    gets their own labels, and those of others on traces that they have finished or adjudicate,
+    which is recorded: who this login works here as, else --annotator. jsonl is the whole workspace.
     """
     checked_sight(blind, assisted)
+    if file_format == "jsonl":
+        _refuse_for_jsonl(taxonomy, blind, assisted)
     names = split_names(annotators)
     of_gold = file_format in ("gold", "huggingface")
     if file_format == "jsonl" and labels not in (None, "all"):
         raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
     if of_gold and labels not in (None, "gold"):
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
-    if not output.parent.is_dir():
-        raise click.ClickException(f"{output.parent}: no such folder; make it first")
-    if file_format != "huggingface" and output.is_dir():
-        raise click.ClickException(f"{output}: is a folder; name a file to write")
     place = open_workspace(workspace, create=False)
-    check_outputs(place, output)
+    outputs = outputs_beside(place, force=force)
+    if file_format == "huggingface":
+        if not output.parent.is_dir():
+            raise click.ClickException(f"{output.parent}: no such folder; make it first")
+        outputs.add_folder(output)
+    else:
+        outputs.check(output)
     if file_format == "jsonl":
-        counts = _export_workspace(place, output)
+        counts = _add_workspace(place, outputs, output)
     else:
         chosen = kept_taxonomy(place, taxonomy)
         first = which == "1" or (which is None and (of_gold or file_format == "csv-wide"))
-        request = Request(place, chosen, labels or "gold", "first" if first else "last", majority)
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        request = Request(
+            place, chosen, labels or "gold", "first" if first else "last", majority, viewer
+        )
         if of_gold:
-            counts = export_gold(request, file_format, output, names)
+            counts = add_gold(request, file_format, outputs, output, names)
         else:
-            counts = export_words(request, file_format, output)
+            counts = add_words(request, file_format, outputs, output)
     place.close()
+    outputs.commit()
     document = {"format": file_format, "output": str(output), **counts}
     if as_json:
         print_json(document)
     else:
-        told = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
-        click.echo(one_line(f"{output}: {', '.join(told)}"))
+        err = is_stdout(output)
+        written = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
+        click.echo(one_line(f"{output}: {', '.join(written)}"), err=err)
         for beside in counts.get("beside", ()):
-            click.echo(one_line(f"{beside}: written with it"))
+            click.echo(one_line(f"{beside}: written with it"), err=err)
+        told = counts.get("sight")
+        if told is not None:
+            say_hidden(told["annotator"], told["left_out"])
     missing = counts.get("without_text", 0)
     if missing:
         say(
@@ -108,10 +126,20 @@ def export_command(
         )
 
 
-def _export_workspace(workspace: Workspace, output: Path) -> dict[str, Any]:
-    from mast_tui.exchange.csv_files import write_text
+def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool) -> None:
+    """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
+    given = {"--taxonomy": taxonomy is not None, "--blind": blind, "--assisted": assisted}
+    for option, is_given in given.items():
+        if is_given:
+            raise click.UsageError(
+                f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
+                "and to merge; choose another format to look at labels"
+            )
+
+
+def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:
     from mast_tui.exchange.jsonl import workspace_lines
 
     lines = list(workspace_lines(workspace))
-    write_text(output, "".join(lines))
+    outputs.add(output, "".join(lines))
     return {"traces": len(workspace.traces()), "lines": len(lines)}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.common import (
-    checked_sight,
     common_options,
     json_option,
     load_chosen_taxonomy,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _PROBLEMS_SHOWN = 50
+_SHOWS_NOTHING = "it takes labels in and shows nobody's"
 _QUICK_WORKS = 500
 
 
@@ -56,7 +56,7 @@ _QUICK_WORKS = 500
     help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
     "its lead alone may say so (--annotator).",
 )
-@common_options
+@common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 def import_command(
     files: tuple[Path, ...],
@@ -67,8 +67,6 @@ def import_command(
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
     as_json: bool,
 ) -> int:
     """Import labels from elsewhere.
@@ -76,7 +74,6 @@ def import_command(
     Importing twice changes nothing. Bad rows are named, and as long as there is one nothing is
     written, unless with --skip-errors.
     """
-    checked_sight(blind, assisted)
     for file in files:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
@@ -220,11 +217,11 @@ def _import_workspaces(
     from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
     from mast_tui.exchange.jsonl import read_jsonl
     from mast_tui.exchange.merge_files import merge_files
-    from mast_tui.workspace.places import login_key
+    from mast_tui.session import known_person
 
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
-    who = annotator if annotator is not None else place.get_setting(login_key())
+    who = annotator if annotator is not None else known_person(place)
     merged = merge_files(contents, place, replacing=replacing, asked_by=who)
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]

@@ -18,8 +18,10 @@ from mast_tui.cli.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    say,
 )
-from mast_tui.cli.outputs import check_outputs
+from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write each figure as SVG into this folder.",
 )
-@common_options
+@force_option
+@common_options()
 @json_option
 def report_command(
     by: str,
@@ -106,6 +109,7 @@ def report_command(
     without_places: bool,
     html: Path | None,
     figures: Path | None,
+    force: bool,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -115,12 +119,14 @@ def report_command(
 ) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
 
-    With --annotator only the traces count that this person has finished or adjudicates; that the
-    figures were shown is noted.
+    For whoever labels here only the traces count that they have finished or adjudicate, and that
+    they were shown is recorded: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.report_files import checked_html, extras_for, write_report_files
-    from mast_tui.cli.report_input import signature_input
+    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
+    from mast_tui.cli.report_files import extras_for, write_report_files
+    from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+    from mast_tui.signatures.from_workspace import without_outcomes
     from mast_tui.signatures.model import Rules
 
     try:
@@ -130,27 +136,28 @@ def report_command(
     if failed_below is not None and not isfinite(failed_below):
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
     pair = None if compare is None else split_pair(compare)
-    if html is not None:
-        checked_html(html)
     place = open_workspace(workspace, create=False)
-    check_outputs(place, html)
+    outputs = outputs_beside(place, force=force)
+    if html is not None:
+        outputs.check(html)
+    if figures is not None:
+        outputs.add_folder(figures)
     chosen = kept_taxonomy(place, taxonomy)
-    visible = None
-    if annotator is not None:
-        from mast_tui.session import record_reveal, visible_traces_for_agreement
-
-        visible = visible_traces_for_agreement(place, annotator, chosen.ref)
-        record_reveal(place, annotator, chosen.ref, visible)
     try:
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        sight = sight_of_labels(viewer, labels)
         given = signature_input(
             place,
             chosen,
             labels=labels,
             by=by,
             failed_below=failed_below,
-            traces=visible,
+            traces=None if sight is None else sight.seen,
             places=not without_places,
         )
+        # What is recorded as shown is hidden no longer, its outcomes among it.
+        viewer.reveal(() if sight is None else sight.told)
+        given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
         report = report_of(
             place,
             chosen,
@@ -159,18 +166,28 @@ def report_command(
             rules=rules,
             rounds=rounds,
             seed=seed,
-            traces=visible,
+            traces=viewer.traces,
         )
+        left_out = () if sight is None else sight.hidden
         extras = None
         if html is not None:
             extras = extras_for(place, chosen, given, places=not without_places)
     finally:
         place.close()
-    written = write_report_files(report, extras, html, figures) if html or figures else []
+    told = sight_values(viewer, left_out)
+    if told:
+        told["sight"]["outcomes_hidden"] = veiled
+    if not as_json:
+        say_left_out(viewer, left_out)
+        if veiled:
+            say(f"the outcomes of {veiled} traces are hidden from {viewer.name}, who works blind")
+    written = []
+    if html or figures:
+        written = write_report_files(report, extras, outputs, html, figures)
     if as_json:
-        print_json(report)
+        print_json({**report, **told})
     for line in written:
-        click.echo(one_line(line), err=as_json)
+        click.echo(one_line(line), err=as_json or (html is not None and is_stdout(html)))
     if as_json or written:
         return
     from mast_tui.signatures.text_report import render_report

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from mast_tui.cli.outputs import marked
+from mast_tui.output_files import Outputs
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
     from mast_tui.signatures.report import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
-
-
-def checked_html(html: Path) -> None:
-    """Refuse a place for a page where none can be written, before any work is done."""
-    if not html.parent.is_dir():
-        raise click.ClickException(f"{html.parent}: no such folder; make it first")
-    if html.is_dir():
-        raise click.ClickException(f"{html}: is a folder; name a file to write")
 
 
 def extras_for(
@@ -65,26 +58,29 @@ def _no_orders(_trace: str) -> Order:
 
 
 def write_report_files(
-    report: Report, extras: Extras | None, html: Path | None, figures: Path | None
+    report: Report, extras: Extras | None, outputs: Outputs, html: Path | None, figures: Path | None
 ) -> list[str]:
-    """Write what is asked for, each file whole or not at all; a line for people on each place.
+    """Write what is asked for, all of it or nothing; a line for people on each place.
 
-    Raises ``click.ClickException`` where a file that is no figure of this program is in the way.
+    Raises:
+        OutputError: A file is in the way that stays; of figures only earlier ones are replaced.
+        OSError: Something could not be written.
     """
-    from mast_tui.exchange.csv_files import write_text
-    from mast_tui.signatures.figure_files import FigureFileError, write_figures
-    from mast_tui.signatures.html_page import report_html
-
     said = []
     if figures is not None:
-        try:
-            paths = write_figures(report, figures, write_text)
-        except FigureFileError as error:
-            raise click.ClickException(str(error)) from None
-        said.append(f"{figures}: {len(paths)} figures")
-        said += [f"  {path.name}" for path in paths]
+        from mast_tui.signatures.figure_files import figure_files
+        from mast_tui.signatures.figure_model import MARK
+
+        texts = figure_files(report)
+        for name, text in texts.items():
+            outputs.add(figures / name, text, ours=marked(MARK))
+        said.append(f"{figures}: {len(texts)} figures")
+        said += [f"  {name}" for name in texts]
     if html is not None:
-        replaced = ", in the stead of an earlier file" if html.exists() else ""
-        write_text(html, report_html(report, extras=extras))
+        from mast_tui.signatures.html_page import report_html
+
+        replaced = ", in the stead of an earlier file" if html.is_file() else ""
+        outputs.add(html, report_html(report, extras=extras))
         said.append(f"{html}: the report as a page{replaced}")
+    outputs.commit()
     return said

@@ -1,4 +1,4 @@
-"""Reading and writing CSV as Python, R and spreadsheets agree on it.
+"""Reading and making CSV as Python, R and spreadsheets agree on it.
 
 UTF-8 (a byte order mark is read and not written), comma, double quotes where needed, one heading
 row. Cells are data and stay as they are, also those that a spreadsheet would take for a formula.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,24 +127,3 @@ def _cell(text: str) -> str:
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a failed export leaves what was there before.
-
-    A lone surrogate, which UTF-8 cannot hold, becomes its escape, as JSON spells it. Raises
-    ``OSError`` with the name of the file itself.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("w", encoding="utf-8", newline="", errors="backslashreplace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from error
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

@@ -13,6 +13,9 @@ from mast_tui.exchange.markdown import plain, table
 
 Values = Mapping[str, Any]
 
+MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
+"""What stands near the beginning of every datasheet that was written to a file."""
+
 _FIGURES: Final = (
     ("raw", "raw_agreement"),
     ("κ", "cohen_kappa"),
@@ -249,7 +252,16 @@ def _left_out(document: Values) -> list[str]:
         f"- Traces with something left to decide: {len(unresolved)}",
         f"- Traces of which only labels are known, never the content: {away}",
         *_counted_out(document["agreement"].get("left_out", {})),
+        *_hidden(document.get("sight")),
     ]
+
+
+def _hidden(sight: Values | None) -> Iterator[str]:
+    if sight is not None and sight["left_out"]:
+        yield (
+            f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
+            f"{sight['left_out']}"
+        )
 
 
 def _counted_out(left: Values) -> Iterator[str]:

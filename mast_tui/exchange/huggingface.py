@@ -20,6 +20,9 @@ from mast_tui.exchange.markdown import plain
 Values = Mapping[str, Any]
 Columns = tuple[tuple[str, str], ...]
 
+CARD: Final = "README.md"
+"""The file that names the tables."""
+
 _LIST: Final = "list of "
 _PAIR: Final = "pair of annotator and "
 _TIME: Final = "timestamp[us, tz=UTC]"
@@ -118,7 +121,7 @@ def dataset_files(document: Values) -> dict[str, str]:
     if not tables:
         raise ValueError("there is no gold yet: nobody has finished a trace")
     files = {table.file: "".join(map(_line, table.rows)) for table in tables}
-    return files | {"README.md": _card(document, tables)}
+    return files | {CARD: _card(document, tables)}
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:

@@ -34,6 +34,8 @@ MODES: Final = "modes"
 WHOLE: Final = "whole_trace"
 ABSENT: Final = "absent"
 UNSURE: Final = "unsure"
+CONFIG_MARK: Final = f'<Choices name="{WHOLE}" toName="{TRACE}" '
+"""What stands near the beginning of every labelling configuration."""
 NO_TEXT: Final = "(the text of this span is not at hand)"
 
 _CHOICES: Final = (

@@ -19,7 +19,7 @@ from mast_tui.labels import (
 )
 from mast_tui.session.conditions import FREE, Conditions
 from mast_tui.session.draft import Draft
-from mast_tui.session.errors import SessionError
+from mast_tui.session.errors import ChangedMeanwhile, SessionError
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.reading import ReadSpans
 from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
@@ -232,10 +232,23 @@ class SessionCore:
         self._suggested = self._others = None
         self._changed()
 
-    def reload(self) -> None:
-        """Read everything anew: this annotator has changed the trace elsewhere."""
+    def reload(self) -> str:
+        """Read everything anew: this annotator has changed the trace elsewhere.
+
+        Returns in words what stands otherwise now; empty where that is nothing of theirs.
+        """
+        labels, verdicts = dict(self.labels_by_id), dict(self.verdicts)
         self._work = self._load()
         self.refresh_suggestions()
+        return self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+
+    def catch_up(self) -> str:
+        """Take in what has been written elsewhere, by anybody; in words, as ``reload`` gives."""
+        known = self._work.last_seq
+        if self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known:
+            return self.reload()
+        self.refresh_suggestions()
+        return ""
 
     def _load(self) -> Work:
         events = self.workspace.events(
@@ -288,10 +301,10 @@ class SessionCore:
         try:
             self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
-            self.reload()
-            raise SessionError(
-                f"{self.annotator} has changed this trace on another screen meanwhile. "
-                "It is shown as it stands now; nothing was done, press the key again"
+            changed = self.reload()
+            raise ChangedMeanwhile(
+                f"In another window meanwhile: {changed or 'nothing that shows here'}. "
+                "Your key has done nothing"
             ) from error
 
     def _append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -16,6 +17,7 @@ from mast_tui.ui.courtesy import take_short_turns
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.trace_queue import TraceQueue
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class MastApp(TraceQueue):
             if session is not None:
                 screen.sit(session)
 
-        self.when_ready(sit)
+        self.when_ready(lambda desk: self.writes.do(partial(sit, desk), Holds.NOTHING))
 
     def when_ready(self, work: Callable[[Desk], None]) -> None:
         """Do ``work`` with the desk, now or once the workspace is open, in order."""
@@ -147,5 +149,9 @@ def run_app(options: AppOptions) -> int:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     take_short_turns()
-    MastApp(options, taxonomy).run()
+    app = MastApp(options, taxonomy)
+    try:
+        app.run()
+    finally:
+        app.close_workspace()
     return 0

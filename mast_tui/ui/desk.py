@@ -12,14 +12,14 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from mast_tui.labels import AnnotatorKind, checked_person
-from mast_tui.session import Session, resolve_sight, retest_progress
+from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
+from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
-from mast_tui.workspace.places import login_key, samples_workspace_path, suggested_name
+from mast_tui.workspace.places import samples_workspace_path, suggested_name
 
 
 @dataclass(slots=True)
@@ -77,6 +77,13 @@ class Desk:
         return found - retest_progress(self.workspace, self.annotator, ref).now
 
 
+def found_workspace(options: AppOptions) -> Path | None:
+    """The workspace that is used because it lies here or above, None where one is named."""
+    if options.workspace is not None or options.samples:
+        return None
+    return default_workspace_path(Path.cwd())
+
+
 def open_workspace(options: AppOptions) -> Workspace:
     """The workspace that the options name, with the samples' labels where it is theirs and new.
 
@@ -96,12 +103,29 @@ def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
     """The annotator given, or the one who worked here last under this login."""
     if options.annotator is not None:
         return checked_person(options.annotator)
-    return workspace.get_setting(login_key())
+    return known_person(workspace)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:
     """The people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
+
+
+def unlike_others(workspace: Workspace, name: str) -> str:
+    """Return the name of somebody who begins to label.
+
+    Args:
+        workspace: Where they label.
+        name: What was typed.
+
+    Raises:
+        ValueError: It cannot be a name, or looks like that of somebody who is here.
+    """
+    name = checked_person(name)
+    known = [info.name for info in workspace.annotators()]
+    if name not in known:
+        check_unlike(name, known)
+    return name
 
 
 def name_to_suggest(configured: str | None) -> str:
@@ -118,7 +142,7 @@ def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOp
     workspace.add_taxonomy(taxonomy)
     workspace.add_annotator(name, AnnotatorKind.HUMAN)
     if options.annotator is None:
-        workspace.set_setting(login_key(), name)
+        remember_person(workspace, name)
     blind = resolve_sight(
         workspace,
         name,
@@ -161,5 +185,6 @@ __all__ = [
     "people",
     "remember_welcome",
     "sit_down",
+    "unlike_others",
     "was_welcomed",
 ]

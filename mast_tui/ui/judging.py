@@ -92,6 +92,11 @@ class Judging(Background):
     judge_at_work: UnderWay | None = None
 
     @property
+    def urgently(self) -> str:
+        """What is waited for before anything else can be saved, or nothing."""
+        return self.writes.words
+
+    @property
     def report(self) -> str:
         """How far the judge at work has come, or nothing; shown in the last line."""
         return "" if self.judge_at_work is None else self.judge_at_work.words

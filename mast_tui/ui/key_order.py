@@ -20,10 +20,16 @@ from textual.message import Message
 from textual.screen import ModalScreen
 
 from mast_tui.ui.courtesy import Courtesy
+from mast_tui.ui.services.writes import Holds, Writes
+from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 WRITING: Final = 0.001
 """Seconds in which what was drawn reaches the terminal."""
+
+GO_ON: Final = ("move", "digit")
+"""Beginnings of the actions that go on while labels are being saved: what they act on is on screen
+already, and no label that is saved meanwhile changes it."""
 
 PATIENCE: Final = 0.5
 """Seconds after which a key whose widget has gone away no longer holds up the next."""
@@ -36,17 +42,21 @@ class KeysInOrder(App[None]):
         super().__init__()
         self.courtesy = Courtesy()
         """By which threads know when to stand back."""
+        self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
+        """What the screens write to the workspace, in order."""
         self.keys_taken = 0
         """How many keys have been handed out."""
         self._held: deque[events.Key] = deque()
         self._busy = True
         self._number = 0
         self._round: list[DOMNode] = []
+        self._waits_for_writes = False
+        self._said = ""
 
     @property
     def keys_on_their_way(self) -> bool:
-        """Whether a key has not done its work yet."""
-        return self._busy or bool(self._held)
+        """Whether a key has not done its work yet, or something is still being written."""
+        return self._busy or bool(self._held) or not self.writes.idle
 
     def let_keys_in(self) -> None:
         """Hand out the keys that were pressed before the first screen was open, and all others."""
@@ -70,9 +80,32 @@ class KeysInOrder(App[None]):
         else:
             self._go_round()
 
+    def _writes_changed(self) -> None:
+        """Something was written, or takes long: say so, and let the keys in that waited for it."""
+        if self.writes.words != self._said:
+            self._said = self.writes.words
+            for screen in self.screen_stack:
+                for bar in screen.query(HintBar):
+                    bar.refresh()
+        if self._waits_for_writes:
+            self._waits_for_writes = False
+            self.call_later(self._hand_out)
+
+    def _must_wait(self, key: str) -> bool:
+        """Whether a key waits until what was asked for before it is saved."""
+        holds = self.writes.holds
+        if holds is not Holds.MOST:
+            return holds is Holds.ALL
+        bound = None if self.screen.is_modal else self.screen.active_bindings.get(key)
+        return bound is None or not bound.binding.action.startswith(GO_ON)
+
     async def _hand_out(self) -> None:
         self._busy = bool(self._held)
         if not self._held:
+            self.courtesy.end()
+            return
+        if self._must_wait(self._held[0].key):
+            self._waits_for_writes = True
             self.courtesy.end()
             return
         self._number += 1
@@ -118,3 +151,8 @@ class KeysInOrder(App[None]):
         if self._busy and number == self._number:
             self._number += 1
             self.call_later(self._hand_out)
+
+
+def _raise(error: BaseException) -> None:
+    """Where the app deals with bugs."""
+    raise error

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mast_tui.traces.model import Trace
 from mast_tui.ui.first_screen import FirstScreen
+from mast_tui.ui.services.writes import Holds
 
 if TYPE_CHECKING:
+    from mast_tui.ui.desk import Desk
     from mast_tui.ui.screens.annotate import AnnotateScreen
 
 
@@ -37,13 +40,16 @@ class TraceQueue(FirstScreen):
 
     def study_changed(self) -> None:
         """A study was set up or changed: work as it says from now on, on the open trace too."""
+        desk = self.desk
+        if desk is None:
+            return
+        self.writes.do(partial(self._follow_study, desk), Holds.NOTHING)
+
+    def _follow_study(self, desk: Desk) -> None:
         from mast_tui.ui.desk import follow_study
         from mast_tui.ui.screens.annotate import AnnotateScreen
         from mast_tui.ui.screens.library import LibraryScreen
 
-        desk = self.desk
-        if desk is None:
-            return
         self.guarded(lambda: follow_study(desk))
         self.count_finished()
         for screen in self.screen_stack:

@@ -1,7 +1,7 @@
 """The workspace: where labels, reviews, runs of judges and decisions are kept."""
 
 from mast_tui.workspace.chain import Foreign, examined
-from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError
+from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError, WorkspaceGone
 from mast_tui.workspace.events import Event, NewEvent, event_from_dict, event_to_dict
 from mast_tui.workspace.facts import EventKind, Fact, inverse
 from mast_tui.workspace.judgements import store_judgement
@@ -48,6 +48,7 @@ __all__ = [
     "Usage",
     "Workspace",
     "WorkspaceError",
+    "WorkspaceGone",
     "default_workspace_path",
     "event_from_dict",
     "event_to_dict",

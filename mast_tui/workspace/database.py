@@ -1,52 +1,80 @@
-"""One SQLite file, one connection, used from any thread, one thread at a time."""
+"""One SQLite file: one connection that writes, others that read what was committed last."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import QueuePool, StaticPool
 
-from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.commands import beside_the_loop, deadline, pause, whoever_runs
+from mast_tui.workspace.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
-from mast_tui.workspace.opening import Found, check_version, examine
+from mast_tui.workspace.opening import (
+    Found,
+    check_schema,
+    check_version,
+    examine,
+    keep_private,
+)
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 
 BUSY_SECONDS: Final = 5.0
-"""How long a transaction waits for another program that is writing."""
+"""How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
+
+_LOOK_AGAIN: Final = 0.01
+"""Seconds between two looks at whether another program or thread is still writing."""
+
+_Identity = tuple[int, int]
+"""Device and inode of a file."""
 
 
 class Database:
-    """The connection to a workspace's file, with its transactions.
+    """A workspace's file with its transactions; used from any thread.
 
+    Whoever reads has a connection that cannot write and waits for nobody; whoever writes has the
+    one connection that can, for one transaction, and waits for its turn (``commands`` says how).
     ``path`` None keeps everything in memory. Raises ``WorkspaceError`` in words, also from the
     bodies of ``reading`` and ``writing``.
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         self.path = path
-        self._lock = threading.RLock()
-        self._writes = False
+        self._turn = Lock()
+        self._whose: object = None
         self._closed = False
+        self._gone = False
+        self._left: list[Connection] = []
+        self._version = 0
+        self._has_log = False
+        self._files: tuple[_Identity | None, _Identity | None] = (None, None)
         found = Found.NOTHING if path is None else examine(path)
         if found is Found.NOTHING and path is not None:
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
-            _make_folder(path)
+            _make_file(path)
+        self._open()
+
+    def _open(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "workspace-writer")
+        self._readers = None if self.path is None else self._engine(reads_only=True)
+        self.last_write = time.monotonic()
         with self._in_words():
-            self._connection = self._connect()
+            self._writer = self._engine(reads_only=False).connect()
             try:
                 self._prepare()
             except BaseException:
-                self._connection.close()
+                self._writer.close()
                 raise
 
     @property
@@ -57,48 +85,99 @@ class Database:
     @property
     def journal_mode(self) -> str:
         """How SQLite keeps commits safe: ``wal``, ``delete`` or, in memory, ``memory``."""
-        with self._lock, self._in_words():
-            return str(self._pragma("journal_mode"))
+        with self.reading() as connection:
+            return str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
 
     def close(self) -> None:
-        """Close the connection; every later use is a ``WorkspaceError``."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._connection.close()
-                self._connection.engine.dispose()
+        """Bring everything into the one file and close it; every later use raises.
+
+        Another program that has it open keeps its write-ahead log, as does a writer that is still
+        at work after ``BUSY_SECONDS``.
+        """
+        if self._closed:
+            return
+        mine = self._turn.acquire(timeout=BUSY_SECONDS)
+        try:
+            self._closed = True
+            self._thread.shutdown(wait=False)
+            if self._readers is not None:
+                self._readers.dispose()
+            if not mine or self._gone:
+                return  # closing would write into a file that is another one by now
+            with suppress(sqlite3.Error):
+                self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.close()
+            self._writer.engine.dispose()
+        finally:
+            if mine:
+                self._turn.release()
+
+    # Transactions
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the workspace throughout."""
-        with self._lock, self._in_words():
+        """A connection that sees one state of the workspace throughout and cannot change it.
+
+        Within a transaction it is that one's, and sees what it has written.
+        """
+        with self._in_words():
             self._check_open()
-            if self._connection.in_transaction():
-                yield self._connection
-                return
-            try:
-                yield self._connection
-            finally:
-                self._connection.rollback()
+            if self._whose is whoever_runs():
+                yield self._writer
+            elif self._readers is not None:
+                with self._readers.connect() as connection:
+                    yield connection
+            else:
+                with self._taking_turn(), self._writer.begin() as transaction:
+                    self._pragma("query_only=ON")
+                    try:
+                        yield self._writer
+                    finally:
+                        self._pragma("query_only=OFF")
+                        transaction.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction: on disk when the block ends, or nothing of it where it raises.
 
-        Inside another one it is a part of that, which can still fail by itself.
+        Inside another one it is a part of that, which can still fail by itself. Waits for other
+        programs and threads that write, until ``commands.deadline``; raises ``WorkspaceGone`` where
+        the file at the path is no longer the one that is open.
         """
-        with self._lock, self._in_words():
+        with self._in_words():
             self._check_open()
-            if self._connection.in_transaction():
+            if self._whose is whoever_runs():
                 with self._savepoint():
-                    yield self._connection
+                    yield self._writer
                 return
-            self._writes = True
-            try:
-                with self._connection.begin():
-                    yield self._connection
-            finally:
-                self._writes = False
+            with self._taking_turn():
+                self._check_open()
+                self.check_there()
+                transaction = self._writer.begin()
+                try:
+                    yield self._writer
+                    self._commit()
+                    transaction.commit()  # tells SQLAlchemy; nothing is left to be written
+                except BaseException:
+                    transaction.rollback()
+                    raise
+                finally:
+                    self.last_write = time.monotonic()
+
+    @contextmanager
+    def _taking_turn(self) -> Iterator[None]:
+        """Wait until no other thread or command of this program writes."""
+        until = deadline()
+        while not self._turn.acquire(blocking=False):
+            if time.monotonic() > until:
+                raise WorkspaceError(f"{self.name}: {_BUSY}")
+            pause(_LOOK_AGAIN)
+        self._whose = whoever_runs()
+        try:
+            yield
+        finally:
+            self._whose = None
+            self._turn.release()
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
@@ -114,29 +193,167 @@ class Database:
             raise
         driver.execute("RELEASE part")
 
-    def _connect(self) -> Connection:
-        target = ":memory:" if self.path is None else str(self.path)
+    def _begin_writing(self, connection: Connection) -> None:
+        """Begin as the one who writes, so that nothing that is read can become old."""
+        driver = _driver_of(connection)
+        until = deadline()
+        with self._impatience(driver):
+            while True:
+                try:
+                    driver.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if not _is_busy(error) or time.monotonic() > until:
+                        raise
+                pause(_LOOK_AGAIN)
 
-        def open_file() -> sqlite3.Connection:
-            # Transactions are begun by hand (below), so that writers queue up before they read.
-            return sqlite3.connect(
-                target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    @contextmanager
+    def _impatience(self, driver: sqlite3.Connection) -> Iterator[None]:
+        """Let SQLite not wait by itself, as that would hold up the event loop.
+
+        With a write-ahead log a transaction that has begun never waits, so there it holds always;
+        without, a commit waits for readers.
+        """
+        if self._has_log:
+            yield
+            return
+        driver.execute("PRAGMA busy_timeout=0")
+        try:
+            yield
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
+
+    def _commit(self) -> None:
+        driver = self._driver
+        if self.path is None:
+            driver.execute("COMMIT")
+        else:
+            beside_the_loop(self._thread, lambda: driver.execute("COMMIT"))
+
+    # The file
+
+    def check_there(self) -> None:
+        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more."""
+        if self.path is not None and (self._gone or not self._same_files()):
+            self._gone = True
+            raise WorkspaceGone(
+                f"{self.path}: was deleted, moved or replaced while it was open; nothing more can "
+                "be kept there, and what this program has open can still be written elsewhere"
             )
 
-        engine = create_engine("sqlite://", creator=open_file, poolclass=StaticPool)
-        event.listen(engine, "begin", self._begin)
-        return engine.connect()
+    def _same_files(self) -> bool:
+        """Whether the database and its write-ahead log, if it has one, are those that are open."""
+        assert self.path is not None
+        found = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
+        known = self._files
+        # SQLite makes the log when it is first used.
+        self._files = known = (known[0], known[1] or found[1])
+        return found == known
 
-    def _begin(self, connection: Connection) -> None:
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        driver.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+    def changed_elsewhere(self) -> bool:
+        """Whether another program has written since the last time this was asked.
+
+        Raises ``WorkspaceGone`` like ``writing``. While this program writes, the answer is no, and
+        comes later.
+        """
+        if self._closed or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            with self._in_words():
+                self.check_there()
+                before, self._version = self._version, int(self._pragma("data_version"))
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            return False
+        finally:
+            self._turn.release()
+        return before != self._version
+
+    def checkpoint(self) -> None:
+        """Bring what the write-ahead log holds into the one file, where nobody is in the way.
+
+        From then on a copy of that file is whole, until the next write.
+        """
+        if self.path is None or self._closed or self._gone or not self._has_log:
+            return
+        with suppress(sqlite3.Error):
+            connection = self._connect(reads_only=False)
+            try:
+                connection.execute("PRAGMA busy_timeout=0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.close()
+
+    def copy_to(self, target: Path) -> None:
+        """Copy everything that is committed into a new file, which other programs cannot read.
+
+        Also what can only be reached through this program, since the file was deleted meanwhile.
+
+        Args:
+            target: Where there is nothing yet.
+
+        Raises:
+            WorkspaceError: Where it cannot be written; then there is nothing at ``target``.
+        """
+        _make_file(target)
+        try:
+            with self._in_words(), self._taking_turn():
+                copy = sqlite3.connect(target)
+                try:
+                    self._driver.backup(copy)
+                    copy.execute("PRAGMA journal_mode=DELETE")
+                finally:
+                    copy.close()
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+    def move_to(self, target: Path) -> None:
+        """Copy everything to ``target``, and go on there; see ``copy_to``."""
+        self.copy_to(target)
+        with self._taking_turn():
+            # Closed, the old connection would write into whatever lies in its place now.
+            self._left.append(self._writer)
+            self._thread.shutdown(wait=False)
+            if self._readers is not None:
+                self._readers.dispose()
+            self.path, self._gone = target, False
+            self._open()
+
+    # Connections
+
+    def _engine(self, *, reads_only: bool) -> Engine:
+        def connect() -> sqlite3.Connection:
+            return self._connect(reads_only=reads_only)
+
+        if not reads_only:
+            engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+            event.listen(engine, "begin", self._begin_writing)
+            return engine
+        engine = create_engine(
+            "sqlite://", creator=connect, poolclass=QueuePool, pool_size=2, max_overflow=-1
+        )
+        event.listen(engine, "begin", _begin_reading)
+        return engine
+
+    def _connect(self, *, reads_only: bool) -> sqlite3.Connection:
+        # Transactions are begun by hand (above), so that writers queue up before they read.
+        connection = sqlite3.connect(
+            ":memory:" if self.path is None else str(self.path),
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        # What the file's own tables call for is not to be trusted: it may come from anybody.
+        connection.execute("PRAGMA trusted_schema=OFF")
+        if reads_only:
+            connection.execute("PRAGMA query_only=ON")
+        return connection
 
     @property
     def _driver(self) -> sqlite3.Connection:
-        driver = self._connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        return driver
+        return _driver_of(self._writer)
 
     def _pragma(self, assignment: str) -> Any:
         """Read or set a pragma outside of transactions."""
@@ -148,17 +365,31 @@ class Database:
             self._create_tables()
         application_id, version = self._versions()
         check_version(self.name, application_id=application_id, version=version)
+        check_schema(self.name, self._driver)
         if version < SCHEMA_VERSION:
             self._migrate()
         if self.path is not None:
             self._set_journal_mode("delete" if is_on_network(self.path) else "wal")
         self._pragma("synchronous=FULL")
+        self._has_log = self._pragma("journal_mode") == "wal"
+        if self.path is not None:
+            keep_private(self.path)
+            self._files = _identity(self.path), None
+        if self._has_log:
+            self._pragma("busy_timeout=0")
+        self._version = int(self._pragma("data_version"))
 
     def _versions(self) -> tuple[int, int]:
         return int(self._pragma("application_id")), int(self._pragma("user_version"))
 
+    @contextmanager
+    def _preparing(self) -> Iterator[Connection]:
+        """A transaction before anything else uses the file."""
+        with self._writer.begin():
+            yield self._writer
+
     def _create_tables(self) -> None:
-        with self.writing() as connection:
+        with self._preparing() as connection:
             # Another program may have been quicker while this one waited for its turn.
             if self._versions() != (0, 0):
                 return
@@ -171,7 +402,7 @@ class Database:
 
     def _migrate(self) -> None:
         """Bring a file of an earlier version up to date: all of it, or nothing."""
-        with self.writing() as connection:
+        with self._preparing() as connection:
             # Another program may have been quicker while this one waited for its turn.
             application_id, version = self._versions()
             check_version(self.name, application_id=application_id, version=version)
@@ -179,17 +410,19 @@ class Database:
 
     def _set_journal_mode(self, mode: str) -> None:
         """Change the mode where it is another; SQLite does not wait for others here by itself."""
-        deadline = time.monotonic() + BUSY_SECONDS
+        until = time.monotonic() + BUSY_SECONDS
         while self._pragma("journal_mode") != mode:
             try:
                 if self._pragma(f"journal_mode={mode}") == mode or mode == "wal":
                     return  # where shared memory is lacking, WAL is refused and the old mode holds
             except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
+                if time.monotonic() > until:
                     raise
-            if time.monotonic() > deadline:
+            if time.monotonic() > until:
                 return  # another window keeps it in its mode, which holds for both
-            time.sleep(0.02)
+            pause(0.02)
+
+    # In words
 
     def _check_open(self) -> None:
         if self._closed:
@@ -220,13 +453,17 @@ class Database:
         return WorkspaceError(f"{self.name}: the database says: {said}; nothing was written")
 
 
+_BUSY: Final = (
+    "another program has been writing to this workspace for too long; "
+    "nothing was written. Close it, or try again"
+)
+
 _ADVICE: Final = (
+    ("locked", _BUSY),
     (
-        "locked",
-        "another program has been writing to this workspace for too long; "
-        "nothing was written. Close it, or try again",
+        "attempt to write a readonly",
+        "may not be written; nothing was kept. Change the rights of file and folder",
     ),
-    ("readonly", "may not be written; nothing was kept. Change the rights of file and folder"),
     ("disk is full", "the disk is full; nothing was written. Make room and try again"),
     ("disk I/O error", "the disk reports an error; nothing was written"),
     ("not a database", "this is no workspace of mast-tui (not an SQLite database)"),
@@ -239,10 +476,39 @@ _ADVICE: Final = (
 )
 
 
-def _make_folder(path: Path) -> None:
+def _driver_of(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _begin_reading(connection: Connection) -> None:
+    _driver_of(connection).execute("BEGIN")
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _identity(path: Path) -> _Identity | None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _make_file(path: Path) -> None:
+    """Make an empty file that nobody else can read, with its folder where there is none."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise WorkspaceError(
-            f"{path.parent}: the folder for the workspace cannot be made: {error.strerror or error}"
+            f"{path}: the workspace cannot be made there: {error.strerror or error}"
         ) from error

@@ -30,3 +30,7 @@ class MergeRefused(WorkspaceError):
             f"what comes from elsewhere would change what was said here by {names}; "
             "nothing was written"
         )
+
+
+class WorkspaceGone(WorkspaceError):
+    """The file that is open is not the one at its path any more: deleted, moved or replaced."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import stat
 import struct
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from mast_tui.safe_text import one_line
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION
+
+FOLDER: Final = ".mast-tui"
+"""The folder that is made for a workspace where none is named."""
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -77,3 +84,48 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
             f"{path}: made by a newer mast-tui (schema {version}; this one knows "
             f"{SCHEMA_VERSION}); upgrade mast-tui. Nothing in it was changed"
         )
+
+
+def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
+    """Raise ``WorkspaceError`` where the file would do things by itself when it is written to."""
+    found = connection.execute(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+    ).fetchone()
+    if found is not None:
+        raise WorkspaceError(
+            f"{path}: holds a {found[0]} ({one_line(found[1], 40)}), which no workspace of "
+            "mast-tui has and which could change labels unseen; do not use this file"
+        )
+
+
+def why_not_trusted(path: Path) -> str | None:
+    """Why a workspace that nobody has named should not be used without asking, or None.
+
+    Whoever may write to the file could plant a name, settings and labels in it. Symbolic links
+    count by where they lead.
+    """
+    for place in (path, path.parent):
+        try:
+            found = place.stat()
+        except OSError:
+            continue
+        if found.st_uid != os.geteuid():
+            return f"{place} belongs to another user"
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"others may write to {place}"
+    return None
+
+
+def keep_private(path: Path) -> None:
+    """Let nobody else read a workspace, its journals and the folder that is made for them.
+
+    Where others have the right to write, somebody has shared the file on purpose: it stays so.
+    """
+    own_folder = [path.parent] if path.parent.name == FOLDER else []
+    journals = [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
+    for place in (*own_folder, path, *journals):
+        with suppress(OSError):
+            found = place.stat()
+            shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if found.st_uid == os.geteuid() and not shared and found.st_mode & 0o077:
+                place.chmod(stat.S_IMODE(found.st_mode) & 0o700)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.labels import checked_person
+from mast_tui.workspace.opening import FOLDER
 
-FOLDER: Final = ".mast-tui"
 FILE: Final = "workspace.db"
 
 
@@ -48,6 +48,11 @@ def suggested_name(config_name: str | None) -> str:
     return ""
 
 
+def login_setting() -> str:
+    """Name the setting that holds who works in a workspace under this login."""
+    return f"person:{_login() or ''}"
+
+
 def _person(name: str) -> str:
     try:
         return checked_person(name)
@@ -70,11 +75,6 @@ def _git_name() -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
-
-
-def login_key() -> str:
-    """The setting that keeps who worked in a workspace last under this login."""
-    return f"person:{_login() or ''}"
 
 
 def _login() -> str | None:

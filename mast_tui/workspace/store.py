@@ -60,8 +60,36 @@ class Workspace(WorkspaceCore):
         return self._database.journal_mode
 
     def close(self) -> None:
-        """Close the file; nothing waits for this to be safe."""
+        """Close the file, which then holds everything; nothing waits for this to be safe."""
         self._database.close()
+
+    # The file
+
+    def check_there(self) -> None:
+        """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
+        self._database.check_there()
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program has written since this was last asked; see ``Database``."""
+        return self._database.changed_elsewhere()
+
+    def checkpoint(self) -> None:
+        """Let the file hold everything that is kept, so that a copy of it is whole."""
+        self._database.checkpoint()
+
+    @property
+    def last_write(self) -> float:
+        """When this program wrote last, as ``time.monotonic`` tells."""
+        return self._database.last_write
+
+    def copy_to(self, target: Path) -> None:
+        """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
+        cannot."""
+        self._database.copy_to(target)
+
+    def move_to(self, target: Path) -> None:
+        """Copy everything into a new file and go on there: the old one is gone."""
+        self._database.move_to(target)
 
     # Taxonomies
 
@@ -128,7 +156,12 @@ class Workspace(WorkspaceCore):
         if any(info.name == name and info.kind is kind for info in self.annotators()):
             return
         with self._database.writing() as connection:
-            register.add_annotator(connection, name, kind)
+            register.add_annotators(connection, [(name, kind)])
+
+    def add_annotators(self, given: Sequence[tuple[str, AnnotatorKind]]) -> None:
+        """Keep annotators who come together, by name and kind."""
+        with self._database.writing() as connection:
+            register.add_annotators(connection, given)
 
     def annotators(self) -> tuple[AnnotatorInfo, ...]:
         """Everybody who labels here, by name."""
@@ -164,6 +197,11 @@ class Workspace(WorkspaceCore):
                 redoes=redoes,
                 known_seq=known_seq,
             )
+
+    def last_seq(self, annotator: str, trace_id: str, taxonomy: str) -> int:
+        """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""
+        with self._database.reading() as connection:
+            return recording.last_seq(connection, annotator, trace_id, taxonomy)
 
     def merge_events(
         self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()

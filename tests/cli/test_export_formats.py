@@ -96,8 +96,12 @@ def test_gold_that_comes_back_does_not_become_a_side_of_itself(
     assert [one["ground_truth"] for one in task["annotations"]] == [True]
     done = cli("import", "gold.json", "--format", "label-studio", "--json")
     assert done.json["events"] == {"new": 0, "known": 0}
-    other = cli("--workspace", "o.db", "import", "gold.json", "--format", "label-studio", "--json")
-    assert other.json["annotators"] == ["gold"]
+    elsewhere = ("--workspace", "o.db", "import", "gold.json", "--format", "label-studio")
+    refused = cli(*elsewhere)
+    assert (refused.code, refused.out) == (1, "")
+    assert "'gold' is nobody's name" in refused.err
+    other = cli(*elsewhere, "--annotator", "the experts", "--json")
+    assert other.json["annotators"] == ["the experts"]
     status = cli("--workspace", "o.db", "status", "--json").json
     assert [one["kind"] for one in status["annotators"]] == ["imported"]
 
@@ -146,7 +150,7 @@ def test_what_cannot_be_written_is_said(cli: Cli, tmp_path: Path, labelled: str)
     (tmp_path / "file").touch()
     for args, words in (
         (("csv-long", "folder"), "folder: is a folder; name a file"),
-        (("huggingface", "file"), "file: is a file; huggingface writes a folder"),
+        (("huggingface", "file"), "file: is a file; name a folder"),
     ):
         done = cli("export", "--format", args[0], "-o", args[1])
         assert done.code == 1

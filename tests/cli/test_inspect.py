@@ -129,6 +129,22 @@ def test_people_get_a_table_without_control_characters(
         assert shown in out
 
 
+def test_one_long_name_does_not_widen_every_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"type": "function_call", "name": "f" * (1 << 20), "arguments": "{}", "call_id": "x"}
+    long = record("response_item", named)
+    write(tmp_path, meta(), long, *(call(f"c{number}") for number in range(2000)))
+    assert mast_tui("inspect", tmp_path, "--spans") == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") > 2000
+    assert len(out) < 2 << 20
+    assert "f… " in out
+    assert mast_tui("inspect", tmp_path, "--spans", "--json") == 0
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert len(file["traces"][0]["span_list"][0]["name"]) == 1 << 20
+
+
 def test_a_folder_without_traces_is_said_to_have_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,4 +206,4 @@ def test_only_what_was_converted_before_is_written_over(
     before = (folder / name).read_bytes()
     assert mast_tui("convert", folder, "-o", folder / name) == 1
     assert (folder / name).read_bytes() == before
-    assert "write to another file" in capsys.readouterr().err
+    assert "was not written by mast-tui; name another" in capsys.readouterr().err

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
-import json
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_files import csv_text, read_csv, write_text
+from mast_tui.exchange.csv_files import csv_text, read_csv
 from mast_tui.exchange.errors import ExchangeError
+from mast_tui.output_files import write_output
 
 CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ['a,"b"', "line\nbreak", "\r", "=1+1", "-", "@x", " lead", '"', "\r\n", "\ufeff"]
@@ -29,7 +27,7 @@ def test_cells_come_back_as_they_were(
     columns = ("one", "two, with comma", "three")
     file = tmp_path_factory.mktemp("csv") / "t.csv"
     text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
-    write_text(file, text)
+    write_output(file, text)
     table = read_csv(file)
     assert not table.problems
     assert table.columns == columns
@@ -78,25 +76,3 @@ def test_an_open_quote_is_one_problem_and_loses_no_earlier_row(tmp_path: Path) -
     table = read_csv(file)
     assert [row.cells["a"] for row in table.rows] == ["1"]
     assert [problem.place for problem in table.problems] == ["line 3"]
-
-
-def test_what_utf_8_cannot_hold_is_escaped_as_json_does(tmp_path: Path) -> None:
-    file = tmp_path / "out.json"
-    write_text(file, '"\ud800"')
-    assert json.loads(file.read_text(encoding="utf-8")) == "\ud800"
-
-
-def test_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "out.csv"
-    file.write_text("old")
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        write_text(file, "new")
-    assert file.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import create_engine, select
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_files import write_text
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspace_lines
@@ -27,6 +26,7 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
 )
+from mast_tui.output_files import write_output
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome, TraceIdentity
@@ -173,7 +173,7 @@ def exported(workspace: Workspace) -> str:
 
 def imported(text: str, path: Path, folder: Path) -> Workspace:
     file = folder / "export.jsonl"
-    write_text(file, text)
+    write_output(file, text)
     workspace = Workspace.open(path)
     merge_content(read_jsonl(file), workspace)
     return workspace
@@ -245,10 +245,10 @@ def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
         apply_incoming(read_csv_wide([table], taxonomy=MAST), workspace, source="csv-wide")
         texts[name] = exported(workspace)
     one = imported(texts["alice"], tmp_path / "one.db", tmp_path)
-    write_text(tmp_path / "other.jsonl", texts["bob"])
+    write_output(tmp_path / "other.jsonl", texts["bob"])
     merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
     other = imported(texts["bob"], tmp_path / "two.db", tmp_path)
-    write_text(tmp_path / "first.jsonl", texts["alice"])
+    write_output(tmp_path / "first.jsonl", texts["alice"])
     merge_content(read_jsonl(tmp_path / "first.jsonl"), other)
     assert exported(one) == exported(other)
     assert [p.annotator for p in one.passes()] == ["alice", "bob"]
@@ -311,7 +311,7 @@ def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: P
     merged = []
     for name, order in (("a", texts), ("b", texts[::-1])):
         one = imported(order[0], tmp_path / f"{name}.db", tmp_path)
-        write_text(tmp_path / "other.jsonl", order[1])
+        write_output(tmp_path / "other.jsonl", order[1])
         merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
         merged.append(exported(one))
     assert merged[0] == merged[1]

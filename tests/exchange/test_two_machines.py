@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.adjudication import words_by_trace
-from mast_tui.exchange.csv_files import write_text
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.gold import Decision, Guideline, Said
 from mast_tui.labels import Label, PassKind, Target, VerdictValue
+from mast_tui.output_files import write_output
 from mast_tui.study import Study
 from mast_tui.workspace import MergeReport, NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.facts import (
@@ -95,7 +95,7 @@ class Machine:
 
     def export(self, folder: Path) -> Path:
         file = folder / f"{self.name}.jsonl"
-        write_text(file, self.text())
+        write_output(file, self.text())
         return file
 
     def text(self) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_files import write_text
 from mast_tui.signatures.figure_counts import distribution
-from mast_tui.signatures.figure_files import FigureFileError, write_figures
-from mast_tui.signatures.figure_model import WIDTH, file_names, standalone_svg
+from mast_tui.signatures.figure_files import figure_files
+from mast_tui.signatures.figure_model import MARK, WIDTH, file_names, standalone_svg
 from mast_tui.signatures.figure_set import report_figures
 from mast_tui.signatures.groups import ModesPerTraceJson
 from mast_tui.signatures.report import Report
@@ -104,33 +102,12 @@ def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
     assert kinds.isdisjoint({"distribution", "shapes", "difference", "onset", "order", "chains"})
 
 
-def test_files_have_stable_names_and_replace_ones_own(report: Report, tmp_path: Path) -> None:
-    first = write_figures(report, tmp_path / "out", write_text)
-    names = {path.name for path in first}
-    assert "prevalence-plain.svg" in names
-    assert all(name.isascii() and name == name.lower() for name in names)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == names
-    before = {path: path.read_bytes() for path in first}
-    assert write_figures(report, tmp_path / "out", write_text) == first
-    assert {path: path.read_bytes() for path in first} == before
-
-
-def test_nothing_is_written_where_a_foreign_file_is_in_the_way(
-    report: Report, tmp_path: Path
-) -> None:
-    mine = tmp_path / "together-plain.svg"
-    mine.write_text("<svg>mine</svg>", "utf-8")
-    with pytest.raises(FigureFileError, match="no figure of this program"):
-        write_figures(report, tmp_path, write_text)
-    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
-    assert mine.read_text("utf-8") == "<svg>mine</svg>"
-
-
-def test_a_folder_that_is_a_file_is_refused(report: Report, tmp_path: Path) -> None:
-    place = tmp_path / "file"
-    place.write_text("words", "utf-8")
-    with pytest.raises(FigureFileError, match="figures need a folder"):
-        write_figures(report, place, write_text)
+def test_files_have_stable_names(report: Report) -> None:
+    files = figure_files(report)
+    assert "prevalence-plain.svg" in files
+    assert all(name.isascii() and name == name.lower() for name in files)
+    assert figure_files(report) == files
+    assert all(MARK in text[:400] for text in files.values())
 
 
 @given(st.sets(st.text(max_size=80), max_size=12))

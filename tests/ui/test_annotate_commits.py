@@ -13,6 +13,7 @@ from mast_tui.ui.folding import Run
 from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.facts import SpansRead
+from tests.ui.settle import settle
 from tests.ui.stage import SMALL, call, finding, read_trace, result, stage, suggest, write_trace
 
 
@@ -45,15 +46,17 @@ class Steps:
         monkeypatch.setattr(Workspace, "append", appended)
 
 
-async def test_the_second_digit_is_on_disk_before_anything_is_drawn_for_it(
+async def test_the_second_digit_is_on_disk_before_its_label_is_drawn(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small) as on:
         await on.press("j", "1")
         steps = Steps(monkeypatch)
         on.annotate.action_digit("3")
-        assert steps.taken[0] == "disk"
+        assert not on.labels
+        await settle(on.pilot)
         assert steps.taken.count("disk") == 1
+        assert "Timeline" not in steps.taken[: steps.taken.index("disk")]
         assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(steps.taken)
         assert on.labels == {("1.3", 2, 2)}
 
@@ -75,6 +78,7 @@ async def test_an_answer_is_on_disk_before_anything_is_drawn_and_the_panel_is_fi
 
         monkeypatch.setattr(SuggestionPanel, "show_text", shown)
         on.annotate.action_accept()
+        await settle(on.pilot)
         assert steps.taken[0] == "disk"
         assert len(filled) == len(on.annotate.suggestion_panels)
         assert len(set(filled)) == 1
@@ -93,6 +97,7 @@ async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_pa
         fold = on.annotate.timeline.fold_here
         assert isinstance(fold, Run)
         on.annotate.write_read()
+        await settle(on.pilot)
         assert on.session.unread() == ()
         written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)
         assert len(written.runs) == 1

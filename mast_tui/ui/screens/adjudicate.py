@@ -19,6 +19,7 @@ from mast_tui.ui.adjudicate_cases import Cases, read_cases
 from mast_tui.ui.adjudicate_rows import mode_words
 from mast_tui.ui.agreement_rows import joined
 from mast_tui.ui.screens.adjudicate_after import After
+from mast_tui.ui.services.writes import writes
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.traces_at_hand import TracesAtHand
 from mast_tui.ui.widgets.conflict_list import ConflictList
@@ -169,6 +170,7 @@ class AdjudicateScreen(After):
             answered,
         )
 
+    @writes
     def _take_on(self, desk: Desk, trace_ids: list[str]) -> None:
         from mast_tui.adjudication import take_on
 

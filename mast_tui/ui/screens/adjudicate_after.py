@@ -12,6 +12,7 @@ from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate_rows import mode_words
 from mast_tui.ui.screens.adjudicate_deciding import Deciding
+from mast_tui.ui.services.writes import writes
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import Adjudication, Case
@@ -22,6 +23,7 @@ class After(Deciding):
 
     # Reasons
 
+    @writes
     def action_reason(self) -> None:
         """Write why the item under the cursor was decided so, else why the last one was."""
         row = self.row
@@ -60,9 +62,9 @@ class After(Deciding):
 
         def written(text: str | None) -> None:
             if text is not None:
-                self.attempt(partial(work.explain, found, text))
-                self.took(work)
-            then()
+                self._explain(work, found, text, then)
+            else:
+                then()
 
         decision = next(one for one in work.decisions if one.item == found[0])
         code, name = mode_words(self.mast.taxonomy, decision.mode)
@@ -75,6 +77,14 @@ class After(Deciding):
             written,
         )
 
+    @writes
+    def _explain(
+        self, work: Adjudication, items: list[str], text: str, then: Callable[[], None]
+    ) -> None:
+        self.attempt(partial(work.explain, items, text))
+        self.took(work)
+        then()
+
     @staticmethod
     def _standing(work: Adjudication, items: tuple[str, ...]) -> list[str]:
         """Those of the items on which a decision stands."""
@@ -83,6 +93,7 @@ class After(Deciding):
 
     # Confirming
 
+    @writes
     def action_confirm(self) -> None:
         """Decide again as it stands where a side has changed since."""
         here = self.here()
@@ -101,6 +112,7 @@ class After(Deciding):
 
     # The judge
 
+    @writes
     def action_judge(self) -> None:
         """The judge's word on the mode under the cursor, else on the one decided last."""
         row = self.row

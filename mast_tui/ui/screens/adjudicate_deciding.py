@@ -18,6 +18,7 @@ from mast_tui.ui.adjudicate_names import Names
 from mast_tui.ui.adjudicate_rows import ItemView, judge_views, mode_words
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.screens.adjudicate_queue import Queue
+from mast_tui.ui.services.writes import writes
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -75,22 +76,28 @@ class Deciding(Queue):
         from mast_tui.workspace import WorkspaceError
 
         try:
-            return step()
+            return self.mast.kept(step)
         except (AdjudicationError, SessionError, WorkspaceError) as error:
             self.hints.say(one_line(str(error)), error=True)
             return None
+
+    @property
+    def _judge_first(self) -> bool:
+        return self.study is not None and self.study.judge_first
+
+    def records_sight(self, items: TraceItems, item: str) -> bool:
+        """Whether showing an item can show a judge's word, which is written down first."""
+        is_open = isinstance(items.find(item), Conflict)
+        return not self.is_reading and (self._judge_first or not is_open)
 
     def view_of(self, items: TraceItems, item: str) -> ItemView | None:
         """The sides of an item, and the judge's word where it was asked for, or comes first."""
         view = items.view(item)
         conflict = items.conflict(item)
-        first = self.study is not None and self.study.judge_first
-        if view is None or conflict is None or self.is_reading:
-            return view
-        if not first and isinstance(items.find(item), Conflict):
+        if view is None or conflict is None or not self.records_sight(items, item):
             return view
         work = self.adjudication(items.trace_id)
-        if work is None or not (first or work.judge_shown(conflict.mode)):
+        if work is None or not (self._judge_first or work.judge_shown(conflict.mode)):
             return view
         words = self.attempt(lambda: work.judge_words(conflict.mode))
         return replace(view, sides=(*view.sides, *judge_views(words or (), items.order)))
@@ -124,6 +131,7 @@ class Deciding(Queue):
         work = self.adjudication(row.trace_id)
         return None if work is None or conflict is None else (work, conflict)
 
+    @writes
     def decide(
         self, choose: Callable[[Conflict], Choice | str], *, overrules: bool = False
     ) -> None:
@@ -267,14 +275,17 @@ class Deciding(Queue):
         work, conflict = here
 
         def found(slug: str | None) -> None:
-            if slug is None:
-                return
-            made = self.attempt(lambda: work.another_mode(conflict, slug))
-            if made is not None:
-                code, name = mode_words(self.mast.taxonomy, slug)
-                self.decided(work, tuple(d.item for d in made), f"It is {code} {name}")
+            if slug is not None:
+                self._decide_other_mode(work, conflict, slug)
 
         self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
+
+    @writes
+    def _decide_other_mode(self, work: Adjudication, conflict: Conflict, slug: str) -> None:
+        made = self.attempt(lambda: work.another_mode(conflict, slug))
+        if made is not None:
+            code, name = mode_words(self.mast.taxonomy, slug)
+            self.decided(work, tuple(d.item for d in made), f"It is {code} {name}")
 
     # Boundaries
 
@@ -347,6 +358,7 @@ class Deciding(Queue):
         """Decide again what was taken back."""
         self._step(self._undone_in, self._decided_in, back=False)
 
+    @writes
     def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
         row = self.row
         here = [row.trace_id] if row is not None and row.trace_id in self.items else []

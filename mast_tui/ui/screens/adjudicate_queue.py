@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -14,6 +15,7 @@ from mast_tui.ui.adjudicate_items import TraceItems
 from mast_tui.ui.adjudicate_rows import ItemView, mode_words
 from mast_tui.ui.agreement_rows import joined
 from mast_tui.ui.screens.adjudicate_evidence import Evidence
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.widgets.conflict_list import QueueRow, RowState
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -237,7 +239,20 @@ class Queue(Evidence):
             names = joined(items.names.joined(side.annotator for side in items.sides))
             self.show_item(None, empty=f"{names} have finished this trace.")
             return
-        self.show_item(self.view_of(items, row.item))
+        if self.records_sight(items, row.item):
+            self.writes.do(partial(self._show_view, items, row.item), Holds.NOTHING)
+        else:
+            self._show_view(items, row.item)
+
+    def _show_view(self, items: TraceItems, item: str) -> None:
+        view = self.view_of(items, item)
+        row = self.row
+        if row is not None and (row.trace_id, row.item) == (items.trace_id, item):
+            self.show_item(view)
+
+    def records_sight(self, items: TraceItems, item: str) -> bool:
+        """Whether showing an item can show a judge's word, which is written down first."""
+        raise NotImplementedError
 
     def view_of(self, items: TraceItems, item: str) -> ItemView | None:
         """What the panes show of an item."""

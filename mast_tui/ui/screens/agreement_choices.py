@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mast_tui.ui.agreement_figures import JudgeChoice
 from mast_tui.ui.screens.agreement_counting import Counting, Page
+from mast_tui.ui.services.writes import writes
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
@@ -89,6 +90,7 @@ class Choices(Counting):
             answered,
         )
 
+    @writes
     def _look(self, desk: Desk) -> None:
         from mast_tui.adjudication import take_on
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -23,6 +24,7 @@ from mast_tui.ui.screens.annotate_overview import Overseeing
 from mast_tui.ui.screens.annotate_panels import Panels
 from mast_tui.ui.screens.annotate_search import SearchInput
 from mast_tui.ui.selection import PLAIN, Selection
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.known_looks import KnownLooks
@@ -35,6 +37,8 @@ from mast_tui.ui.words import QuoteCursor, word_at
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.app import MastApp
+
+Result = TypeVar("Result")
 
 PLACED_EVERY = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -168,7 +172,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.hints.clear()
         self.timeline.look_for_repeats()
         for step in self._waiting_on(session.trace):
-            step.work(session)
+            self.writes.do(partial(step.work, session))
 
     def _waiting_on(self, trace: Trace) -> list[Waiting]:
         """What keys have asked for on a trace; it waits no longer."""
@@ -183,15 +187,20 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             if step.here:
                 undone += 1
                 continue
-            self._serving = session
-            self.mast.guarded(partial(step.work, session))
-            self._serving = None
+            self.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
             self.mast.complain(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )
+
+    def _serve(self, session: Session, step: Waiting) -> None:
+        self._serving = session
+        try:
+            self.mast.guarded(partial(step.work, session))
+        finally:
+            self._serving = None
 
     def leave_for_a_while(self) -> None:
         """Another room is opened, where this annotator may change things about this trace."""
@@ -202,10 +211,14 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         """Back from another room: take in what was changed there."""
         session = self.session
         if self._away and session is not None:
-            self._attempt(lambda s: s.reload(), session)
+            self.writes.do(partial(self._attempt, self._come_back, session), Holds.NOTHING)
+        self._away = False
+
+    def _come_back(self, session: Session) -> None:
+        session.reload()
+        if session is self.session:
             self.show_state()
             self.show_span()
-        self._away = False
 
     @on(VirtualLines.Moved, "#timeline")
     def _cursor_moved(self, event: VirtualLines.Moved) -> None:
@@ -246,6 +259,28 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         last = word_at(self.text_here(), event.end - 1)
         if first is not None and last is not None:
             self.set_selection(Selection(quote=QuoteCursor(first, last, True)))
+
+    # What others write
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        return self.mast.kept(step)
+
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: show what it changes here."""
+        session = self.session
+        if session is not None:
+            catch_up = partial(self._attempt, self._catch_up, session)
+            self.writes.do(catch_up, Holds.NOTHING)
+
+    def _catch_up(self, session: Session) -> None:
+        words = session.catch_up()
+        if session is not self.session:
+            return
+        self.show_state()
+        self.show_span()
+        if words and not self.entry.begun and self.selection.is_plain:
+            self.hints.say(f"In another window: {words}")
 
     # The queue
 
@@ -376,5 +411,19 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         shown, self._shown = self._shown | self._keys_on_screen(), set[str]()
         runs, self._runs_shown = self._runs_shown, ()
         new = [key for key in shown if key not in session.read]
-        if (new or runs) and self._attempt(lambda s: s.mark_read(new, runs), session) is None:
+        if new or runs:
+            self.writes.do(partial(self._write_read, session, new, runs), Holds.NOTHING)
+
+    def _write_read(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
+        def write(session: Session) -> bool:
+            session.mark_read(keys, runs)
+            return True
+
+        written = self._attempt(write, session)
+        if session is not self.session:
+            return
+        if written:
             self.timeline.show_read(session.read)
+        else:  # it goes with what is read next
+            self._shown.update(keys)
+            self._runs_shown = (*runs, *self._runs_shown)

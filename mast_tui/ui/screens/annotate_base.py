@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from textual.screen import Screen
@@ -18,6 +19,7 @@ from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.searching import Hits
 from mast_tui.ui.selection import PLAIN, Selection, target_of
+from mast_tui.ui.services.writes import Holds, Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.known_looks import KnownLooks
 from mast_tui.ui.widgets.span_view import SpanView
@@ -127,7 +129,14 @@ class AnnotateBase(Screen[None], KnownLooks):
             self._waiting.append(Waiting(self.trace, work, here))
             self.hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._attempt(work, self.session)
+            self.writes.do(partial(self._attempt, work, self.session))
+
+    @property
+    def writes(self) -> Writes:
+        """What is written to the workspace, in order."""
+        app = self.app
+        assert isinstance(app, KeysInOrder)
+        return app.writes
 
     @property
     def on_stage(self) -> bool:
@@ -139,30 +148,41 @@ class AnnotateBase(Screen[None], KnownLooks):
         """Whether there is no workspace to wait for."""
         raise NotImplementedError
 
+    def change(self, command: Callable[[Session], Change | None], holds: Holds = Holds.ALL) -> None:
+        """Run one command of the session in its turn, and show what it did."""
+        self.writes.do(partial(self.changed, command), holds)
+
     def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
         """Run one command of the session and show what it did; errors are said in words.
 
-        Only called once the session is there.
+        Only called once the session is there, and as a part of what is done in its turn.
         """
         session = self._serving or self.session
         assert session is not None
         change = self._attempt(command, session)
-        if change is not None and self.on_stage:
+        if change is not None and self.on_stage and session is self.session:
             self.show_state()
-            self.hints.say(one_line(change.message))
+            if not self.entry.begun:  # else the next label is being typed already
+                self.hints.say(one_line(change.message))
         return change
 
     def _attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
-        from mast_tui.session import SessionError
+        from mast_tui.session import ChangedMeanwhile, SessionError
         from mast_tui.workspace import WorkspaceError
 
         if not self.on_stage:
             return command(session)
         try:
-            return command(session)
+            return self.kept(partial(command, session))
         except (SessionError, WorkspaceError) as error:
+            if isinstance(error, ChangedMeanwhile) and session is self.session:
+                self.show_state()
             self.hints.say(one_line(str(error)), error=True)
             return None
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        raise NotImplementedError
 
     def show_state(self) -> None:
         """Draw anew what depends on labels, verdicts and suggestions."""

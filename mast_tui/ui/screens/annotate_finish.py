@@ -80,9 +80,9 @@ class Finishing(AnnotateBase):
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self._end(session, "leave")
+                self.writes.do(lambda: self._end(session, "leave"))
             elif answer == "j":
-                self._end(session, "absent")
+                self.writes.do(lambda: self._end(session, "absent"))
             elif answer == "g":
                 self.timeline.go_to(unread[0].start)
                 self.show_span()
@@ -139,7 +139,7 @@ class Finishing(AnnotateBase):
 
         def answered(answer: str | None) -> None:
             if answer == "s" and self.session is session:
-                self._show_hidden(session)
+                self.writes.do(lambda: self._show_hidden(session))
 
         self.app.push_screen(
             Ask(

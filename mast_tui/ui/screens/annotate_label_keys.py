@@ -76,7 +76,7 @@ class LabelKeys(AnnotateBase):
 
         def written(text: str | None) -> None:
             if text is not None:
-                self.changed(lambda s: s.note_span(key, text))
+                self.change(lambda s: s.note_span(key, text))
 
         self.app.push_screen(
             NoteScreen(f"Note on #{index + 1}", session.span_notes.get(key, "")), written
@@ -133,7 +133,7 @@ class LabelKeys(AnnotateBase):
 
             def written(text: str | None) -> None:
                 if text is not None:
-                    self.changed(lambda s: s.edit_label(label.id, note=text))
+                    self.change(lambda s: s.edit_label(label.id, note=text))
 
             title = f"Note on {mode.code} {mode.name}, {self.where_words(label.target)}"
             self.app.push_screen(NoteScreen(title, label.note), written)

@@ -9,6 +9,7 @@ from mast_tui.ui.digits import DigitEntry, Purpose, type_digit
 from mast_tui.ui.screens.annotate_label_keys import LabelKeys
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
 from mast_tui.ui.selection import PLAIN, Selection
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.words import QuoteCursor, next_word, word_at
 
 if TYPE_CHECKING:
@@ -68,17 +69,12 @@ class Labelling(Suggesting, LabelKeys):
             self._done_typing(mode)
             self.with_session(lambda _: self._label(mode, target))
         else:
-            self.changed(lambda session: self._labelled(session, mode, target))
+            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
+            # What the disk need not wait for is tidied up while it writes.
+            self._done_typing(mode)
 
     def _label(self, mode: Mode, target: Target) -> None:
         self.changed(lambda session: _toggled(session, mode, target))
-
-    def _labelled(self, session: Session, mode: Mode, target: Target) -> Change:
-        try:
-            return _toggled(session, mode, target)
-        finally:
-            # What the disk need not wait for is tidied up behind it.
-            self._done_typing(mode)
 
     def _done_typing(self, mode: Mode) -> None:
         """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
@@ -103,7 +99,7 @@ class Labelling(Suggesting, LabelKeys):
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                self.changed(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
+                self.change(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
 
         self.app.push_screen(
             Ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual.timer import Timer
@@ -14,6 +15,7 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui import clock
 from mast_tui.ui.marks import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.suggestion_words import source_words, warnings_on
 from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.widgets.span_view import Highlight
@@ -60,7 +62,8 @@ class Panels(Suggesting):
         if session is None or trace is None:
             return
         if session.suggestions:
-            session.note_suggestions_on_screen()
+            note = partial(self._attempt, lambda s: s.note_suggestions_on_screen(), session)
+            self.writes.do(note, Holds.NOTHING)
         self.timeline.show_marks(self._marks_of(session, trace))
         own, pending = session.labels_of_modes, Counter(s.mode for s in session.pending)
         self.modes.show_states(

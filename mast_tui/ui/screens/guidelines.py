@@ -21,6 +21,7 @@ from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.guideline_blocks import page_blocks
 from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.screens.opening import OpensTraces
+from mast_tui.ui.services.writes import writes
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.traces_at_hand import TracesAtHand
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -287,6 +288,7 @@ class GuidelinesScreen(OpensTraces):
         title = f"What we agreed {mode.code} {mode.name} means here"
         self.app.push_screen(NoteScreen(title, value), written)
 
+    @writes
     def _step(self, *, back: bool) -> None:
         if not self.may_write:
             self.hints.say(READ_ONLY)
@@ -302,6 +304,7 @@ class GuidelinesScreen(OpensTraces):
                 f"Nothing of yours to take back {here}" if back else "Nothing to do again"
             )
 
+    @writes
     def _change(self, step: Callable[[GuidelineBook], object], words: str) -> None:
         if self._attempt(step) is not None:
             self.hints.say(words)
@@ -316,7 +319,8 @@ class GuidelinesScreen(OpensTraces):
         if desk is None:
             return None
         try:
-            return (step(GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)),)
+            book = GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)
+            return (self.mast.kept(lambda: step(book)),)
         except (AdjudicationError, WorkspaceError) as error:
             self.hints.say(one_line(str(error)), error=True)
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual import events, work
@@ -20,6 +21,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.model_judge import Plan, estimate_words, model_name, plan_for
 from mast_tui.ui.screens.ask import Answer, Ask
 from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.titles import plain_lines, plain_title
 
 if TYPE_CHECKING:
@@ -186,7 +188,8 @@ def choose_judge(
         if chosen is None:
             return
         key = RULES_KEY if chosen.plan is None else MODEL_KEY
-        app.guarded(lambda: desk.workspace.set_setting(setting, key))
+        remember = partial(desk.workspace.set_setting, setting, key)
+        app.writes.do(partial(app.guarded, remember), Holds.NOTHING)
         if chosen.plan is None:
             rules()
         else:
@@ -207,8 +210,11 @@ def confirm(app: Judging, desk: Desk, plan: Plan, model: Callable[[Plan], None])
         return
 
     def go(tokens: int) -> None:
-        app.guarded(lambda: note_told(desk.workspace, plan.setup))
-        model(plan.allowing(tokens))
+        def note() -> None:
+            app.guarded(lambda: note_told(desk.workspace, plan.setup))
+            model(plan.allowing(tokens))
+
+        app.writes.do(note)
 
     if plan.estimate.to_judge > 1:
         _ask_for_allowance(app, plan, go, told=told)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.services.writes import Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -25,6 +26,11 @@ class Room(Screen[None]):
 
         assert isinstance(self.app, MastApp)
         return self.app
+
+    @property
+    def writes(self) -> Writes:
+        """What is written to the workspace, in order."""
+        return self.mast.writes
 
     @property
     def hints(self) -> HintBar:

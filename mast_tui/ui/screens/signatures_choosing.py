@@ -15,6 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.screens.finder import Choice as Listed
 from mast_tui.ui.screens.paged_room import PagedRoom
 from mast_tui.ui.screens.signature_opening import OpensFailing
+from mast_tui.ui.services.writes import writes
 from mast_tui.ui.signature_figures import (
     FIELDS,
     Choice,
@@ -230,6 +231,7 @@ class Choosing(OpensFailing, PagedRoom):
             answered,
         )
 
+    @writes
     def _take_on(self, desk: Desk) -> None:
         from mast_tui.adjudication import take_on
 

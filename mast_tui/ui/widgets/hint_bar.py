@@ -20,7 +20,8 @@ class HintBar(KnownLooks):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
     ``left_out`` are names of actions that cannot be taken on this screen now.
-    Where the app has a ``report`` of work that goes on, it stands there between messages.
+    Where the app has a ``report`` of work that goes on, it stands there between messages; what it
+    says ``urgently`` stands before all else.
 
     The key for help always keeps its room at the right end. Every hint can be clicked.
     """
@@ -110,9 +111,11 @@ class HintBar(KnownLooks):
         tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
         segments: list[Segment] = [Segment(" ", base)]
         used = 1
-        text = self._message or self._report
+        urgent = one_line(getattr(self.app, "urgently", ""))
+        text = urgent or self._message or self._report
         if text:
-            style = base + self.get_component_rich_style(f"hint-bar--{self._style}", partial=True)
+            kind = "error" if urgent else self._style
+            style = base + self.get_component_rich_style(f"hint-bar--{kind}", partial=True)
             room = width - 3 - tail if pinned else width - 2
             if cell_len(text) > room:
                 text = set_cell_size(text, max(1, room - 1)) + "…"

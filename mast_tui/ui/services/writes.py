@@ -1,0 +1,177 @@
+"""Everything that the screens write to the workspace, one after the other, while they go on."""
+
+from __future__ import annotations
+
+from asyncio import Future, TimerHandle, get_running_loop
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.commands import Command
+
+SAID_AFTER: Final = 0.3
+"""Seconds after which it is said that something waits to be written."""
+
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+
+
+class Holds(IntEnum):
+    """Which keys wait until something is written."""
+
+    NOTHING = 0
+    """None: it was not asked for by a key, and nobody waits for it."""
+    MOST = 1
+    """All but moves and the digits of labels: what it shows changes none of what those act on."""
+    ALL = 2
+    """All: the cursor, the screen or what a key acts on may be another one afterwards."""
+
+
+@dataclass(slots=True)
+class _Write:
+    work: Callable[[], object]
+    holds: Holds
+    command: Command | None = None
+
+
+class Writes:
+    """Work that writes to the workspace, in the order in which it was asked for.
+
+    A piece of work is plain code on the event loop's thread. Where it waits, for the disk or for
+    another program that writes, the loop goes on (``mast_tui.workspace.commands``); the next piece
+    begins when it is done. Where nothing has to wait it is done at once.
+    """
+
+    def __init__(
+        self, changed: Callable[[], object], failed: Callable[[BaseException], object]
+    ) -> None:
+        """Begin with nothing to write.
+
+        Args:
+            changed: Called when keys may be let through that were not, or ``words`` are others.
+            failed: Called with what a piece of work raised, which is a bug.
+        """
+        self._changed = changed
+        self._failed = failed
+        self._queue: deque[_Write] = deque()
+        self._running: _Write | None = None
+        self._soon: TimerHandle | None = None
+        self._slow = False
+        self._asking = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that was asked for is done."""
+        return self._running is None and not self._queue
+
+    @property
+    def holds(self) -> Holds:
+        """Which keys have to wait now."""
+        if self._asking:
+            return Holds.NOTHING
+        writes = (self._running, *self._queue) if self._running else self._queue
+        return max((one.holds for one in writes if one is not None), default=Holds.NOTHING)
+
+    @property
+    def words(self) -> str:
+        """What is waited for, where that takes long; for the last line of the screen."""
+        if not self._slow or self._running is None or self._asking:
+            return ""
+        command = self._running.command
+        others = command is not None and command.waits_for_others
+        what = "another program that writes to the workspace" if others else "the disk"
+        more = sum(one.holds > Holds.NOTHING for one in (self._running, *self._queue))
+        count = f" · {more} change{'' if more == 1 else 's'} not saved yet" if more else ""
+        return f"Waiting for {what}{count}"
+
+    def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
+        """Do ``work`` when all that was asked for before is done; at once if it is a part of that.
+
+        Args:
+            work: What to do. It says itself what came of it, also where it cannot be done.
+            holds: Which keys wait for it.
+        """
+        from mast_tui.workspace.commands import running_command
+
+        if running_command() is not None:
+            work()
+            return
+        self._queue.append(_Write(work, holds))
+        if self._running is None:
+            self._next()
+
+    def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:
+        """Ask the person something in the middle of a piece of work; keys go to the question.
+
+        Args:
+            question: Asks, and gives the answer to what it is called with, once.
+
+        Returns:
+            The answer, when it has come.
+        """
+        from mast_tui.workspace.commands import running_command
+
+        command = running_command()
+        assert command is not None, "only a piece of work can wait for an answer"
+        answered: Future[Answer] = get_running_loop().create_future()
+        self._asking = True
+        self._changed()
+        try:
+            question(answered.set_result)
+            return command.wait(answered)
+        finally:
+            self._asking = False
+
+    def _next(self) -> None:
+        from mast_tui.workspace.commands import Command
+
+        while self._queue and self._running is None:
+            write = self._running = self._queue.popleft()
+            write.command = Command(write.work, self._over)
+            write.command.start()
+        if self._running is not None and self._soon is None:
+            self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
+
+    def _over(self, error: BaseException | None) -> None:
+        self._running = None
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        self._slow = False
+        if error is not None:
+            self._failed(error)
+        if self._queue:
+            # What has waited for this one has waited long enough to be told of at once.
+            get_running_loop().call_soon(self._next)
+        self._changed()
+
+    def _say_so(self) -> None:
+        self._soon = None
+        if self._running is not None:
+            self._slow = True
+            self._changed()
+            self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
+
+
+class _HasWrites(Protocol):
+    @property
+    def writes(self) -> Writes: ...
+
+
+Writer = TypeVar("Writer", bound=_HasWrites)
+
+
+def writes(
+    method: Callable[Concatenate[Writer, P], None],
+) -> Callable[Concatenate[Writer, P], None]:
+    """Have a method done as a piece of work that writes, with all keys waiting for it."""
+
+    @wraps(method)
+    def in_turn(self: Writer, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        self.writes.do(partial(method, self, *args, **kwargs))
+
+    return in_turn

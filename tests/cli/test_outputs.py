@@ -1,0 +1,278 @@
+"""What ``export``, ``report``, ``agree`` and ``convert`` write over, and what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.formats import EXPORT_FORMATS
+from tests.cli.conftest import Cli
+from tests.traces.claude_sessions import agent, user
+from tests.traces.rollouts import message, meta, write
+
+CHAT = [{"role": "user", "content": "Start it."}, {"role": "assistant", "content": "Done."}]
+LABELS = """trace_id,annotator,mode,value
+{id},alice,1.3,present
+{id},alice,2.3,absent
+{id},alice,,finished
+{id},bob,1.3,absent
+{id},bob,2.3,absent
+{id},bob,,finished
+"""
+NO_FIGURES = ("--rounds", "0", "--no-spans")
+
+
+@pytest.fixture
+def labelled(cli: Cli, tmp_path: Path) -> Path:
+    """The folder with a run that the workspace knows, labelled by two people."""
+    (tmp_path / "run.json").write_text(json.dumps(CHAT), encoding="utf-8")
+    assert cli("judge", "run.json", "--judge", "rules").code == 0
+    (trace,) = cli("inspect", "run.json", "--json").json["files"][0]["traces"]
+    (tmp_path / "labels.csv").write_text(LABELS.format(id=trace["id"]), encoding="utf-8")
+    done = cli("import", "labels.csv", "--format", "csv-long")
+    assert done.code == 0, done.err
+    return tmp_path
+
+
+def write_claude_run(folder: Path) -> None:
+    """A session and the file of its sub-agent."""
+    folder.mkdir()
+    main = [user("u1", None, "go"), agent("a1", "u1", "I go")]
+    side = [user("w0", None, "look"), agent("w1", "w0", "seen")]
+    side = [{**one, "agentId": "x1", "isSidechain": True} for one in side]
+    session = str(main[0]["sessionId"])
+    for name, records in ((session, main), ("agent-x1", side)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def write_database(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE labels (words)")
+    database.close()
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder, but what SQLite keeps beside the workspace in use."""
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent != folder / ".mast-tui"
+    }
+
+
+@pytest.fixture
+def strangers(labelled: Path) -> Path:
+    """Beside it files that nobody has told the workspace of."""
+    write_claude_run(labelled / "c2")
+    (labelled / "runs").mkdir()
+    write(labelled / "runs", meta(), message("user", "go"), name="new.jsonl")
+    (labelled / "runs" / "sd.json").write_text(json.dumps({"messages": CHAT}))
+    (labelled / "runs" / "cut.json").write_text(json.dumps({"messages": CHAT * 9})[:-30])
+    (labelled / "runs" / "server.log").write_text("2026-01-01 12:00:00 INFO started\n" * 3)
+    (labelled / "runs" / "outcomes.csv").write_text("trace,outcome\nsd.json,failed\n")
+    write_database(labelled / "other" / "workspace.db")
+    (labelled / "x.datasheet.md").write_text("# Datasheet\n\nof our flowers")
+    (labelled / "x.config.xml").write_text("<View>mine</View>")
+    (labelled / "figures").mkdir()
+    (labelled / "set" / "data").mkdir(parents=True)
+    (labelled / "set" / "data" / "gold.jsonl").write_text('{"mine": 1}\n')
+    (labelled / "notes.md").write_text("# My notes")
+    return labelled
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "words"),
+    [
+        ("export --format jsonl -o", "c2/agent-x1.jsonl", "a trace (claude-code)"),
+        ("export --format jsonl -o", "runs/new.jsonl", "a trace (codex)"),
+        ("report --rounds 0 --html", "runs/sd.json", "a trace (message-list)"),
+        ("agree --rounds 0 --no-spans --csv", "runs/cut.json", "a trace (message-list)"),
+        ("agree --rounds 0 --no-spans --markdown", "runs/server.log", "a trace (text)"),
+        ("export --format csv-wide -o", "runs/outcomes.csv", "how runs have ended"),
+        ("export --format jsonl -o", "other/workspace.db", "a database"),
+        ("export --format jsonl -o", "other/workspace.db-wal", "the database workspace.db"),
+        ("export --format gold -o x.json", "x.datasheet.md", "not written by mast-tui"),
+        ("export --format label-studio -o x.json", "x.config.xml", "not written by mast-tui"),
+        ("export --format huggingface -o set", "set/data/gold.jsonl", "not written by mast-tui"),
+        ("convert run.json -o", "runs/new.jsonl", "not written by mast-tui"),
+        ("convert run.json -o", "notes.md", "not written by mast-tui"),
+    ],
+)
+def test_what_is_not_ours_is_replaced_with_force_only(
+    cli: Cli, strangers: Path, command: str, file: str, words: str
+) -> None:
+    before = contents(strangers)
+    args = command.split()
+    if args[-1].startswith("-"):
+        args.append(file)
+    done = cli(*args)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    for said in (file, words, "name another place, or give --force"):
+        assert said in done.err
+    assert contents(strangers) == before
+
+    done = cli(*args, "--force")
+    assert done.code == 0, done.err
+    assert (strangers / file).read_bytes() != before.get(strangers / file)
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "--format", "gold", "-o"),
+        ("report", "--rounds", "0", "--html"),
+        ("agree", *NO_FIGURES, "--csv"),
+        ("convert", "runs/sd.json", "-o"),
+    ],
+)
+def test_the_workspace_in_use_and_its_traces_are_never_replaced(
+    cli: Cli, strangers: Path, command: tuple[str, ...], force: tuple[str, ...]
+) -> None:
+    assert cli("judge", "c2", "--judge", "rules").code == 0
+    before = contents(strangers)
+    (strangers / "link.json").symlink_to("run.json")
+    kept = cli("status", "--json").json["workspace"]
+    for output in (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl"):
+        done = cli(*command, output, *force)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert "name another" in done.err
+        if force:
+            assert "--force" not in done.err
+    assert cli("status").code == 0
+    assert not Path(f"{kept}-journal").exists()
+    (strangers / "link.json").unlink()
+    assert contents(strangers) == before
+
+
+@pytest.mark.parametrize("end", ["out", "txt", "log"])
+@pytest.mark.parametrize("file_format", EXPORT_FORMATS)
+def test_ones_own_exports_are_replaced_whatever_they_are_called(
+    cli: Cli, labelled: Path, file_format: str, end: str
+) -> None:
+    for _ in range(2):
+        done = cli("export", "--format", file_format, "-o", f"mine.{end}")
+        assert done.code == 0, done.err
+    assert not list(labelled.rglob(".*.part"))
+
+
+@pytest.mark.parametrize("end", ["out", "txt"])
+def test_ones_own_reports_and_tables_are_replaced(cli: Cli, labelled: Path, end: str) -> None:
+    for _ in range(2):
+        done = cli("report", "--rounds", "0", "--html", f"page.{end}", "--figures", "figures")
+        assert done.code == 0, done.err
+        tables = ("--csv", f"a.{end}", "--markdown", f"b.{end}")
+        done = cli("agree", *NO_FIGURES, *tables)
+        assert done.code == 0, done.err
+        done = cli("convert", "run.json", "-o", f"converted.{end}")
+        assert done.code == 0, done.err
+    done = cli("export", "--format", "jsonl", "-o", f"converted.{end}")
+    assert (done.code, "a trace (mast-tui)" in done.err) == (1, True)
+
+
+def test_a_converted_file_that_is_a_known_trace_is_converted_again(
+    cli: Cli, labelled: Path
+) -> None:
+    assert cli("convert", "run.json", "-o", "all.jsonl").code == 0
+    (labelled / "run.json").rename(labelled / "was.json")
+    assert cli("judge", "all.jsonl", "--judge", "rules").code == 0
+    assert cli("convert", "was.json", "all.jsonl", "-o", "all.jsonl", "--force").code == 0
+    done = cli("export", "--format", "jsonl", "-o", "all.jsonl", "--force")
+    assert (done.code, "traces are never written to" in done.err) == (1, True)
+
+
+def test_a_trace_to_convert_is_not_replaced_by_itself(cli: Cli, strangers: Path) -> None:
+    before = contents(strangers)
+    done = cli("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
+    assert (done.code, "never written to" in done.err) == (1, True)
+    assert contents(strangers) == before
+
+
+def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
+    rows = ["trace_id,annotator,model,outcome,1.1", "a,ann,m,failed,1", "b,ann,m,succeeded,0"]
+    (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
+    args = ("report", "--rounds", "0", "--by", "all", "--figures", "drawn")
+    assert cli(*args).code == 0
+    drawn = sorted((tmp_path / "drawn").iterdir())
+    assert drawn
+    drawn[-1].write_text("<svg>mine</svg>", "utf-8")
+    before = contents(tmp_path)
+    done = cli(*args, "--html", "page.html")
+    assert (done.code, "not written by mast-tui" in done.err) == (1, True)
+    assert contents(tmp_path) == before
+    assert cli(*args, "--html", "page.html", "--force").code == 0
+    assert "mine" not in drawn[-1].read_text("utf-8")
+
+
+LIMITED = """
+import resource, sys
+from mast_tui.cli.dispatch import run
+from mast_tui.cli.words import split_words
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+sys.exit(run(split_words(sys.argv[2:])))
+"""
+
+
+def test_a_gold_that_fails_leaves_its_older_datasheet_too(cli: Cli, labelled: Path) -> None:
+    assert cli("export", "--format", "gold", "-o", "g.json").code == 0
+    rows = LABELS.format(id="another").replace("alice", "carol")
+    (labelled / "more.csv").write_text(rows, encoding="utf-8")
+    assert cli("import", "more.csv", "--format", "csv-long").code == 0
+    before = contents(labelled)
+    # Room for the datasheet, and for what SQLite writes, but not for the gold.
+    assert cli("export", "--format", "gold", "-o", "size.json").code == 0
+    sheet, gold = (labelled / f"size.{end}" for end in ("datasheet.md", "json"))
+    room = (sheet.stat().st_size + gold.stat().st_size) // 2
+    assert sheet.stat().st_size < room < gold.stat().st_size
+    sheet.unlink()
+    gold.unlink()
+    command = ("export", "--format", "gold", "-o", "g.json")
+    args = [sys.executable, "-c", LIMITED, str(room), *command]
+    done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert b"g.json: cannot be written: File too large" in done.stderr
+    assert contents(labelled) == before
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize("file_format", ["gold", "label-studio"])
+def test_nothing_is_written_beside_a_pipe(cli: Cli, labelled: Path, file_format: str) -> None:
+    pipe = labelled / "pipe"
+    os.mkfifo(pipe)
+    (labelled / "link").symlink_to("pipe")
+    found: list[bytes] = []
+    thread = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    thread.start()
+    before = contents(labelled)
+    done = cli("export", "--format", file_format, "-o", "link")
+    thread.join(60)
+    assert (done.code, "nothing is written beside it" in done.err) == (0, True)
+    assert json.loads(found[0])
+    assert pipe.is_fifo()
+    assert contents(labelled) == before
+
+
+def test_what_goes_to_stdout_is_the_export_and_nothing_else(cli: Cli, labelled: Path) -> None:
+    (labelled / "stdout").symlink_to("/proc/self/fd/1")
+    command = [sys.executable, "-m", "mast_tui", "export", "--format", "gold", "-o", "stdout"]
+    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui-gold")
+    assert b"1 traces" in done.stderr
+    assert (labelled / "stdout").is_symlink()
+
+
+def test_a_converted_stream_goes_into_a_pipe(cli: Cli, labelled: Path) -> None:
+    command = [sys.executable, "-m", "mast_tui", "convert", "run.json", "-o", "/dev/fd/1"]
+    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui trace")
