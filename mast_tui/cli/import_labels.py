@@ -54,7 +54,7 @@ _QUICK_WORKS = 500
     multiple=True,
     metavar="NAME",
     help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
-    "its lead alone may say so (--annotator).",
+    "only who set it up may say so.",
 )
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
@@ -221,7 +221,7 @@ def _import_workspaces(
 
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
-    who = annotator if annotator is not None else known_person(place)
+    who = known_person(place) or annotator
     merged = merge_files(contents, place, replacing=replacing, asked_by=who)
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]

@@ -37,14 +37,14 @@ def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
 def changes_in_words(changes: PersonChanges) -> str:
     """Whose work it is and all that changes in it, as ``mira: 69 labels removed``."""
     told = []
+    if changes.broken is not None:
+        told.append(f"the history in the file was edited at or before step {changes.broken}")
     for field, one, many in _COUNTS:
         count = getattr(changes, field)
         if count:
             told.append(f"{count} {one if count == 1 else many}")
     if changes.sight is not None:
         told.append(f"works {_SIGHT[changes.sight]} from now on")
-    if changes.broken is not None:
-        told.append(f"the history in the file was edited before or at step {changes.broken}")
     if not told:
         told.append(f"{changes.events} events that change no label, verdict or decision")
     return f"{changes.annotator}: {', '.join(told)}"
@@ -72,7 +72,7 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
     refused = list(people)
     asked = " ".join(f"--replace {_quoted(changes.annotator)}" for changes in refused)
     return (
-        f"{file} would change what is here of others: "
+        f"{file} was edited, or would change what people have said here: "
         f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. Where that is meant, "
         f"say {asked}"
     )

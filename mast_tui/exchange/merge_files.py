@@ -117,7 +117,8 @@ def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: 
 def _check_lead(workspace: Workspace, who: str | None) -> None:
     leads = sorted(set(workspace.study_leads().values()))
     if leads and who not in leads:
+        asks = f"you are {who} here" if who else f"say who you are: --annotator {leads[0]}"
         raise ExchangeError(
             f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
-            f"--replace; nothing was written. If that is you: --annotator {leads[0]}"
+            f"--replace; {asks}. Nothing was written"
         )
