@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
@@ -49,6 +49,9 @@ _TABLES: Final = (
     schema.guidelines,
     schema.sights,
 )
+_READ: Final = {
+    table.name: select(table).where(table.c.annotator == bindparam("name")) for table in _TABLES
+}
 _OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
 
 
@@ -58,7 +61,7 @@ def read_state(connection: Connection, annotator: str) -> State:
     for table in _TABLES:
         # The annotator comes first in every table, and the rest of the key follows.
         keys = len(table.primary_key)
-        rows = connection.execute(select(table).where(table.c.annotator == annotator)).all()
+        rows = connection.execute(_READ[table.name], {"name": annotator}).all()
         found[table.name] = {tuple(row[1:keys]): tuple(row[keys:]) for row in rows}
     withdrawn = _place(schema.passes, "withdrawn")
     passes = found[schema.passes.name]

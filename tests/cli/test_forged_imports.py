@@ -228,6 +228,32 @@ def test_a_second_look_is_not_begun_for_somebody_else(office: Workspace, tmp_pat
     assert refused(office, write(tmp_path / "x.jsonl", [HEAD, look]))["mira"].passes_added == 1
 
 
+def test_nobody_takes_over_an_event_of_somebody_else(office: Workspace, tmp_path: Path) -> None:
+    before = text(office)
+    (finish,) = (one for one in office.events(annotator="mira") if one.kind == "pass_finished")
+    theirs = event("bob", 4, "spans_read", {"keys": ["k1"]}, "t1") | {"id": finish.id}
+    file = write(tmp_path / "x.jsonl", [HEAD, theirs])
+    assert refused(office, file)["bob"].edited == 1
+    merge_content(read_jsonl(file), office, replacing=["bob"])
+    assert text(office) == before
+
+
+def test_decisions_after_those_of_another_adjudicator_are_told(cli: Cli, tmp_path: Path) -> None:
+    cli("import", SAMPLES, "--format", "jsonl")
+    made = []
+    for number, line in enumerate(events_of(lines_of(SAMPLES), "mira", "decided")[:3], 1):
+        said = line["payload"]["after"] | {
+            "decided_by": "eve",
+            "decided_at": "2027-01-01T00:00:00Z",
+        }
+        payload = {"item": said["item"], "before": None, "after": said}
+        made.append(event("eve", number, "decided", payload, line["trace_id"]))
+    file = write(tmp_path / "x.jsonl", [HEAD, *made])
+    done = cli("import", file, "--format", "jsonl")
+    assert done.code == 0
+    assert "eve: 3 decisions made, 3 decisions of others overruled" in done.out
+
+
 # What is one's own
 
 
