@@ -119,9 +119,17 @@ def _span(trace: Trace, index: int) -> dict[str, object]:
         "parent": span.parent,
         "place": span.place,
         "status": span.status.value,
-        "text_chars": len(trace.text(index)),
+        "text_chars": _chars(trace, index),
         "preview": span.preview,
     }
+
+
+def _chars(trace: Trace, index: int) -> int | None:
+    """How long a text is; None where the file has changed since it was opened."""
+    try:
+        return len(trace.text(index))
+    except OSError:
+        return None
 
 
 def _agents(trace: Trace) -> list[str]:
@@ -187,7 +195,7 @@ def _span_rows(trace: Trace) -> Iterator[tuple[str, ...]]:
             span.agent,
             span.name or "",
             "" if span.status.value == "unknown" else span.status.value,
-            str(len(trace.text(index))).rjust(len("chars")),
+            str(_chars(trace, index) or 0).rjust(len("chars")),
             one_line(span.preview[:_SHOWN_PREVIEW]),
         )
 

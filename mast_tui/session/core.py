@@ -62,6 +62,7 @@ class SessionCore:
         self._suggested: Suggested | None = None
         self._others: tuple[Label, ...] | None = None
         self._judge_on_screen = False
+        self._news = ""
         self._in_retest = conditions.retest
         self._work = self._load()
         self._leave_blind_pass()
@@ -232,23 +233,31 @@ class SessionCore:
         self._suggested = self._others = None
         self._changed()
 
-    def reload(self) -> str:
-        """Read everything anew: this annotator has changed the trace elsewhere.
-
-        Returns in words what stands otherwise now; empty where that is nothing of theirs.
-        """
+    def reload(self) -> None:
+        """Read everything anew: this annotator has changed the trace elsewhere."""
         labels, verdicts = dict(self.labels_by_id), dict(self.verdicts)
         self._work = self._load()
         self.refresh_suggestions()
-        return self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+        news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+        self._news = ", ".join(filter(None, (self._news, news)))
 
-    def catch_up(self) -> str:
-        """Take in what has been written elsewhere, by anybody; in words, as ``reload`` gives."""
+    def catch_up(self) -> None:
+        """Take in what has been written elsewhere, by anybody."""
         known = self._work.last_seq
         if self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known:
-            return self.reload()
-        self.refresh_suggestions()
-        return ""
+            self.reload()
+        else:
+            self.refresh_suggestions()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_news`` has something to say."""
+        return bool(self._news)
+
+    def take_news(self) -> str:
+        """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
+        news, self._news = self._news, ""
+        return news
 
     def _load(self) -> Work:
         events = self.workspace.events(
@@ -301,10 +310,10 @@ class SessionCore:
         try:
             self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
-            changed = self.reload()
+            self.reload()
+            changed = self.take_news() or "something that shows nowhere here"
             raise ChangedMeanwhile(
-                f"In another window meanwhile: {changed or 'nothing that shows here'}. "
-                "Your key has done nothing"
+                f"In another window meanwhile: {changed}. Your key has done nothing"
             ) from error
 
     def _append(

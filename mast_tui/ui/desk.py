@@ -17,6 +17,7 @@ from mast_tui.session import Session, known_person, remember_person, resolve_sig
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.traces.private_files import make_private
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
 from mast_tui.workspace.places import samples_workspace_path, suggested_name
@@ -171,8 +172,8 @@ def was_welcomed() -> bool:
 def remember_welcome() -> None:
     """Do not show the welcome again; where that cannot be written it is shown next time."""
     with contextlib.suppress(OSError):
-        _welcome_file().parent.mkdir(parents=True, exist_ok=True)
-        _welcome_file().touch()
+        make_private(_welcome_file().parent)
+        _welcome_file().touch(0o600)
 
 
 __all__ = [

@@ -82,6 +82,15 @@ class Workspace(WorkspaceCore):
         """When this program wrote last, as ``time.monotonic`` tells."""
         return self._database.last_write
 
+    def check(self) -> None:
+        """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
+        self._database.check()
+
+    def event_count(self) -> int:
+        """How many events are kept, of everybody."""
+        with self._database.reading() as connection:
+            return queries.event_count(connection)
+
     def copy_to(self, target: Path) -> None:
         """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
         cannot."""

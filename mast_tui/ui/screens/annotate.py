@@ -121,7 +121,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.selection, self.suggestion_id = PLAIN, None
         self.drop_search()
         self.drop_filter()
-        self._text = (-1, "")
+        self.span_text.forget()
         self._in_view = self._seen = -1
         self._followed = (-1, -1)
         self._fold_counted, self._runs_shown = None, ()
@@ -216,6 +216,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
 
     def _come_back(self, session: Session) -> None:
         session.reload()
+        session.take_news()  # it was done here, on another screen
         if session is self.session:
             self.show_state()
             self.show_span()
@@ -274,13 +275,17 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             self.writes.do(catch_up, Holds.NOTHING)
 
     def _catch_up(self, session: Session) -> None:
-        words = session.catch_up()
-        if session is not self.session:
-            return
+        session.catch_up()
+        if session is self.session:
+            self._show_news(session)
+
+    def _show_news(self, session: Session) -> None:
+        """Show what has come from elsewhere, and say what became of one's own labels."""
+        news = session.take_news()
         self.show_state()
         self.show_span()
-        if words and not self.entry.begun and self.selection.is_plain:
-            self.hints.say(f"In another window: {words}")
+        if news and not self.entry.begun and self.selection.is_plain:
+            self.hints.say(f"In another window: {news}")
 
     # The queue
 
@@ -424,6 +429,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             return
         if written:
             self.timeline.show_read(session.read)
+            if session.has_news:
+                self._show_news(session)
         else:  # it goes with what is read next
             self._shown.update(keys)
             self._runs_shown = (*runs, *self._runs_shown)

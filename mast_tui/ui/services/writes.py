@@ -83,9 +83,9 @@ class Writes:
             return ""
         command = self._running.command
         others = command is not None and command.waits_for_others
-        what = "another program that writes to the workspace" if others else "the disk"
+        what = "another program that writes" if others else "the disk"
         more = sum(one.holds > Holds.NOTHING for one in (self._running, *self._queue))
-        count = f" · {more} change{'' if more == 1 else 's'} not saved yet" if more else ""
+        count = f" · {more} change{'' if more == 1 else 's'} not saved" if more else ""
         return f"Waiting for {what}{count}"
 
     def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
