@@ -32,7 +32,7 @@ from mast_tui.workspace.rows import event_of
 LENGTH: Final = 32
 """Hexadecimal digits of a hash that are kept."""
 
-_START: Final = ""
+START: Final = ""
 """What the first event of a chain follows."""
 
 _TRIES: Final = 200_000
@@ -46,16 +46,20 @@ _READ: Final = (
     .where(schema.events.c.annotator == bindparam("name"))
     .order_by(schema.events.c.seq, schema.events.c.id)
 )
-_LAST: Final = (
-    select(schema.events.c.chain)
+_EARLIER: Final = schema.events.alias("earlier")
+LAST_LINK: Final = (
+    select(_EARLIER.c.chain)
     .where(
-        schema.events.c.annotator == bindparam("name"),
-        schema.events.c.chain.is_not(None),
-        ~schema.events.c.action.startswith(IMPORT_PREFIX),
+        _EARLIER.c.annotator == bindparam("annotator"),
+        _EARLIER.c.chain.is_not(None),
+        ~_EARLIER.c.action.startswith(IMPORT_PREFIX),
     )
-    .order_by(schema.events.c.seq.desc(), schema.events.c.id.desc())
+    .order_by(_EARLIER.c.seq.desc(), _EARLIER.c.id.desc())
     .limit(1)
+    .scalar_subquery()
 )
+"""What the next event of ``annotator`` follows; null where it is the first."""
+
 _SET: Final = (
     update(schema.events)
     .where(schema.events.c.id == bindparam("event"))
@@ -108,18 +112,12 @@ def link(before: str, said: bytes) -> str:
     return hashlib.sha256(before.encode("utf-8", "replace") + said).hexdigest()[:LENGTH]
 
 
-def last_link(connection: Connection, annotator: str) -> str:
-    """What the next event of an annotator follows."""
-    found: str | None = connection.execute(_LAST, {"name": annotator}).scalar()
-    return _START if found is None else found
-
-
 def follows(event: Event, before: str) -> str:
     """What the event after this one follows; this one came after the one with chain ``before``."""
     return event.chain if event.chain is not None and is_linked(event) else before
 
 
-def chained(events: Iterable[Event], before: str = _START) -> Iterator[Event]:
+def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
     """One person's events by counter and id, with a chain where they lack one.
 
     Args:
@@ -131,9 +129,7 @@ def chained(events: Iterable[Event], before: str = _START) -> Iterator[Event]:
         if event.seq != counter:
             counter, before = event.seq, same
         if event.chain is None:
-            event = replace(
-                event, chain=link(before if is_linked(event) else _START, digest(event))
-            )
+            event = replace(event, chain=link(before if is_linked(event) else START, digest(event)))
         same = follows(event, same)
         yield event
 
@@ -144,7 +140,7 @@ def first_break(events: Iterable[Event]) -> Event | None:
     It says something else, or what was before it has changed or is gone. Events without a chain
     are passed over.
     """
-    counter, earlier, same, tries = 0, [_START], list[str](), _TRIES
+    counter, earlier, same, tries = 0, [START], list[str](), _TRIES
     for event in events:
         if event.chain is None:
             continue
@@ -154,7 +150,7 @@ def first_break(events: Iterable[Event]) -> Event | None:
             same = []
         said = digest(event)
         if not is_linked(event):
-            if link(_START, said) != event.chain:
+            if link(START, said) != event.chain:
                 return event
             continue
         for before in reversed(earlier):

@@ -29,7 +29,7 @@ _REPLACE: Final = (
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
-_LAST_SEQ: Final = select(func.max(schema.events.c.seq)).where(
+_LAST: Final = select(func.max(schema.events.c.seq), chain.LAST_LINK).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
@@ -64,12 +64,12 @@ def append(
         _check_label(event)
         name = event.annotator
         if name not in counters:
-            last = connection.execute(_LAST_SEQ, {"annotator": name}).scalar_one()
+            last, before = connection.execute(_LAST, {"annotator": name}).one()
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
             if chain.has_chain(name):
-                links[name] = chain.last_link(connection, name)
+                links[name] = before or chain.START
         counters[name] += 1
         one = Event(
             id=event.id or new_id(),
