@@ -393,10 +393,13 @@ class Background(KeysInOrder):
             if isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
-    def close_workspace(self) -> None:
-        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
+    def on_unmount(self) -> None:
+        """Nobody hears any more what others write."""
         if self._watch is not None:
             self._watch.stop()
+
+    def close_workspace(self) -> None:
+        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
         if self._workspace is not None:
             self._workspace.close()
 
