@@ -273,7 +273,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     def written_elsewhere(self) -> None:
         """Another window or program has written to the workspace: show what it changes here."""
         session = self.session
-        if session is not None:
+        if session is not None and self.timeline.is_attached:
             catch_up = partial(self._attempt, self._catch_up, session)
             self.writes.do(catch_up, Holds.NOTHING)
 

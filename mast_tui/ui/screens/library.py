@@ -365,7 +365,7 @@ class LibraryScreen(Queueing):
 
     def written_elsewhere(self) -> None:
         """Another window or program has written to the workspace: count anew."""
-        if self.is_current:
+        if self.is_current and self.query("#filter"):  # else it is just coming or going
             self._labels_changed()
 
     def action_undo(self) -> None:
