@@ -17,7 +17,7 @@ from mast_tui.judges.llm.prompt import Prompt
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
 from mast_tui.judges.llm.windows import plan, split
-from mast_tui.judges.locating import MOST_SEARCHED, Locator, placed
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, placed
 from mast_tui.judges.protocol import Finding, Judgement
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy

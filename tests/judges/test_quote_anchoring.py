@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.locating import MOST_SEARCHED, NEAR, Locator, Placed, placed
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, Placed, placed
 from mast_tui.labels import Match
 from tests.judges.memory_trace import MemoryTrace
 

@@ -1,0 +1,379 @@
+"""A quote beside the words that it was found in: the same, reworded, or altered.
+
+Similar characters do not make a quote true: another number, a ``not`` more or another name changes
+few of them. So the words of both are aligned one by one. Case, punctuation, markup and escapes do
+not count; a word that differs does, unless it is another form of its counterpart or a small word
+that says little by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from html import unescape
+from typing import Final, NamedTuple
+
+ALIKE: Final = 0.87
+"""From this similarity on (optimal string alignment, of 1) a word is a counterpart mistyped."""
+
+_SHORTEST_FORM: Final = 4
+"""Words with fewer letters have no other forms: *do* and *to* are close, and not alike."""
+
+_FILLERS: Final = frozenset(
+    "a an the this that these those is are was were be been being am has have had do does did "
+    "of to in on at for and but although though however yet so then also just it its as s".split()
+)
+"""Words that may be there or not, and stand for each other, without changing what is said."""
+
+_PRONOUNS: Final = frozenset(
+    "i me my we us our you your he him his she her it its they them their this that these those "
+    "s m re ve ll d".split()
+)
+"""What a note in square brackets may stand for, as in ``[the agent] restarted it``."""
+
+_NEGATIONS: Final = frozenset(
+    "not no never none nor neither nothing nobody nowhere without cannot ! != hardly".split()
+)
+
+_NEGATING: Final = ("un", "in", "im", "il", "ir", "dis", "non", "de", "mis", "anti")
+
+_SUFFIXES: Final = {"ies": "y", "ied": "y"} | dict.fromkeys(("ing", "es", "ed", "s", "d", "e"), "")
+
+_STRAIGHT: Final = {
+    **dict.fromkeys("“”„‟«»〝〞＂", '"'),
+    **dict.fromkeys("‘’‚‛´′＇", "'"),
+    **dict.fromkeys("‐‑‒–—―−", "-"),
+}
+_TYPOGRAPHIC: Final = re.compile(f"[{''.join(_STRAIGHT)}]")
+_BACKSLASHES: Final = re.compile(r"\\+[nrt]?")
+_CODED: Final = re.compile(r"\\+u([0-9a-fA-F]{4})|&(?:[a-zA-Z]{2,6}|#x?[0-9a-fA-F]{1,6});")
+
+_SINGLE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
+_TOKEN: Final = re.compile(
+    rf"(?P<single>[{_SINGLE}])"
+    r"|(?P<number>(?:(?<![\w.)\]\"'])[-+])?[$€£¥]?(?<![^\W_])\d+(?:[.,:]\d+)+(?![^\W\d_]))"
+    rf"|(?:(?<![\w.)\]\"'])[-+](?=\d)|[$€£¥](?=\d))?[^\W_](?:(?![{_SINGLE}])[\w\0]|'(?=[^\W\d_]))*"
+    r"|(?<=\d)%|(?<=\d\ )%"
+    r"|[=!<>]=|(?<=\s)[<>](?=\s)|!(?=\w)"
+    r"|(?P<sign>[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff])"
+)
+_BLANK: Final = re.compile(r" (?!\d)|(?<!\d) ")
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NOT: Final = re.compile(r"(?P<verb>ca(?=n't)|wo(?=n't)|sha(?=n't)|[a-z]+?)n't|cannot")
+_WHOLE_VERBS: Final = {"ca": "can", "wo": "will", "sha": "shall"}
+_TAG_OR_ADDRESS: Final = r"</?[a-zA-Z][^<>]{0,300}>|\]\([^()\s]{1,500}\)"
+_HIDDEN: Final = re.compile(_TAG_OR_ADDRESS)
+_MARKUP: Final = re.compile(
+    rf"{_TAG_OR_ADDRESS}"
+    r"|^[ \t]*(?:>|\d{1,6}(?:[.)|→\t]|:(?!\d)))"  # a citation's mark, the number of a line
+    r"|^[ \t]*`{3}\w*",
+    re.MULTILINE,
+)
+_ELLIPSIS: Final = re.compile(r"…|\.{3,}")
+_BRACKETED: Final = re.compile(r"\[[^\[\]\n]{1,80}\]")
+_SENTENCE_END: Final = frozenset(".!?:;\n|*#>-•\"'([{")
+_OF_NAMES: Final = frozenset("/\\@$=_")
+
+
+class Likeness(IntEnum):
+    """How the words of a quote are to those that it was found in."""
+
+    ALTERED = 0
+    REWORDED = 1
+    SAME = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Words that differ: their places in the quote and in the text, either of which may be empty.
+
+    ``altering`` is whether they say something else.
+    """
+
+    quoted: tuple[int, int]
+    standing: tuple[int, int]
+    altering: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A quote beside a text. ``start`` and ``end`` bound the words of the text that it is about."""
+
+    likeness: Likeness
+    differences: tuple[Difference, ...]
+    start: int
+    end: int
+
+    @property
+    def altered_words(self) -> int:
+        """How far apart they are: the characters of the words that say something else."""
+        ends = (end for d in self.differences if d.altering for end in (d.quoted, d.standing))
+        return sum(end - start for start, end in ends)
+
+
+class _Word(NamedTuple):
+    """A word as it is compared, with its place in the text.
+
+    ``exact``: a name, a number or a sign, which has no other forms. ``aside``: may be there or not,
+    as it is markup, or a note in square brackets. ``gap``: something was left out before it.
+    """
+
+    text: str
+    start: int
+    end: int
+    exact: bool
+    aside: bool
+    gap: bool
+
+
+def straightened(text: str) -> str:
+    """The text with straight quotes and dashes; its length stays the same."""
+    if text.isascii():
+        return text
+    return _TYPOGRAPHIC.sub(lambda match: _STRAIGHT[match[0]], text)
+
+
+def loosened(text: str) -> str:
+    """The text, code point by code point, with straight quotes and dashes and blanks for escapes.
+
+    Every backslash is a blank, with an ``n``, ``r`` or ``t`` after it, however often a text was
+    escaped.
+    """
+    text = straightened(text)
+    if "\\" in text:
+        text = _BACKSLASHES.sub(lambda match: " " * len(match[0]), text)
+    return text
+
+
+def without_markup(text: str) -> str:
+    """The text with blanks for tags and for the addresses of links; its length stays the same."""
+    if "<" not in text and "](" not in text:
+        return text
+    return _HIDDEN.sub(lambda match: " " * len(match[0]), text)
+
+
+def word_count(text: str) -> int:
+    """How many words a text has; in scripts without blanks each sign is one."""
+    return sum(1 for _ in _words(text))
+
+
+def same_words(quote: str, text: str) -> bool:
+    """Whether both are the same words, each parted from the next as in the other."""
+    return [w.text for w in _words(quote)] == [w.text for w in _words(text)]
+
+
+def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
+    """Compare a quote with the stretch of text that it was found in, word by word.
+
+    Args:
+        quote: the words that are said to stand there.
+        text: the stretch; words at its ends that the quote does not have do not count.
+        in_parts: nor do those that stand where the quote has a ``…``.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    ours, theirs = list(_words(quote)), list(_words(text, standing=True))
+    if not ours:
+        same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
+        return Comparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
+    codes = Levenshtein.opcodes([w.text for w in ours], [w.text for w in theirs])
+    blocks = list(
+        _blocks(
+            [(c.src_start, c.src_end, c.dest_start, c.dest_end) for c in codes if c.tag != "equal"]
+        )
+    )
+    first, last = 0, len(theirs)
+    if blocks and blocks[0][0] == blocks[0][1] == 0:
+        first = blocks.pop(0)[3]
+    if blocks and blocks[-1][0] == blocks[-1][1] == len(ours):
+        last = blocks.pop()[2]
+    differences = []
+    likeness = Likeness.SAME
+    for a, b, c, d in blocks:
+        gap = in_parts and any(word.gap for word in ours[a : b + 1])
+        found = _judged(ours[a:b], theirs[c:d], gap, edge=a == 0 or b == len(ours))
+        if found is not Likeness.SAME:
+            altering = found is Likeness.ALTERED
+            differences.append(Difference(_span(ours, a, b), _span(theirs, c, d), altering))
+        likeness = min(likeness, found)
+    start = theirs[first].start if 0 < first < len(theirs) else 0
+    end = theirs[last - 1].end if first < last < len(theirs) else len(text)
+    return Comparison(likeness, tuple(differences), start, end)
+
+
+def _blocks(codes: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    """Stretches that differ, neighbours joined."""
+    known: tuple[int, int, int, int] | None = None
+    for a, b, c, d in codes:
+        if known is not None and known[1] == a and known[3] == c:
+            known = (known[0], b, known[2], d)
+            continue
+        if known is not None:
+            yield known
+        known = (a, b, c, d)
+    if known is not None:
+        yield known
+
+
+def _span(words: Sequence[_Word], first: int, end: int) -> tuple[int, int]:
+    """The place of some words; of none the place before the word that follows."""
+    if first < end:
+        return words[first].start, words[end - 1].end
+    at = words[first].start if first < len(words) else words[-1].end if words else 0
+    return at, at
+
+
+def _judged(
+    ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool
+) -> Likeness:
+    """How words of a quote are to those in their place.
+
+    Args:
+        ours: words of the quote.
+        theirs: those of the text in their place.
+        gap: some of these were left out on purpose.
+        edge: they begin or end the quote, so that a word too much may stand further out.
+    """
+    if _together(ours) == _together(theirs):
+        return Likeness.SAME
+    likeness = Likeness.SAME
+    added: list[_Word] = []
+    left: list[_Word] = []
+    at = 0
+    for word in ours:
+        place = next((i for i in range(at, len(theirs)) if _alike(word, theirs[i])), None)
+        if place is None:
+            added.append(word)
+        else:
+            left += theirs[at:place]
+            at = place + 1
+            likeness = Likeness.REWORDED
+    left += theirs[at:]
+    notes = any(word.aside for word in added)
+    for word in added:
+        filler = word.text in _FILLERS and not edge
+        if not (filler or (word.aside and not _weighty(word))):
+            return Likeness.ALTERED
+        likeness = Likeness.REWORDED
+    for word in left:
+        if word.aside or gap:
+            continue
+        if not (word.text in _FILLERS or (notes and word.text in _PRONOUNS)):
+            return Likeness.ALTERED
+        likeness = Likeness.REWORDED
+    return likeness
+
+
+def _together(words: Sequence[_Word]) -> str:
+    """Words as one; the digits of two numbers stay apart, as there was a point between them."""
+    joined = " ".join(word.text for word in words).replace("'", "")
+    return _BLANK.sub("", joined)
+
+
+def _weighty(word: _Word) -> bool:
+    """Whether a word changes what is said wherever it stands."""
+    return word.text in _NEGATIONS or any(map(str.isdigit, word.text))
+
+
+def _alike(one: _Word, other: _Word) -> bool:
+    """Whether a word is another form of its counterpart, or mistyped."""
+    a, b = one.text, other.text
+    if a == b:
+        return True
+    if one.exact or other.exact or min(len(a), len(b)) < _SHORTEST_FORM or a[0] != b[0]:
+        return False
+    short, long = sorted((a, b), key=len)
+    if any(long == prefix + short for prefix in _NEGATING):
+        return False
+    if _stem(a) == _stem(b):
+        return True
+    from rapidfuzz.distance import OSA
+
+    return OSA.normalized_similarity(a, b) >= ALIKE
+
+
+def _stem(word: str) -> str:
+    """An English word without the ending that its other forms lack."""
+    for suffix, instead in _SUFFIXES.items():
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            word = word.removesuffix(suffix) + instead
+            break
+    return word[:-1] if word[-1] == word[-2] else word
+
+
+def _words(text: str, *, standing: bool = False) -> Iterator[_Word]:
+    """The words of a text, in order; of one that stands in a trace also which are markup."""
+    flat = straightened(text)
+    if "&" in flat or "\\" in flat:
+        flat = _CODED.sub(_decoded, flat)
+    plain = loosened(flat)
+    aside = _stretches(_MARKUP if standing else _BRACKETED, plain)
+    gaps = [] if standing else [match.start() for match in _ELLIPSIS.finditer(plain)]
+    before = 0
+    for match in _TOKEN.finditer(plain):
+        start, end = match.span()
+        gap = bisect_right(gaps, start) > bisect_right(gaps, before)
+        inside = _inside(aside, start)
+        before = start
+        exact = match.lastgroup is not None or _is_name(plain, start, end)
+        told = match[0].replace("\0", "").rstrip("_")
+        for word in _normal(told, number=match["number"] is not None):
+            yield _Word(word, start, end, exact, inside or (standing and bool(match["sign"])), gap)
+            gap = False
+
+
+def _normal(word: str, *, number: bool) -> tuple[str, ...]:
+    """A word as it is compared; a contraction with ``not`` is two."""
+    if not word.isascii():
+        word = unicodedata.normalize("NFKC", word)
+    word = word.casefold()
+    if number:
+        return (_THOUSANDS.sub("", word),)
+    if "n't" in word or word == "cannot":
+        found = _NOT.fullmatch(word)
+        if found is not None:
+            verb = found["verb"] or "can"
+            return (_WHOLE_VERBS.get(verb, verb), "not")
+    return (word,)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    """The character that an escape stands for, as long as the escape is."""
+    char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
+    if len(char) != 1 or "\ud800" <= char <= "\udfff":
+        return match[0]
+    return straightened(char) + "\0" * (len(match[0]) - 1)
+
+
+def _is_name(text: str, start: int, end: int) -> bool:
+    """Whether a word can be a name, so that another one like it is another thing."""
+    word = text[start:end]
+    if not word.isalpha() and not word.replace("'", "").isalpha():
+        return True
+    if text[start - 1 : start] in _OF_NAMES and start:
+        return True
+    if text[end : end + 1] in _OF_NAMES and end < len(text):
+        return True
+    if text[end : end + 1] in (".", "(", "-") and text[end + 1 : end + 2].isalnum():
+        return True
+    if start and text[start - 1] in ".-" and text[start - 2 : start - 1].isalnum():
+        return True
+    if word.islower():
+        return False
+    if not word[1:].islower():
+        return True
+    ahead = text[:start].rstrip(" \t")[-1:]
+    return bool(ahead) and ahead not in _SENTENCE_END
+
+
+def _stretches(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _inside(stretches: Sequence[tuple[int, int]], at: int) -> bool:
+    place = bisect_right(stretches, (at, len(stretches) and stretches[-1][1] + 1)) - 1
+    return place >= 0 and stretches[place][0] <= at < stretches[place][1]
