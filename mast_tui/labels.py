@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from enum import IntEnum, StrEnum
 from operator import add
 from typing import Final
@@ -215,6 +215,12 @@ class QuoteCounts:
     def found(self) -> int:
         """Those found in the trace, as they are or in other forms of the same words."""
         return self.exact + self.spacing + self.reworded + self.unsorted
+
+    @property
+    def words(self) -> str:
+        """Each kind that there is with its number, on one line."""
+        named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
+        return ", ".join(f"{count:,} {name}" for name, count in named if count)
 
     def __add__(self, other: QuoteCounts) -> QuoteCounts:
         return QuoteCounts(*map(add, astuple(self), astuple(other)))

@@ -5,9 +5,9 @@
 
 Stretches of the traces under a folder are drawn by seed and edited: as a model that quotes
 honestly may, and so that they say something else. Each is then looked for as a judge's quote is, in
-half of the cases under a wrong number. A trace belongs to one half, by its content and the seed: look at
-single cases (``--misses``) and choose limits on the tuning half only, the figures that count are
-those of the held-out half. Altered quotes that happen to stand in the trace are left out.
+half of the cases under a wrong number. A trace belongs to one half, by its content and the seed:
+look at single cases (``--misses``) and choose limits on the tuning half only, the figures that
+count are those of the held-out half. Altered quotes that happen to stand in the trace are left out.
 """
 
 from __future__ import annotations
@@ -47,21 +47,25 @@ _VERB: Final = re.compile(
 )
 _NEGATION: Final = re.compile(r"(?:\b(?:not|never|no|without)\b |n't\b)", re.IGNORECASE)
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b|\b[a-z]+_[a-z_]+\b|\b[a-z]+[A-Z]\w+\b")
-_FILLERS: Final = frozenset(
-    "that this with from have been were they their them there then than when what which will would "
-    "could should into your about also only just does".split()
+_FILLER: Final = re.compile(
+    "th(?:at|is|eir|ey|ere|em|en|an)|with|from|have|been|w(?:ere|hen|hat|hich|ill|ould)|could"
+    "|should|into|your|about|also|only|just|does",
+    re.IGNORECASE,
 )
-_OPPOSITES: Final = [
-    pair.split("/")
-    for pair in "success/failure successfully/unsuccessfully succeeded/failed first/last true/false"
-    " before/after valid/invalid correct/incorrect able/unable increase/decrease more/less yes/no"
-    " enabled/disabled open/closed start/stop high/low high/low found/missing all/none always/never"
-    " up/down healthy/unhealthy available/unavailable passed/failed right/wrong good/bad new/old"
-    " start/end add/remove allow/deny true/null complete/incomplete with/without can/cannot"
-    " known/unknown minimum/maximum most/least many/few greater/smaller before/during"
-    " must/may should/might any/no each/some both/neither and/or if/unless".split()
-]
-_OPPOSITE: Final = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
+_OPPOSITES: Final = """
+    success/failure successfully/unsuccessfully succeeded/failed first/last true/false yes/no
+    valid/invalid correct/incorrect able/unable increase/decrease more/less enabled/disabled
+    open/closed start/stop high/low found/missing all/none always/never up/down any/no
+    healthy/unhealthy available/unavailable passed/failed right/wrong good/bad new/old start/end
+    add/remove allow/deny complete/incomplete with/without can/cannot known/unknown before/after
+    minimum/maximum most/least many/few greater/smaller must/may should/might each/some both/neither
+    and/or if/unless
+"""
+_OPPOSITE: Final = {
+    a: b
+    for one, other in re.findall(r"(\w+)/(\w+)", _OPPOSITES)
+    for a, b in ((one, other), (other, one))
+}
 _QUALIFIER: Final = re.compile(
     r"\b(?:only|almost|may|might|should|could|if|probably|likely|some|partially|about|at least|"
     r"up to|possible|expected|would|can|must|most|any|first|last|potential) ",
@@ -249,7 +253,7 @@ def _other_form(d: Drawn) -> str | None:
 
 def _left_out(sign: str) -> Edit:
     def edit(d: Drawn) -> str | None:
-        words = [m for m in re.finditer(r"\w+", d.quote)]
+        words = list(re.finditer(r"\w+", d.quote))
         if len(words) < 16:
             return None
         return f"{d.quote[: words[5].end()]} {sign} {d.quote[words[-6].start() :]}"
@@ -424,7 +428,7 @@ def _made_up_middle(d: Drawn) -> str | None:
 
 def _put_in(d: Drawn) -> str | None:
     half = d.quote.find(" ", len(d.quote) // 2)
-    return half > 0 and f"{d.quote[:half]} {d.foreign(60)}{d.quote[half:]}" or None
+    return (half > 0 and f"{d.quote[:half]} {d.foreign(60)}{d.quote[half:]}") or None
 
 
 def _in_the_middle(edit: Edit) -> Edit:
@@ -533,7 +537,7 @@ def _inner_word(d: Drawn) -> re.Match[str] | None:
 
 
 def _says_something(word: str) -> bool:
-    return len(word) >= 4 and word.lower() not in _FILLERS
+    return len(word) >= 4 and not _FILLER.fullmatch(word)
 
 
 def _word_of(of: Text, chance: Random, *, but: str) -> str | None:
@@ -599,7 +603,7 @@ def _stretch(
         if not places:
             return None
         start = max(0, chance.choice(places) - chance.randrange(5, length - 5))
-    end = start + length
+    end = min(start + length, len(text))
     while 0 < start < end and not text[start - 1].isspace():  # not from the middle of a word
         start += 1
     while start < end < len(text) and not text[end].isspace():

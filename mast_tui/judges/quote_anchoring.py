@@ -153,10 +153,10 @@ class Locator:
             return None
         self._cut = False
         areas = _Areas(self._count, named, around)
-        for readings in (meant.whole, meant.pieced):
+        for meanings in (meant.whole, meant.pieced):
             for area in (areas.named,) if meant.short else (areas.named, areas.others):
                 for how in (Match.EXACT, Match.SPACING):
-                    found = self._first(readings, how, area()) if readings else None
+                    found = self._first(meanings, how, area()) if meanings else None
                     if found is not None:
                         return found
         found = self._most_alike(meant, areas.named())
@@ -167,12 +167,12 @@ class Locator:
         return found
 
     def _first(
-        self, readings: tuple[_Reading, ...], how: Match, area: Iterable[int]
+        self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
     ) -> Found | None:
         exact = how is Match.EXACT
         for index, text in self._walk(area, MOST_SEARCHED):
             known = (text,) if exact else self._layers(index, text)
-            for pieces, needle_letters in readings:
+            for pieces, needle_letters in meanings:
                 needle = pieces[0] if exact else needle_letters
                 if not any(needle in layer for layer in known):
                     continue
@@ -271,10 +271,10 @@ _Reading = tuple[tuple[str, ...], str]
 class _Quote:
     """What a quote may mean, and how far it may be looked for.
 
-    ``whole`` are its readings, ``pieced`` those with something left out. ``compared`` are the pieces
-    for which a similar text may stand, ``long_parts`` those that are long enough where others are
-    not. A ``short`` quote is not looked for where nobody named it, one that is not ``long`` in the
-    same words only.
+    ``whole`` are its readings, ``pieced`` those with something left out. ``compared`` are the
+    pieces for which a similar text may stand, ``long_parts`` those that are long enough where
+    others are not. A ``short`` quote is not looked for where nobody named it, one that is not
+    ``long`` in the same words only.
     """
 
     whole: tuple[_Reading, ...]

@@ -17,29 +17,29 @@ from enum import IntEnum
 from html import unescape
 from typing import Final, NamedTuple
 
-ALIKE: Final = 0.87
+ALIKE: Final = 0.9
 """From this similarity on (optimal string alignment, of 1) a word is a counterpart mistyped."""
 
 _SHORTEST_FORM: Final = 4
 """Words with fewer letters have no other forms: *do* and *to* are close, and not alike."""
 
-_FILLERS: Final = frozenset(
-    "a an the this that these those is are was were be been being am has have had do does did "
-    "of to in on at for and but although though however yet so then also just it its as s".split()
+_SURELY_TURNED: Final = 6
+"""In words with so many letters two neighbours that are turned are a slip, not another word."""
+
+_FILLER: Final = re.compile(
+    "an?|the|th(?:is|at|ese|ose)|i[st]|are|was|were|be(?:en|ing)?|am|ha[sd]|have|d(?:o|oes|id)"
+    "|of|to|in|on|at|for|and|but|(?:al)?though|however|yet|so|then|also|just|its|as|s"
 )
 """Words that may be there or not, and stand for each other, without changing what is said."""
 
-_PRONOUNS: Final = frozenset(
-    "i me my we us our you your he him his she her it its they them their this that these those "
-    "s m re ve ll d".split()
+_PRONOUN: Final = re.compile(
+    "i|me|my|we|us|our|you|your|he|him|his|she|her|its?|the(?:y|m|ir)|th(?:is|at|ese|ose)|s|m|[rv]e"
 )
 """What a note in square brackets may stand for, as in ``[the agent] restarted it``."""
 
-_NEGATIONS: Final = frozenset(
-    "not no never none nor neither nothing nobody nowhere without cannot ! != hardly".split()
+_NEGATION: Final = re.compile(
+    "no(?:t|ne|r|thing|body|where)?|never|neither|without|cannot|hardly|!=?"
 )
-
-_NEGATING: Final = ("un", "in", "im", "il", "ir", "dis", "non", "de", "mis", "anti")
 
 _SUFFIXES: Final = {"ies": "y", "ied": "y"} | dict.fromkeys(("ing", "es", "ed", "s", "d", "e"), "")
 
@@ -227,9 +227,7 @@ def _span(words: Sequence[_Word], first: int, end: int) -> tuple[int, int]:
     return at, at
 
 
-def _judged(
-    ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool
-) -> Likeness:
+def _judged(ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool) -> Likeness:
     """How words of a quote are to those in their place.
 
     Args:
@@ -255,14 +253,14 @@ def _judged(
     left += theirs[at:]
     notes = any(word.aside for word in added)
     for word in added:
-        filler = word.text in _FILLERS and not edge
+        filler = not edge and _FILLER.fullmatch(word.text)
         if not (filler or (word.aside and not _weighty(word))):
             return Likeness.ALTERED
         likeness = Likeness.REWORDED
     for word in left:
         if word.aside or gap:
             continue
-        if not (word.text in _FILLERS or (notes and word.text in _PRONOUNS)):
+        if not (_FILLER.fullmatch(word.text) or (notes and _PRONOUN.fullmatch(word.text))):
             return Likeness.ALTERED
         likeness = Likeness.REWORDED
     return likeness
@@ -276,7 +274,7 @@ def _together(words: Sequence[_Word]) -> str:
 
 def _weighty(word: _Word) -> bool:
     """Whether a word changes what is said wherever it stands."""
-    return word.text in _NEGATIONS or any(map(str.isdigit, word.text))
+    return _NEGATION.fullmatch(word.text) is not None or any(map(str.isdigit, word.text))
 
 
 def _alike(one: _Word, other: _Word) -> bool:
@@ -286,13 +284,12 @@ def _alike(one: _Word, other: _Word) -> bool:
         return True
     if one.exact or other.exact or min(len(a), len(b)) < _SHORTEST_FORM or a[0] != b[0]:
         return False
-    short, long = sorted((a, b), key=len)
-    if any(long == prefix + short for prefix in _NEGATING):
-        return False
     if _stem(a) == _stem(b):
         return True
     from rapidfuzz.distance import OSA
 
+    if len(a) >= _SURELY_TURNED and sorted(a) == sorted(b) and OSA.distance(a, b) == 1:
+        return True
     return OSA.normalized_similarity(a, b) >= ALIKE
 
 

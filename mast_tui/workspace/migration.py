@@ -39,6 +39,10 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "taxonomy TEXT NOT NULL, written_at TEXT NOT NULL, document TEXT NOT NULL, "
         "PRIMARY KEY (annotator, id)) WITHOUT ROWID",
     ),
+    3: (
+        "ALTER TABLE labels ADD COLUMN evidence_wording TEXT",
+        "ALTER TABLE run_traces ADD COLUMN quote_kinds TEXT",
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -82,6 +82,7 @@ labels: Final = Table(
     _text("evidence_match", empty=True),
     _text("evidence_named", empty=True),
     Column("decisive", Boolean, nullable=True),
+    _text("evidence_wording", empty=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
@@ -281,6 +282,7 @@ run_traces: Final = Table(
     _whole("verified", default=0),
     _whole("windows", default=0),
     Column("remarks", Text, nullable=False, server_default=text("'[]'")),
+    _text("quote_kinds", empty=True),
     sqlite_with_rowid=False,
 )
 
