@@ -201,8 +201,7 @@ class QuoteCounts:
         A match that nobody noted is that of words that were copied, as rules do.
         """
         counts = Counter(
-            "not_found" if not placed else _COUNTED_AS.get(match, "exact")
-            for placed, match in quotes
+            "not_found" if not placed else _COUNTED_AS[match] for placed, match in quotes
         )
         return cls(**counts)
 
@@ -226,7 +225,11 @@ class QuoteCounts:
         return QuoteCounts(*map(add, astuple(self), astuple(other)))
 
 
-_COUNTED_AS: Final = {match: match.value for match in Match} | {Match.FUZZY: "unsorted"}
+_COUNTED_AS: Final[dict[Match | None, str]] = {
+    None: "exact",
+    **{match: match.value for match in Match},
+    Match.FUZZY: "unsorted",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 3
+VERSION: Final = 4
 """Version 1 knew less of judges, version 2 nothing of studies and guidelines; programs of those
 times would drop it without a word, or stumble."""
 

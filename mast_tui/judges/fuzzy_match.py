@@ -121,7 +121,7 @@ def letters(text: str) -> str:
     """The letters and digits of a loosened text, in lower case."""
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_LETTERS)
     found = data.decode("utf-8", "surrogatepass")
-    return found if found.isascii() else _NO_LETTERS_BEYOND.sub("", found).casefold()
+    return found if found.isascii() else _NO_LETTERS_BEYOND.sub("", found.casefold())
 
 
 def layers(text: str) -> tuple[str, ...]:
@@ -298,21 +298,19 @@ def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
 def _with_edges(loose: str, place: tuple[int, int], quote: str) -> tuple[int, int]:
     """A place with the punctuation around it that the quote has too."""
     start, end = place
-    quote = quote.strip()
     first = next(i for i, char in enumerate(quote) if letters(char))
     last = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
-    for sign in reversed(quote[:first]):
-        if start == 0 or loose[start - 1] != sign:
+    for sign in reversed("".join(quote[:first].split())):
+        base = max(0, start - _WORD_EDGE)
+        before = loose[base:start].rstrip()
+        if not before.endswith(sign):
             break
-        start -= 1
-    for sign in quote[last:]:
-        if end == len(loose) or loose[end] != sign:
+        start = base + len(before) - 1
+    for sign in "".join(quote[last:].split()):
+        after = loose[end : end + _WORD_EDGE]
+        if not after.lstrip().startswith(sign):
             break
-        end += 1
-    while start < end and loose[start].isspace():
-        start += 1
-    while end > start and loose[end - 1].isspace():
-        end -= 1
+        end += len(after) - len(after.lstrip()) + 1
     return start, end
 
 

@@ -77,7 +77,7 @@ def _quotes(run: Run) -> Iterator[str]:
         yield f"{quotes.found:,} of {quotes.all:,} quotes stand in the traces ({share})."
         yield f"Quotes: {quotes.words}."
         if quotes.altered or quotes.not_found:
-            yield "Suggestions with altered quotes come after all others, those without theirs last."
+            yield "Suggestions with altered quotes come late, those without theirs last."
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:

@@ -14,7 +14,7 @@ from mast_tui.judges.configuration import configuration_path
 from mast_tui.judges.llm.estimate import Estimate
 from mast_tui.judges.llm.setup import Setup
 from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Match
+from mast_tui.labels import Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.desk import Desk, remember_welcome
 from mast_tui.ui.model_judge import Plan
@@ -77,7 +77,7 @@ def judged(tmp_path: Path) -> Path:
                 looks_at=tuple(SLUGS.values()),
                 findings=found,
                 run_id=run,
-                trace=RunTrace(trace_id, len(found), quotes=2, verified=1),
+                trace=RunTrace(trace_id, len(found), quotes=QuoteCounts(spacing=1, not_found=1)),
             )
             store.finish_run(run)
     return place
