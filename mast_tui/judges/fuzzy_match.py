@@ -77,7 +77,7 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "
 _UPPER: Final = bytes(range(65, 91))
 _LOWER: Final = bytes.maketrans(_UPPER, _UPPER.lower())
 _NO_LETTERS: Final = bytes(n for n in range(128) if not chr(n).isalnum())
-_NO_LETTERS_BEYOND: Final = re.compile("[^\\w\x00-\x7f]+")
+_BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +118,21 @@ def parts(quote: str) -> tuple[str, ...]:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a loosened text, in lower case."""
+    """The letters and digits of a text, in lower case, but for those of escapes."""
+    if "\\" in text:
+        for escape in ("\\n", "\\r", "\\t"):
+            text = text.replace(escape, "")
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_LETTERS)
     found = data.decode("utf-8", "surrogatepass")
-    return found if found.isascii() else _NO_LETTERS_BEYOND.sub("", found.casefold())
+    if found.isascii():
+        return found
+    return _BEYOND_ASCII.sub(lambda match: "".join(filter(str.isalnum, match[0].casefold())), found)
 
 
 def layers(text: str) -> tuple[str, ...]:
     """The letters of a text, and where there is markup those without it too."""
-    loose = loosened(text)
-    bare = without_markup(loose)
-    return (letters(loose),) if bare is loose else (letters(loose), letters(bare))
+    bare = without_markup(text)
+    return (letters(text),) if bare is text else (letters(text), letters(bare))
 
 
 def find_part(
@@ -244,8 +248,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _of_letters(text: str, quote: str, known: Sequence[str] | None) -> Place | None:
     """The place where the same words stand, whatever stands between them."""
-    flat = loosened(quote)
-    wanted = letters(flat)
+    wanted = letters(quote)
     if not wanted:
         return _of_signs(text, quote)
     for number, layer in enumerate(layers(text) if known is None else known):
@@ -253,9 +256,9 @@ def _of_letters(text: str, quote: str, known: Sequence[str] | None) -> Place | N
         if at < 0:
             continue
         loose = loosened(text)
-        shown = without_markup(loose) if number else loose
+        shown = loosened(without_markup(text)) if number else loose
         for _ in range(_MOST_HITS):
-            start, end = _with_edges(loose, _spread(shown, at, at + len(wanted)), flat)
+            start, end = _with_edges(loose, _spread(shown, at, at + len(wanted)), loosened(quote))
             stretch = text[start:end]
             if len(wanted) >= _SURE_WITHOUT_BLANKS or number:
                 same = compare(quote, stretch).likeness is Likeness.SAME
@@ -278,21 +281,21 @@ def _of_signs(text: str, quote: str) -> Place | None:
 
 def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
     """Where the letters from ``first`` to ``end`` stand in the text that they were taken of."""
-    start = -1
-    seen = 0
-    for at in range(0, len(loose), _CHUNK):
-        chunk = loose[at : at + _CHUNK]
-        count = len(letters(chunk))
-        if end <= seen + count or (start < 0 and first < seen + count):
-            here = seen
-            for offset, char in enumerate(chunk):
-                here += len(letters(char))
-                if start < 0 and first < here:
-                    start = at + offset
-                if end <= here:
-                    return start, at + offset + 1
-        seen += count
-    raise ValueError(f"letters up to {end} of a text with {seen}")
+    return _letter(loose, first), _letter(loose, end - 1) + 1
+
+
+def _letter(loose: str, number: int) -> int:
+    """Where the letter with this number stands."""
+    at = 0
+    step = _CHUNK
+    while step:
+        here = len(letters(loose[at : at + step]))
+        if at + step <= len(loose) and here <= number:
+            number -= here
+            at += step
+        else:
+            step //= 2
+    return at
 
 
 def _with_edges(loose: str, place: tuple[int, int], quote: str) -> tuple[int, int]:
@@ -367,7 +370,7 @@ def _placed(text: str, quote: str) -> tuple[int, int] | None:
 def _compared(text: str, quote: str, start: int, end: int) -> Place:
     """A place with what its words are to those of the quote, and just as long as it must be."""
     found = compare(quote, text[start:end])
-    if found.likeness is Likeness.ALTERED:
+    if found.loose and found.likeness is Likeness.ALTERED:
         wide = _whole_words(text, max(0, start - _SLACK), min(len(text), end + _SLACK))
         # Another text of those compared in one go is no neighbour.
         wider = text[wide[0] : wide[1]]

@@ -27,7 +27,7 @@ from mast_tui.judges.fuzzy_match import (
     readings,
 )
 from mast_tui.judges.protocol import Finding
-from mast_tui.judges.word_comparison import loosened, word_count
+from mast_tui.judges.word_comparison import word_count
 from mast_tui.labels import Match
 from mast_tui.traces.model import Trace
 
@@ -293,10 +293,11 @@ class _Quote:
         for reading in readings(quote):
             whole[(reading,)] = None
             pieces = parts(reading)
-            long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
             if len(pieces) == 1:
                 whole[pieces] = None
-            elif pieces == long_parts:
+                continue
+            long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
+            if pieces == long_parts:
                 pieced[pieces] = None
         long_parts = () if len(pieces) == 1 or pieces in pieced else long_parts
         longest = max((len(_bytes(piece)) for piece in pieces), default=0)
@@ -311,7 +312,7 @@ class _Quote:
 
 
 def _reading(pieces: tuple[str, ...]) -> _Reading:
-    return pieces, letters(loosened(pieces[0]))
+    return pieces, letters(pieces[0])
 
 
 def _bytes(text: str) -> bytes:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from html import unescape
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rapidfuzz.distance import Opcode
 
 ALIKE: Final = 0.9
 """From this similarity on (optimal string alignment, of 1) a word is a counterpart mistyped."""
@@ -49,26 +51,26 @@ _STRAIGHT: Final = {
     **dict.fromkeys("‐‑‒–—―−", "-"),
 }
 _TYPOGRAPHIC: Final = re.compile(f"[{''.join(_STRAIGHT)}]")
-_BACKSLASHES: Final = re.compile(r"\\+[nrt]?")
+_ESCAPES: Final = ("\\n", "\\r", "\\t", "\\")
 _CODED: Final = re.compile(r"\\+u([0-9a-fA-F]{4})|&(?:[a-zA-Z]{2,6}|#x?[0-9a-fA-F]{1,6});")
 
 _SINGLE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 _TOKEN: Final = re.compile(
-    rf"(?P<single>[{_SINGLE}])"
+    rf"[{_SINGLE}]"
     r"|(?P<number>(?:(?<![\w.)\]\"'])[-+])?[$€£¥]?(?<![^\W_])\d+(?:[.,:]\d+)+(?![^\W\d_]))"
     rf"|(?:(?<![\w.)\]\"'])[-+](?=\d)|[$€£¥](?=\d))?[^\W_](?:(?![{_SINGLE}])[\w\0\u0300-\u036f]|'(?=[^\W\d_]))*"
     r"|(?<=\d)%|(?<=\d\ )%"
     r"|[=!<>]=|(?<=[\s\0])[<>](?=[\s\0])|!(?=\w)"
-    r"|(?P<sign>[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff])"
+    r"|[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]"
 )
 _BLANK: Final = re.compile(r" (?!\d)|(?<!\d) ")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NOT: Final = re.compile(r"(?P<verb>ca(?=n't)|wo(?=n't)|sha(?=n't)|[a-z]+?)n't|cannot")
 _WHOLE_VERBS: Final = {"ca": "can", "wo": "will", "sha": "shall"}
-_TAG_OR_ADDRESS: Final = r"</?[a-zA-Z][^<>]{0,300}>|\]\([^()\s]{1,500}\)"
-_HIDDEN: Final = re.compile(_TAG_OR_ADDRESS)
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
+_ADDRESS: Final = re.compile(r"\]\([^()\s]{1,500}\)")
 _MARKUP: Final = re.compile(
-    rf"{_TAG_OR_ADDRESS}"
+    rf"{_TAG.pattern}|{_ADDRESS.pattern}"
     r"|^[ \t]*(?:>|\d{1,6}(?:[.)|→\t]|:(?!\d)))"  # a citation's mark, the number of a line
     r"|^[ \t]*`{3}\w*",
     re.MULTILINE,
@@ -101,12 +103,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A quote beside a text. ``start`` and ``end`` bound the words of the text that it is about."""
+    """A quote beside a text.
+
+    ``start`` and ``end`` bound the words of the text that it is about. ``loose``: the first or last
+    word of the quote has no equal in it, as if the text had been cut too short.
+    """
 
     likeness: Likeness
     differences: tuple[Difference, ...]
     start: int
     end: int
+    loose: bool = False
 
     @property
     def altered_words(self) -> int:
@@ -115,19 +122,74 @@ class Comparison:
         return sum(end - start for start, end in ends)
 
 
-class _Word(NamedTuple):
-    """A word as it is compared, with its place in the text.
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word that has no equal in its place.
 
     ``exact``: a name, a number or a sign, which has no other forms. ``aside``: may be there or not,
-    as it is markup, or a note in square brackets. ``gap``: something was left out before it.
+    as it is markup, or a note in square brackets.
     """
 
     text: str
-    start: int
-    end: int
     exact: bool
     aside: bool
-    gap: bool
+
+
+class _Words:
+    """The words of a text as they are compared, with their places in it.
+
+    What only words without an equal are asked for is found out when they are. ``standing``: the
+    text is that of a trace, and not what somebody has written of it.
+    """
+
+    def __init__(self, text: str, *, standing: bool = False) -> None:
+        flat = straightened(text)
+        if "&" in flat or "\\" in flat:
+            flat = loosened(_CODED.sub(_decoded, flat))
+        self._plain = flat
+        self._standing = standing
+        self._asides: list[tuple[int, int]] | None = None
+        self.texts: list[str] = []
+        self.places: list[tuple[int, int]] = []
+        for match in _TOKEN.finditer(flat):
+            word = match[0]
+            if word.isascii() and word.isalnum():
+                self.texts.append(word.lower())
+                self.places.append(match.span())
+                continue
+            for each in _normal(word, number=match["number"] is not None):
+                self.texts.append(each)
+                self.places.append(match.span())
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def words(self, first: int, end: int) -> list[_Word]:
+        """Those from ``first`` to before ``end``."""
+        return [self._word(index) for index in range(first, end)]
+
+    def span(self, first: int, end: int) -> tuple[int, int]:
+        """The place of some words; of none the place before the word that follows."""
+        if first < end:
+            return self.places[first][0], self.places[end - 1][1]
+        at = self.places[first][0] if first < len(self) else self.places[-1][1] if self else 0
+        return at, at
+
+    def has_gap(self, first: int, end: int) -> bool:
+        """Whether something was left out before one of these words, or behind them."""
+        start = self.places[first - 1][1] if first else 0
+        stop = self.places[end][0] if end < len(self) else len(self._plain)
+        return _ELLIPSIS.search(self._plain, start, stop) is not None
+
+    def _word(self, index: int) -> _Word:
+        start, end = self.places[index]
+        if self._asides is None:
+            pattern = _MARKUP if self._standing else _BRACKETED
+            self._asides = [match.span() for match in pattern.finditer(self._plain)]
+        # In a trace a sign such as a tick is markup too: quotes often leave it out.
+        sign = not any(map(str.isalnum, self.texts[index])) and not self._plain[start].isascii()
+        aside = (self._standing and sign) or any(a <= start < b for a, b in self._asides)
+        return _Word(self.texts[index], _is_name(self._plain, start, end), aside)
 
 
 def straightened(text: str) -> str:
@@ -145,25 +207,30 @@ def loosened(text: str) -> str:
     """
     text = straightened(text)
     if "\\" in text:
-        text = _BACKSLASHES.sub(lambda match: " " * len(match[0]), text)
+        for escape in _ESCAPES:
+            text = text.replace(escape, " " * len(escape))
     return text
+
+
+def _blanks(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def without_markup(text: str) -> str:
     """The text with blanks for tags and for the addresses of links; its length stays the same."""
-    if "<" not in text and "](" not in text:
-        return text
-    return _HIDDEN.sub(lambda match: " " * len(match[0]), text)
+    if "<" in text:
+        text = _TAG.sub(_blanks, text)
+    return _ADDRESS.sub(_blanks, text) if "](" in text else text
 
 
 def word_count(text: str) -> int:
     """How many words a text has; in scripts without blanks each sign is one."""
-    return sum(1 for _ in _words(text))
+    return len(_Words(text))
 
 
 def same_words(quote: str, text: str) -> bool:
     """Whether both are the same words, each parted from the next as in the other."""
-    return [w.text for w in _words(quote)] == [w.text for w in _words(text)]
+    return _Words(quote).texts == _Words(text).texts
 
 
 def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
@@ -176,16 +243,13 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
     """
     from rapidfuzz.distance import Levenshtein
 
-    ours, theirs = list(_words(quote)), list(_words(text, standing=True))
+    ours, theirs = _Words(quote), _Words(text, standing=True)
     if not ours:
         same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
         return Comparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
-    codes = Levenshtein.opcodes([w.text for w in ours], [w.text for w in theirs])
-    blocks = list(
-        _blocks(
-            [(c.src_start, c.src_end, c.dest_start, c.dest_end) for c in codes if c.tag != "equal"]
-        )
-    )
+    if ours.texts == theirs.texts:
+        return Comparison(Likeness.SAME, (), 0, len(text))
+    blocks = list(_blocks(Levenshtein.opcodes(ours.texts, theirs.texts)))
     first, last = 0, len(theirs)
     if blocks and blocks[0][0] == blocks[0][1] == 0:
         first = blocks.pop(0)[3]
@@ -194,37 +258,33 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> Comparison:
     differences = []
     likeness = Likeness.SAME
     for a, b, c, d in blocks:
-        gap = in_parts and any(word.gap for word in ours[a : b + 1])
-        found = _judged(ours[a:b], theirs[c:d], gap, edge=a == 0 or b == len(ours))
+        gap = in_parts and ours.has_gap(a, b)
+        edge = a == 0 or b == len(ours)
+        found = _judged(ours.words(a, b), theirs.words(c, d), gap, edge=edge)
         if found is not Likeness.SAME:
             altering = found is Likeness.ALTERED
-            differences.append(Difference(_span(ours, a, b), _span(theirs, c, d), altering))
+            differences.append(Difference(ours.span(a, b), theirs.span(c, d), altering))
         likeness = min(likeness, found)
-    start = theirs[first].start if 0 < first < len(theirs) else 0
-    end = theirs[last - 1].end if first < last < len(theirs) else len(text)
-    return Comparison(likeness, tuple(differences), start, end)
+    start = theirs.places[first][0] if 0 < first < len(theirs) else 0
+    end = theirs.places[last - 1][1] if first < last < len(theirs) else len(text)
+    loose = any(a == 0 or b == len(ours) for a, b, _, _ in blocks)
+    return Comparison(likeness, tuple(differences), start, end, loose)
 
 
-def _blocks(codes: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """Stretches that differ, neighbours joined."""
+def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
+    """The stretches that differ in both, neighbours joined."""
     known: tuple[int, int, int, int] | None = None
-    for a, b, c, d in codes:
-        if known is not None and known[1] == a and known[3] == c:
-            known = (known[0], b, known[2], d)
-            continue
-        if known is not None:
-            yield known
-        known = (a, b, c, d)
+    for code in codes:
+        if code.tag == "equal":
+            if known is not None:
+                yield known
+            known = None
+        elif known is None:
+            known = (code.src_start, code.src_end, code.dest_start, code.dest_end)
+        else:
+            known = (known[0], code.src_end, known[2], code.dest_end)
     if known is not None:
         yield known
-
-
-def _span(words: Sequence[_Word], first: int, end: int) -> tuple[int, int]:
-    """The place of some words; of none the place before the word that follows."""
-    if first < end:
-        return words[first].start, words[end - 1].end
-    at = words[first].start if first < len(words) else words[-1].end if words else 0
-    return at, at
 
 
 def _judged(ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool) -> Likeness:
@@ -302,29 +362,9 @@ def _stem(word: str) -> str:
     return word[:-1] if word[-1] == word[-2] else word
 
 
-def _words(text: str, *, standing: bool = False) -> Iterator[_Word]:
-    """The words of a text, in order; of one that stands in a trace also which are markup."""
-    flat = straightened(text)
-    if "&" in flat or "\\" in flat:
-        flat = _CODED.sub(_decoded, flat)
-    plain = loosened(flat)
-    aside = _stretches(_MARKUP if standing else _BRACKETED, plain)
-    gaps = [] if standing else [match.start() for match in _ELLIPSIS.finditer(plain)]
-    before = 0
-    for match in _TOKEN.finditer(plain):
-        start, end = match.span()
-        gap = bisect_right(gaps, start) > bisect_right(gaps, before)
-        inside = _inside(aside, start)
-        before = start
-        exact = match.lastgroup is not None or _is_name(plain, start, end)
-        told = match[0].replace("\0", "").rstrip("_")
-        for word in _normal(told, number=match["number"] is not None):
-            yield _Word(word, start, end, exact, inside or (standing and bool(match["sign"])), gap)
-            gap = False
-
-
 def _normal(word: str, *, number: bool) -> tuple[str, ...]:
     """A word as it is compared; a contraction with ``not`` is two."""
+    word = word.replace("\0", "").rstrip("_")
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)
     word = word.casefold()
@@ -348,7 +388,7 @@ def _decoded(match: re.Match[str]) -> str:
 
 def _is_name(text: str, start: int, end: int) -> bool:
     """Whether a word can be a name, so that another one like it is another thing."""
-    word = text[start:end]
+    word = text[start:end].replace("\0", "")
     if not word.isalpha() and not word.replace("'", "").isalpha():
         return True
     if text[start - 1 : start] in _OF_NAMES and start:
@@ -365,12 +405,3 @@ def _is_name(text: str, start: int, end: int) -> bool:
         return True
     ahead = text[:start].rstrip(" \t")[-1:]
     return bool(ahead) and ahead not in _SENTENCE_END
-
-
-def _stretches(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in pattern.finditer(text)]
-
-
-def _inside(stretches: Sequence[tuple[int, int]], at: int) -> bool:
-    place = bisect_right(stretches, (at, len(stretches) and stretches[-1][1] + 1)) - 1
-    return place >= 0 and stretches[place][0] <= at < stretches[place][1]
