@@ -61,7 +61,7 @@ _OPPOSITES: Final = """
     minimum/maximum most/least many/few greater/smaller must/may should/might each/some both/neither
     and/or if/unless
 """
-_OPPOSITE: Final = {
+_OPPOSITE: Final[dict[str, str]] = {
     a: b
     for one, other in re.findall(r"(\w+)/(\w+)", _OPPOSITES)
     for a, b in ((one, other), (other, one))
@@ -251,6 +251,15 @@ def _other_form(d: Drawn) -> str | None:
     return d.quote[: found.start()] + stem + ending + d.quote[found.end() :]
 
 
+def _small_word(d: Drawn) -> str | None:
+    small = ["the", "a", "is", "was", "to", "of", "in", "on", "and", "but", "that", "this"]
+    found = _any(d, re.compile(rf"(?<=[\w,] )(?:{'|'.join(small)})(?= \w)"))
+    if found is None:
+        return None
+    other = d.chance.choice([word for word in small if word != found[0]])
+    return d.quote[: found.start()] + other + d.quote[found.end() :]
+
+
 def _left_out(sign: str) -> Edit:
     def edit(d: Drawn) -> str | None:
         words = list(re.finditer(r"\w+", d.quote))
@@ -266,6 +275,7 @@ BETWEEN: Final = (
     Kind("`[the agent]` put in", _note),
     Kind("two letters turned", _typo),
     Kind("another form of a word", _other_form),
+    Kind("a small word for another", _small_word),
 )
 
 PARTS: Final = (
@@ -543,7 +553,7 @@ def _says_something(word: str) -> bool:
 def _word_of(of: Text, chance: Random, *, but: str) -> str | None:
     for _ in range(_TRIES):
         text = chance.choice(of.texts)
-        words = [w for w in _WORD.findall(text[:4_000]) if _says_something(w)]
+        words: list[str] = [w for w in _WORD.findall(text[:4_000]) if _says_something(w)]
         if words and (word := chance.choice(words)).lower()[:4] != but.lower()[:4]:
             return word.lower()
     return None
