@@ -30,6 +30,10 @@ MOST_OF_A_QUOTE: Final = 300
 MOST_OF_A_WORDING: Final = 4_000
 """Code points of a quote that is shown beside what stands in the trace."""
 
+_BESIDE: Final = 36
+"""Code points that are shown on each side of words that differ."""
+
+_LEFT_OUT: Final = "[…]"
 _DIFFERENCES_NAMED: Final = 4
 _MOST_OF_A_DIFFERENCE: Final = 80
 
@@ -127,18 +131,31 @@ def _difference(quoted: str, standing: str) -> str:
 
 
 def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
-    """A wording on one line, with the places in it that are lit."""
+    """A wording on one line, with the places in it that are lit.
+
+    Of what both wordings have alike only that beside the differences is shown.
+    """
     text = f"{whose}: “"
     shown = []
     at = 0
     for start, end in lit:
-        text += one_line(words[at:start])
+        text += one_line(_beside(words[at:start], after=at > 0))
         begin = len(text)
         text += one_line(words[start:end])
         if begin < len(text):
             shown.append((begin, len(text)))
         at = end
-    return Line(f"{text}{one_line(words[at:])}”", tuple(shown), warns=False)
+    rest = _beside(words[at:], after=True, before=False) if lit else words
+    return Line(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
+
+
+def _beside(words: str, *, after: bool, before: bool = True) -> str:
+    """What of words that are alike stands after a difference, and what before the next one."""
+    if len(words) <= 2 * _BESIDE + len(_LEFT_OUT):
+        return words
+    head = words[:_BESIDE].rsplit(None, 1)[0] + " " if after else ""
+    tail = " " + words[-_BESIDE:].split(None, 1)[-1] if before else ""
+    return f"{head}{_LEFT_OUT}{tail}"
 
 
 def _span(key: str, index_of: IndexOf) -> str:

@@ -32,8 +32,7 @@ def figures(folder: Path) -> dict[str, Any]:
 def test_19_in_20_of_both_are_told_apart(folder: Path) -> None:
     groups = figures(folder)["groups"]
     sizes = {
-        group: sum(kind["n"] for kind in found["kinds"].values())
-        for group, found in groups.items()
+        group: sum(kind["n"] for kind in found["kinds"].values()) for group, found in groups.items()
     }
     assert sizes["honest"] >= 150
     assert sizes["altered"] >= 150

@@ -54,7 +54,8 @@ def judged(tmp_path: Path) -> Path:
                 quote=words,
                 char_start=0,
                 char_end=len(words),
-                match=Match.FUZZY,
+                match=Match.REWORDED,
+                wording=f"[the agent] {words}",
                 named=(trace.span(87).key, trace.span(89).key),
                 decisive=True,
             ),
@@ -83,6 +84,35 @@ def judged(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.fixture
+def altered(tmp_path: Path) -> Path:
+    """A judge has quoted a step with another number and another word."""
+    remember_welcome()
+    trace = read_trace(SAMPLE)
+    words = trace.text(58)
+    found = replace(
+        finding(trace, "2.6", 59, 59, why="INC-2404 is another incident, and nothing is repaired."),
+        evidence_key=trace.span(58).key,
+        quote=words,
+        char_start=0,
+        char_end=len(words),
+        match=Match.ALTERED,
+        wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
+    )
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as store:
+        store.add_taxonomy(MAST)
+        store_judgement(
+            store,
+            judge="judge:gpt-oss-120b@ab12cd34",
+            taxonomy=MAST.ref,
+            trace_id=store.register_trace(TraceRecord.of(trace)),
+            looks_at=tuple(SLUGS.values()),
+            findings=[found],
+        )
+    return place
+
+
 WIDE, NARROW = (120, 40), (80, 24)
 
 SCENES = {
@@ -97,6 +127,12 @@ def test_what_judges_found(snap_compare: Compare, judged: Path, scene: str) -> N
     size, keys = SCENES[scene]
     run = pressing(*keys)
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_an_altered_quote(snap_compare: Compare, altered: Path, size: tuple[int, int]) -> None:
+    run = pressing("]")
+    assert snap_compare(app(SAMPLE, workspace=altered), terminal_size=size, run_before=run)
 
 
 def test_the_choice_of_a_judge(

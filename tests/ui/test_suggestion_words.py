@@ -63,6 +63,20 @@ def test_of_many_altered_words_the_first_are_named() -> None:
     assert len(judge.lit) == 7
 
 
+def test_of_long_wordings_what_stands_beside_the_differences_is_shown() -> None:
+    same = "and the log went on and on and on without a word on it " * 4
+    standing, quoted = f"{same}in 12 {same}by Ann {same}", f"{same}in 13 {same}by Bob {same}"
+    sign, judge, trace = lines(
+        Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
+    )
+    assert sign.text == "≠ altered: 13 → 12; Bob → Ann"
+    assert (lit(judge), lit(trace)) == (["13", "Bob"], ["12", "Ann"])
+    assert trace.text == (
+        "trace: “[…] on and on without a word on it in 12 and the log went on and on and on "
+        "[…] on and on without a word on it by Ann and the log went on and on and on […]”"
+    )
+
+
 def test_reworded_words_are_named_too() -> None:
     found = Evidence("k3", "the pods are fine", 0, 17, Match.REWORDED, wording="the pods were fine")
     assert warnings(found) == (
