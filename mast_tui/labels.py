@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import asdict, astuple, dataclass
+from enum import IntEnum, StrEnum
+from operator import add
 from typing import Final
 
 from mast_tui.safe_text import invisible_in, one_line
@@ -71,10 +73,18 @@ class Answer(StrEnum):
 
 
 class Match(StrEnum):
-    """How closely the words that a judge quotes were found in the trace."""
+    """How closely the words that a judge quotes were found in the trace.
+
+    ``SPACING`` are the same words with other white space, punctuation or case, ``REWORDED`` other
+    forms of them, ``IN_PARTS`` what stands before and after a ``…``, ``ALTERED`` words that say
+    something else. ``FUZZY`` is of earlier versions: a similar text, whose words nobody compared.
+    """
 
     EXACT = "exact"
     SPACING = "spacing"
+    REWORDED = "reworded"
+    IN_PARTS = "in_parts"
+    ALTERED = "altered"
     FUZZY = "fuzzy"
 
 
@@ -194,6 +204,14 @@ class Target:
 WHOLE_TRACE = Target()
 
 
+class Doubt(IntEnum):
+    """Whether the words that a judge quotes may be made up; those in doubt are shown last."""
+
+    NONE = 0
+    ALTERED = 1
+    NOT_FOUND = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The words on which a judge's label rests, in the span ``key``.
@@ -202,7 +220,8 @@ class Evidence:
     both None where the words were not found. ``key`` is None where they were not found and the
     judge named no span that exists. ``match`` says how closely they were found, None where nobody
     noted it. ``named`` are the first and last key of the spans that the judge had named, where
-    the words were found elsewhere and the place was mended.
+    the words were found elsewhere and the place was mended. ``wording`` is what the judge wrote,
+    where that is not to the letter what stands there.
     """
 
     key: str | None
@@ -211,11 +230,69 @@ class Evidence:
     char_end: int | None = None
     match: Match | None = None
     named: tuple[str, str] | None = None
+    wording: str | None = None
 
     @property
-    def found(self) -> bool:
-        """Whether the words stand in the trace."""
+    def placed(self) -> bool:
+        """Whether there is a place in the trace for the words, as they are or altered."""
         return self.char_start is not None
+
+    @property
+    def doubt(self) -> Doubt:
+        """Whether the judge may have made the words up."""
+        if not self.placed:
+            return Doubt.NOT_FOUND
+        return Doubt.ALTERED if self.match is Match.ALTERED else Doubt.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteCounts:
+    """How many quotes were found in which way; ``unsorted`` were found, nobody noted how."""
+
+    exact: int = 0
+    spacing: int = 0
+    reworded: int = 0
+    in_parts: int = 0
+    altered: int = 0
+    not_found: int = 0
+    unsorted: int = 0
+
+    @classmethod
+    def of(cls, quotes: Iterable[tuple[bool, Match | None]]) -> QuoteCounts:
+        """Count quotes: of each whether there is a place for it in the trace, and its match.
+
+        A match that nobody noted is that of words that were copied, as rules do.
+        """
+        counts = Counter(
+            "not_found" if not placed else _COUNTED_AS[match] for placed, match in quotes
+        )
+        return cls(**counts)
+
+    @property
+    def all(self) -> int:
+        """All quotes."""
+        return self.found + self.in_parts + self.altered + self.not_found
+
+    @property
+    def found(self) -> int:
+        """Those found in the trace, as they are or in other forms of the same words."""
+        return self.exact + self.spacing + self.reworded + self.unsorted
+
+    @property
+    def words(self) -> str:
+        """Each kind that there is with its number, on one line."""
+        named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
+        return ", ".join(f"{count:,} {name}" for name, count in named if count)
+
+    def __add__(self, other: QuoteCounts) -> QuoteCounts:
+        return QuoteCounts(*map(add, astuple(self), astuple(other)))
+
+
+_COUNTED_AS: Final[dict[Match | None, str]] = {
+    None: "exact",
+    **{match: match.value for match in Match},
+    Match.FUZZY: "unsorted",
+}
 
 
 @dataclass(frozen=True, slots=True)

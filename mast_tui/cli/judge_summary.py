@@ -23,6 +23,9 @@ Document = dict[str, Any]
 
 _REMARKS_SHOWN: Final = 5
 
+_KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_found")
+"""How a quote was found in a trace; the first three count as found."""
+
 
 def rules_document(
     summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
@@ -64,9 +67,11 @@ def model_document(
     left = 0 if at_end else all_traces and max(0, all_traces - counted)
     document["traces"]["left"] = left
     used, prices = summary.usage, setup.prices
-    share = summary.verified / summary.quotes if summary.quotes else None
+    quotes = summary.quotes
+    kinds = {kind: getattr(quotes, kind) for kind in _KINDS}
+    share = quotes.found / quotes.all if quotes.all else None
     return document | {
-        "quotes": {"all": summary.quotes, "verified": summary.verified, "share": share},
+        "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
         "tokens": {"in": used.tokens_in, "out": used.tokens_out},
         "cost": None if prices is None else prices.cost(used.tokens_in, used.tokens_out),
         "requests": {"run": used.requests, "now": summary.asked},
@@ -185,8 +190,9 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
 def _print_use(document: Document) -> None:
     quotes, used = document["quotes"], document["tokens"]
     if quotes is not None and quotes["all"]:
-        share = f" ({quotes['share']:.0%})"
-        _line(f"quotes found in the traces: {quotes['verified']} of {quotes['all']}{share}")
+        share = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
+        kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
+        _line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
     cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
     now, in_all = document["requests"]["now"], document["requests"]["run"]
     before = f", {in_all - now} of them earlier" if in_all > now else ""

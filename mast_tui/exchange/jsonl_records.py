@@ -12,6 +12,8 @@ from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Run, RunTrace, TraceRecord
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.run_values import (
+    kinds_from,
+    kinds_to_dict,
     settings_from,
     settings_to_dict,
     usage_from,
@@ -103,8 +105,9 @@ def _run_trace_values(trace: RunTrace) -> Values:
         "findings": trace.findings,
         **_known(
             problem=trace.problem,
-            quotes=trace.quotes or None,
-            verified=trace.verified or None,
+            quotes=trace.quotes.all or None,
+            verified=trace.quotes.found or None,
+            quote_kinds=kinds_to_dict(trace.quotes) or None,
             windows=trace.windows or None,
             remarks=list(trace.remarks) or None,
         ),
@@ -134,8 +137,11 @@ def _run_trace_from(fields: Fields) -> RunTrace:
         fields.text("id"),
         fields.whole("findings"),
         fields.text_or_none("problem"),
-        fields.whole_or_none("quotes") or 0,
-        fields.whole_or_none("verified") or 0,
+        kinds_from(
+            fields.child_or_none("quote_kinds"),
+            quotes=fields.whole_or_none("quotes") or 0,
+            found=fields.whole_or_none("verified") or 0,
+        ),
         fields.whole_or_none("windows") or 0,
         fields.texts("remarks"),
     )

@@ -17,7 +17,8 @@ class Finding:
     trace as a whole. ``quote`` is verbatim in the text of the span ``evidence_key``, at the code
     points ``char_start`` to ``char_end`` (end exclusive); all four are None where nothing can be
     quoted. Where a quote that a judge gave was not found the offsets are None, and the key as
-    well where it named no span that exists. ``match`` says how closely the quote was found, and
+    well where it named no span that exists. ``match`` says how closely the quote was found,
+    ``wording`` what the judge had written where that is not to the letter what stands there, and
     ``named`` which first and last span the judge had named where the quote stands elsewhere.
     ``rationale`` says why in words that a person can check, naming spans as ``#1``…;
     ``confidence`` lies in [0, 1]. ``decisive`` is whether the failure decided the outcome, None
@@ -39,6 +40,7 @@ class Finding:
     decisive: bool | None = None
     match: Match | None = None
     named: tuple[str, str] | None = None
+    wording: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from mast_tui.labels import Evidence, Label, Target
+from mast_tui.labels import Doubt, Evidence, Label, Target
 
 
 class Keep(Enum):
@@ -50,9 +50,9 @@ class Suggestion:
         )
 
     @property
-    def checkable(self) -> bool:
-        """Whether the words that it rests on, if any, stand in the trace."""
-        return self.evidence is None or self.evidence.found
+    def doubt(self) -> Doubt:
+        """Whether the words that it rests on, if any, may be made up."""
+        return Doubt.NONE if self.evidence is None else self.evidence.doubt
 
     @property
     def evidence_key(self) -> str | None:

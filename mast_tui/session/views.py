@@ -105,7 +105,8 @@ class OwnLabels:
 class Suggested:
     """Judges' suggestions in reading order, and which of them wait for an answer.
 
-    Those whose quote was not found come after all others, in reading order as well.
+    Those whose quote was altered come after all others, and those whose quote was not found after
+    these, in reading order as well.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class Suggested:
             places = {key: self._place_of(one) for key, one in self.by_id.items()}
             self._nowhere = any(place[0] == NOWHERE for place in places.values())
             self._in_order = tuple(
-                sorted(self.by_id.values(), key=lambda one: (not one.checkable, places[one.id]))
+                sorted(self.by_id.values(), key=lambda one: (one.doubt, places[one.id]))
             )
             self._answered = None
         return self._in_order

@@ -209,7 +209,9 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
     parts = [f"{name} has judged {_traces(judged)}"]
     if not blind:
         parts.append(f"{summary.suggestions} found")
-        missing = summary.quotes - summary.verified
+        if summary.quotes.altered:
+            parts.append(f"{summary.quotes.altered} with an altered quote")
+        missing = summary.quotes.not_found
         if missing:
             parts.append(f"{missing} without {'its' if missing == 1 else 'their'} quote")
     return Judged(" · ".join(parts), done=True)

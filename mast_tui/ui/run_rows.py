@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.labels import Answer, Label, Review
+from mast_tui.labels import Answer, Label, QuoteCounts, Review
 from mast_tui.safe_text import one_line
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.widgets.column_table import Column, TableRow
@@ -141,7 +141,7 @@ def run_row(view: RunView, *, marked: bool = False) -> TableRow:
         "traces": str(len(run.traces)),
         "failed": str(view.failed) if view.failed else "",
         "found": HIDDEN if answers is None else str(run.findings),
-        "verified": "" if answers is None else verified_words(run),
+        "verified": "" if answers is None else share_found(run.quotes),
         "accepted": HIDDEN if answers is None else answers.share or "—",
         "waiting": HIDDEN if answers is None else str(waiting),
         "tokens": short_count(run.usage.tokens_in + run.usage.tokens_out) if asks else "",
@@ -161,9 +161,9 @@ def run_row(view: RunView, *, marked: bool = False) -> TableRow:
     return TableRow(run.id, cells, glyph, {**styles, **quiet})
 
 
-def verified_words(run: Run) -> str:
+def share_found(quotes: QuoteCounts) -> str:
     """Which share of the quotes was found in the traces; empty where nothing is quoted."""
-    return f"{run.verified / run.quotes:.0%}" if run.quotes else ""
+    return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
 
 
 def short_count(number: int) -> str:

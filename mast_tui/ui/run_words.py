@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.run_rows import RunView, cost_words, verified_words
+from mast_tui.ui.run_rows import RunView, cost_words, share_found
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -71,10 +71,13 @@ def _taken(run: Run) -> Iterator[str]:
 
 
 def _quotes(run: Run) -> Iterator[str]:
-    if run.quotes:
-        last = "" if run.verified == run.quotes else "; suggestions without theirs come last"
-        share = verified_words(run)
-        yield f"{run.verified:,} of {run.quotes:,} quotes stand in the traces ({share}){last}."
+    quotes = run.quotes
+    if quotes.all:
+        share = share_found(quotes)
+        yield f"{quotes.found:,} of {quotes.all:,} quotes stand in the traces ({share})."
+        yield f"Quotes: {quotes.words}."
+        if quotes.altered or quotes.not_found:
+            yield "Suggestions with altered quotes come late, those without theirs last."
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:

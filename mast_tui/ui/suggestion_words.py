@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import JUDGE_PREFIX, Match
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from mast_tui.session import Suggestion
 
 NOT_FOUND: Final = "✗"
+ALTERED: Final = "≠"
+IN_PARTS: Final = "⋯"
+REWORDED: Final = "≈"
 MENDED: Final = "↷"
-ALMOST: Final = "≈"
 DECISIVE: Final = "!"
 
 MOST_OF_A_NAME: Final = 40
@@ -23,6 +26,28 @@ MOST_OF_A_NAME: Final = 40
 
 MOST_OF_A_QUOTE: Final = 300
 """Code points of a quote that was not found."""
+
+MOST_OF_A_WORDING: Final = 4_000
+"""Code points of a quote that is shown beside what stands in the trace."""
+
+_BESIDE: Final = 36
+"""Code points that are shown on each side of words that differ."""
+
+_LEFT_OUT: Final = "[…]"
+_DIFFERENCES_NAMED: Final = 4
+_MOST_OF_A_DIFFERENCE: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line fit for display; ``lit`` are the parts of it that differ from another one.
+
+    ``warns``: it says something, and does not only show what was written.
+    """
+
+    text: str
+    lit: tuple[tuple[int, int], ...] = ()
+    warns: bool = True
 
 
 def judge_name(judge: str) -> str:
@@ -43,30 +68,94 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     return f"{'  '.join(words)} · {place_words(suggestion.target, index_of)}"
 
 
-def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[str, ...]:
-    """What a person must know before trusting a suggestion, a line each, fit for display.
+def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[Line, ...]:
+    """What a person must know before trusting a suggestion, a line each.
 
     Nothing where its words stand exactly where the judge said, or nothing is quoted.
     """
     lines = [*_of_evidence(suggestion.evidence, index_of)] if suggestion.evidence else []
     if suggestion.decisive:
-        lines.append(f"{DECISIVE} decisive for the outcome, says the judge")
+        lines.append(Line(f"{DECISIVE} decisive for the outcome, says the judge"))
     return tuple(lines)
 
 
-def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[str]:
-    if not evidence.found:
+def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[Line]:
+    if not evidence.placed:
         quote = one_line(evidence.quote, MOST_OF_A_QUOTE)
-        yield f"{NOT_FOUND} quote not in the trace: “{quote}”"
+        yield Line(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.named is not None:
         places = [_span(key, index_of) for key in dict.fromkeys(evidence.named)]
         there = "elsewhere" if evidence.key is None else f"in {_span(evidence.key, index_of)}"
-        yield (
-            f"{MENDED} place mended: the judge named {' to '.join(places)}, the words stand {there}"
-        )
+        named = " to ".join(places)
+        yield Line(f"{MENDED} place mended: the judge named {named}, the words stand {there}")
     if evidence.match is Match.FUZZY:
-        yield f"{ALMOST} quote found in other words"
+        yield Line(f"{REWORDED} quote found in other words, which nobody has compared")
+    elif evidence.match is Match.IN_PARTS:
+        yield Line(f"{IN_PARTS} quote in parts: what stands between them is left out")
+        if evidence.wording is not None:
+            yield _wording("judge", evidence.wording[:MOST_OF_A_WORDING], ())
+    elif evidence.match in (Match.REWORDED, Match.ALTERED):
+        yield from _of_words(evidence, evidence.match)
+
+
+def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
+    """In which words a quote differs from what it was found in, and both wordings."""
+    altered = match is Match.ALTERED
+    sign = f"{ALTERED if altered else REWORDED} {match.value}"
+    if evidence.wording is None:
+        yield Line(f"{sign} quote")
+        return
+    from mast_tui.judges.word_comparison import compare
+
+    quoted = evidence.wording[:MOST_OF_A_WORDING]
+    standing = evidence.quote[:MOST_OF_A_WORDING]
+    differences = compare(quoted, standing, in_parts=True).differences
+    found = [one for one in differences if one.altering or not altered]
+    named = [
+        _difference(quoted[slice(*one.quoted)], standing[slice(*one.standing)])
+        for one in found[:_DIFFERENCES_NAMED]
+    ]
+    if len(found) > len(named):
+        named.append(f"and {len(found) - len(named)} more")
+    yield Line(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
+    yield _wording("judge", quoted, [one.quoted for one in found])
+    yield _wording("trace", standing, [one.standing for one in found])
+
+
+def _difference(quoted: str, standing: str) -> str:
+    ours, theirs = (one_line(words, _MOST_OF_A_DIFFERENCE) for words in (quoted, standing))
+    if not theirs:
+        return f"“{ours}” put in"
+    return f"{ours} → {theirs}" if ours else f"“{theirs}” left out"
+
+
+def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
+    """A wording on one line, with the places in it that are lit.
+
+    Of what both wordings have alike only that beside the differences is shown.
+    """
+    text = f"{whose}: “"
+    shown = []
+    at = 0
+    for start, end in lit:
+        text += one_line(_beside(words[at:start], after=at > 0))
+        begin = len(text)
+        text += one_line(words[start:end])
+        if begin < len(text):
+            shown.append((begin, len(text)))
+        at = end
+    rest = _beside(words[at:], after=True, before=False) if lit else words
+    return Line(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
+
+
+def _beside(words: str, *, after: bool, before: bool = True) -> str:
+    """What of words that are alike stands after a difference, and what before the next one."""
+    if len(words) <= 2 * _BESIDE + len(_LEFT_OUT):
+        return words
+    head = words[:_BESIDE].rsplit(None, 1)[0] + " " if after else ""
+    tail = " " + words[-_BESIDE:].split(None, 1)[-1] if before else ""
+    return f"{head}{_LEFT_OUT}{tail}"
 
 
 def _span(key: str, index_of: IndexOf) -> str:

@@ -15,6 +15,7 @@ from mast_tui.labels import (
     Label,
     Match,
     PassKind,
+    QuoteCounts,
     Target,
     VerdictValue,
     annotator_kind,
@@ -65,6 +66,8 @@ class FindingLike(Protocol):
     def match(self) -> Match | None: ...
     @property
     def named(self) -> tuple[str, str] | None: ...
+    @property
+    def wording(self) -> str | None: ...
 
 
 def store_judgement(
@@ -115,8 +118,8 @@ def store_judgement(
 
 
 def _noted(labels: Iterable[Label]) -> RunTrace:
-    quotes = [label.evidence for label in labels if label.evidence is not None]
-    return RunTrace("", 0, quotes=len(quotes), verified=sum(quote.found for quote in quotes))
+    quotes = (label.evidence for label in labels if label.evidence is not None)
+    return RunTrace("", 0, quotes=QuoteCounts.of((one.placed, one.match) for one in quotes))
 
 
 class _Kept:
@@ -225,6 +228,7 @@ def _labels(
                 finding.char_end,
                 finding.match,
                 finding.named,
+                finding.wording,
             )
         target = target_of(finding)
         label = Label(

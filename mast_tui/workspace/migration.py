@@ -40,7 +40,11 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "taxonomy TEXT NOT NULL, written_at TEXT NOT NULL, document TEXT NOT NULL, "
         "PRIMARY KEY (annotator, id)) WITHOUT ROWID",
     ),
-    3: ("ALTER TABLE events ADD COLUMN chain TEXT",),
+    3: (
+        "ALTER TABLE events ADD COLUMN chain TEXT",
+        "ALTER TABLE labels ADD COLUMN evidence_wording TEXT",
+        "ALTER TABLE run_traces ADD COLUMN quote_kinds TEXT",
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

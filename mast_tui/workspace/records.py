@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 
@@ -76,7 +76,7 @@ class Judgement:
 class RunTrace:
     """What a run of a judge did with one trace; ``problem`` is why it failed there.
 
-    ``quotes`` of its suggestions rest on a quote, of which ``verified`` were found in the trace.
+    ``quotes`` counts the quotes on which its suggestions rest, by how they were found in the trace.
     ``remarks`` say what a person must know of the request or the answer: what was shortened, a
     mode left out, a place mended.
     """
@@ -84,8 +84,7 @@ class RunTrace:
     trace_id: str
     findings: int
     problem: str | None = None
-    quotes: int = 0
-    verified: int = 0
+    quotes: QuoteCounts = field(default_factory=QuoteCounts)
     windows: int = 0
     remarks: tuple[str, ...] = ()
 
@@ -167,14 +166,9 @@ class Run:
         return sum(trace.findings for trace in self.traces)
 
     @property
-    def quotes(self) -> int:
-        """How many of its suggestions rest on a quote."""
-        return sum(trace.quotes for trace in self.traces)
-
-    @property
-    def verified(self) -> int:
-        """How many of those quotes were found in their traces."""
-        return sum(trace.verified for trace in self.traces)
+    def quotes(self) -> QuoteCounts:
+        """The quotes on which its suggestions rest, by how they were found in their traces."""
+        return sum((trace.quotes for trace in self.traces), QuoteCounts())
 
     @property
     def cost(self) -> float | None:

@@ -60,6 +60,7 @@ def label_to_row(label: Label) -> Row:
         "evidence_end": evidence and evidence.char_end,
         "evidence_match": evidence and evidence.match and evidence.match.value,
         "evidence_named": evidence and evidence.named and json.dumps(evidence.named),
+        "evidence_wording": evidence and evidence.wording,
         "decisive": label.decisive,
     }
 
@@ -99,6 +100,7 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
         row["evidence_end"],
         None if match is None else Match(match),
         None if named is None else named_from(json.loads(named)),
+        row["evidence_wording"],
     )
 
 

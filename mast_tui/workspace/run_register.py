@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
+from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import schema
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 from mast_tui.workspace.rows import Row
-from mast_tui.workspace.run_values import settings_from, settings_to_dict
+from mast_tui.workspace.run_values import kinds_from, kinds_to_dict, settings_from, settings_to_dict
 
 _RUNS: Final = schema.runs
 _TRACES: Final = schema.run_traces
@@ -33,7 +34,15 @@ _CHANGE_TRACE: Final = insert(_TRACES).on_conflict_do_update(
     index_elements=_KEYS_OF_TRACE,
     set_={
         name: insert(_TRACES).excluded[name]
-        for name in ("findings", "problem", "quotes", "verified", "windows", "remarks")
+        for name in (
+            "findings",
+            "problem",
+            "quotes",
+            "verified",
+            "quote_kinds",
+            "windows",
+            "remarks",
+        )
     },
 )
 _USABLE_KEYS: Final = select(_ASKED.c.key).where(_ASKED.c.usable).distinct()
@@ -100,8 +109,9 @@ def add_run_trace(
         "trace_id": trace.trace_id,
         "findings": trace.findings,
         "problem": trace.problem,
-        "quotes": trace.quotes,
-        "verified": trace.verified,
+        "quotes": trace.quotes.all,
+        "verified": trace.quotes.found,
+        "quote_kinds": json.dumps(kinds_to_dict(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -223,8 +233,7 @@ def _runs(
             row["trace_id"],
             row["findings"],
             row["problem"],
-            row["quotes"],
-            row["verified"],
+            _quotes_of(row),
             row["windows"],
             tuple(json.loads(row["remarks"])),
         )
@@ -249,6 +258,12 @@ def _runs(
         )
         for row in connection.execute(kept).mappings()
     )
+
+
+def _quotes_of(row: RowMapping) -> QuoteCounts:
+    kinds = row["quote_kinds"]
+    known = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
+    return kinds_from(known, quotes=row["quotes"], found=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:

@@ -5,6 +5,10 @@ What is empty is left out.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from dataclasses import fields as fields_of
+
+from mast_tui.labels import QuoteCounts
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.records import RunSettings, Usage
 from mast_tui.workspace.values import Values, compact
@@ -58,3 +62,27 @@ def usage_from(fields: Fields | None) -> Usage:
     if min(used) < 0:
         raise ValueError("a run uses no less than nothing")
     return Usage(*used)
+
+
+def kinds_to_dict(quotes: QuoteCounts) -> Values:
+    """How many quotes were found in which way, as plain values; none of a kind is left out."""
+    return {name: count for name, count in asdict(quotes).items() if count}
+
+
+def kinds_from(fields: Fields | None, *, quotes: int, found: int) -> QuoteCounts:
+    """How many quotes were found in which way.
+
+    Args:
+        fields: counts by kind; None in a run of an earlier version, which did not tell them apart.
+        quotes: how many there are.
+        found: how many of them were found.
+
+    Raises:
+        ValueError: these are no counts.
+    """
+    if fields is None:
+        return QuoteCounts(not_found=max(0, quotes - found), unsorted=found)
+    counts = [fields.whole_or_none(kind.name) or 0 for kind in fields_of(QuoteCounts)]
+    if min(counts) < 0:
+        raise ValueError("no kind of quotes is counted below nothing")
+    return QuoteCounts(*counts)

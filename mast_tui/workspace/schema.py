@@ -83,6 +83,7 @@ labels: Final = Table(
     _text("evidence_match", empty=True),
     _text("evidence_named", empty=True),
     Column("decisive", Boolean, nullable=True),
+    _text("evidence_wording", empty=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
@@ -282,6 +283,7 @@ run_traces: Final = Table(
     _whole("verified", default=0),
     _whole("windows", default=0),
     Column("remarks", Text, nullable=False, server_default=text("'[]'")),
+    _text("quote_kinds", empty=True),
     sqlite_with_rowid=False,
 )
 

@@ -71,6 +71,8 @@ def _evidence_to_dict(evidence: Evidence) -> Values:
     values |= {"quote": evidence.quote, **compact({"match": evidence.match})}
     if evidence.named is not None:
         values["named"] = list(evidence.named)
+    if evidence.wording is not None:
+        values["wording"] = evidence.wording
     return _numbered(values, start=evidence.char_start, end=evidence.char_end)
 
 
@@ -111,8 +113,9 @@ def _evidence_from(fields: Fields | None) -> Evidence | None:
         fields.whole_or_none("end"),
         fields.word_or_none("match", Match),
         named_from(fields.texts("named")),
+        fields.text_or_none("wording"),
     )
-    if evidence.found and evidence.key is None:
+    if evidence.placed and evidence.key is None:
         raise ValueError("evidence with a place in a span names the span")
     return evidence
 

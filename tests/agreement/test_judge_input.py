@@ -34,6 +34,7 @@ class Found:
     decisive: bool | None = None
     match: Match | None = None
     named: tuple[str, str] | None = None
+    wording: str | None = None
 
     @property
     def last(self) -> str:

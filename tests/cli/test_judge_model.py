@@ -83,7 +83,7 @@ def test_the_estimate_comes_first_and_the_summary_last(judge: Judge) -> None:
     assert "6 requests" in lines[1]
     assert sum("1 suggestions" in line for line in lines) == 6
     assert "6 traces judged" in done.out
-    assert "6 of 6 (100%)" in done.out
+    assert "quotes found in the traces: 6 of 6 (100%); 6 exact\n" in done.out
     assert "18 k tokens in" in done.out
 
 
@@ -92,7 +92,8 @@ def test_the_document_holds_all_of_it_and_nothing_else_is_on_stdout(judge: Judge
     assert summary["judge"].startswith("judge:test-model@")
     assert summary["traces"] == {"judged": 6, "known": 0, "failed": 0, "left": 0}
     assert (summary["suggestions"], summary["modes"]) == (6, {"1.3": 6})
-    assert summary["quotes"] == {"all": 6, "verified": 6, "share": 1.0}
+    kinds = {"exact": 6, "spacing": 0, "reworded": 0, "in_parts": 0, "altered": 0, "not_found": 0}
+    assert summary["quotes"] == {"all": 6, "verified": 6, "share": 1.0, **kinds}
     assert summary["tokens"] == {"in": 18_000, "out": 3_000}
     assert summary["requests"] == {"run": 6, "now": 6}
     assert (summary["form"], summary["cost"], summary["ending"]) == ("json_schema", None, None)

@@ -22,6 +22,7 @@ from mast_tui.labels import (
     Match,
     Origin,
     PassKind,
+    QuoteCounts,
     Severity,
     Target,
     VerdictValue,
@@ -109,7 +110,9 @@ def full_workspace(path: Path) -> Workspace:
     workspace.record_asked(
         Asked(asking, "t", "key", "what the model said", "stop", "text", 100, 10, True)
     )
-    workspace.note_run_trace(asking, RunTrace("t", 1, None, 3, 2, 4, ("#5 was cut",)))
+    workspace.note_run_trace(
+        asking, RunTrace("t", 1, None, QuoteCounts(1, 0, 1, 0, 1, 2), 4, ("#5 was cut",))
+    )
     workspace.finish_run(asking, ending="the allowance is spent")
     set_aside(workspace, 0.25, seed=SEED)
     own = label("t", "alice", note="=1+1\n\u2028", confidence=0.5, severity=Severity.FATAL)
@@ -117,7 +120,7 @@ def full_workspace(path: Path) -> Workspace:
         "t~2",
         "judge:rules@1",
         target=Target("k", "k", "wörds", 0, 5),
-        evidence=Evidence("k", "wörds", 0, 5, Match.SPACING),
+        evidence=Evidence("k", "wörds", 0, 5, Match.ALTERED, wording="words"),
         origin=Origin.ACCEPTED,
     )
     lost = label(

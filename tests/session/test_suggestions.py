@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Answer, Origin, VerdictValue
+from mast_tui.labels import Answer, Match, Origin, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
 from mast_tui.workspace import store_judgement
 from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
@@ -49,26 +49,32 @@ def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
     assert session.suggestions[0].quote_offsets is None
 
 
-def test_those_whose_quote_was_not_found_come_last(desk: Desk) -> None:
-    def quoting(mode: str, first: str, key: str | None, start: int | None) -> Finding:
+def test_those_whose_quote_is_altered_come_after_others_and_those_without_theirs_last(
+    desk: Desk,
+) -> None:
+    def quoting(
+        mode: str, first: str, key: str | None, start: int | None, match: Match | None = None
+    ) -> Finding:
         end = None if start is None else start + 4
-        return Finding(mode, first, first, key, "pods", start, end, "why", 0.75, decisive=True)
+        found = Finding(mode, first, first, key, "pods", start, end, "why", 0.75, decisive=True)
+        return replace(found, match=match)
 
     desk.judge(
         quoting(ONE, "k0", None, None),
         quoting(TWO, "k3", "k1", None),
-        quoting(THREE, "k2", "k2", 0),
+        quoting(MODES[4], "k0", "k0", 0, Match.ALTERED),
+        quoting(THREE, "k2", "k2", 0, Match.IN_PARTS),
         finding(MODES[3], 4),
     )
     session = desk.open()
-    assert [s.mode for s in session.suggestions] == [THREE, MODES[3], ONE, TWO]
-    assert [s.checkable for s in session.suggestions] == [True, True, False, False]
-    assert [s.evidence_key for s in session.suggestions] == ["k2", "k4", "k0", "k1"]
-    assert [s.decisive for s in session.suggestions] == [True, None, True, True]
+    assert [s.mode for s in session.suggestions] == [THREE, MODES[3], MODES[4], ONE, TWO]
+    assert [s.doubt for s in session.suggestions] == [0, 0, 1, 2, 2]
+    assert [s.evidence_key for s in session.suggestions] == ["k2", "k4", "k0", "k0", "k1"]
+    assert [s.decisive for s in session.suggestions] == [True, None, True, True, True]
     session.accept(session.pending[0].id)
     session.reject(session.pending[-1].id)
-    assert [s.mode for s in session.pending] == [MODES[3], ONE]
-    assert [s.quote_offsets for s in session.pending] == [None, None]
+    assert [s.mode for s in session.pending] == [MODES[3], MODES[4], ONE]
+    assert [s.quote_offsets for s in session.pending] == [None, (0, 4), None]
 
 
 def test_suggestions_of_a_judgement_that_is_not_whole_can_be_answered(desk: Desk) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.labels import Evidence, Label, Target
+from mast_tui.labels import Doubt, Evidence, Label, Match, Target
 from mast_tui.session.model import Suggestion
 from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
 from tests.workspace.build import MAST, MODES, TRACE
@@ -101,12 +101,19 @@ def test_one_change_among_many_labels_asks_for_one_place() -> None:
 
 
 quotes = st.sampled_from(
-    [None, Evidence(None, "x"), Evidence("k1", "x"), Evidence("k1", "x", 0, 1)]
+    [
+        None,
+        Evidence(None, "x"),
+        Evidence("k1", "x"),
+        Evidence("k1", "x", 0, 1),
+        Evidence("k1", "x", 0, 1, Match.IN_PARTS),
+        Evidence("k1", "x", 0, 1, Match.ALTERED),
+    ]
 )
 
 
 @given(st.lists(st.tuples(keys, st.booleans(), quotes), max_size=10), st.integers(3, SPANS))
-def test_what_waits_is_what_is_not_answered_in_reading_order_without_its_quote_last(
+def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
     given_suggestions: list[tuple[str, bool, Evidence | None]], later: int
 ) -> None:
     spans = Growing()
@@ -118,8 +125,9 @@ def test_what_waits_is_what_is_not_answered_in_reading_order_without_its_quote_l
     suggested = Suggested(all_of_them, spans.evidence)
     for spans.known in (3, later):
         in_reading_order = sorted(all_of_them, key=spans.evidence)
-        expected = [one for one in in_reading_order if one.checkable]
-        expected += [one for one in in_reading_order if not one.checkable]
+        expected = [one for one in in_reading_order if one.doubt is Doubt.NONE]
+        expected += [one for one in in_reading_order if one.doubt is Doubt.ALTERED]
+        expected += [one for one in in_reading_order if one.doubt is Doubt.NOT_FOUND]
         assert list(suggested.in_order(spans.known)) == expected
         assert list(suggested.pending(spans.known, frozenset())) == expected
         waiting = [one for one in expected if one.id not in answered]

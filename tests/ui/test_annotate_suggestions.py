@@ -220,3 +220,32 @@ async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -
         assert "the judge named #5, the words stand in #12" in panel
         assert "quote found in other words" in panel
         assert "decisive for the outcome" in panel
+
+
+async def test_an_altered_quote_comes_after_the_others_with_both_wordings(
+    small: Path, tmp_path: Path
+) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    altered = finding(trace, "1.3", 8, 8, quote="checkout-2 CrashLoopBackOff")
+    altered = replace(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")
+    pieced = finding(trace, "3.2", 12, 12, quote="fast again")
+    pieced = replace(pieced, match=Match.IN_PARTS, wording="fast … again")
+    suggest(place, trace, [NOT_THERE, altered, finding(trace, "1.1", 10, 10), pieced])
+    async with stage(small, workspace=place) as on:
+        seen = []
+        for _ in range(5):
+            await on.press("]")
+            seen.append(on.number)
+        assert seen == [10, 12, 8, 1, 10]
+        await on.press("[", "[")
+        panel = on.annotate.suggestion_panels[1]
+        assert "≠ altered: 3 → 2\njudge: “checkout-3 Crash" in panel.text
+        assert "\ntrace: “checkout-2 CrashLoopBackOff”" in panel.text
+        lit = [panel.text[h.start : h.end] for h in panel.highlights if h.style == "match"]
+        assert lit == ["3", "2"]
+        # What is accepted are the words of the trace, and the way goes on to the one that is left
+        # in doubt.
+        await on.press("a")
+        (own,) = on.session.labels
+        assert own.target.quote == "checkout-2 CrashLoopBackOff"
+        assert "quote not in the trace" in on.text

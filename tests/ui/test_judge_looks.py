@@ -14,7 +14,7 @@ from mast_tui.judges.configuration import configuration_path
 from mast_tui.judges.llm.estimate import Estimate
 from mast_tui.judges.llm.setup import Setup
 from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Match
+from mast_tui.labels import Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.desk import Desk, remember_welcome
 from mast_tui.ui.model_judge import Plan
@@ -54,7 +54,8 @@ def judged(tmp_path: Path) -> Path:
                 quote=words,
                 char_start=0,
                 char_end=len(words),
-                match=Match.FUZZY,
+                match=Match.REWORDED,
+                wording=f"[the agent] {words}",
                 named=(trace.span(87).key, trace.span(89).key),
                 decisive=True,
             ),
@@ -77,9 +78,38 @@ def judged(tmp_path: Path) -> Path:
                 looks_at=tuple(SLUGS.values()),
                 findings=found,
                 run_id=run,
-                trace=RunTrace(trace_id, len(found), quotes=2, verified=1),
+                trace=RunTrace(trace_id, len(found), quotes=QuoteCounts(spacing=1, not_found=1)),
             )
             store.finish_run(run)
+    return place
+
+
+@pytest.fixture
+def altered(tmp_path: Path) -> Path:
+    """A judge has quoted a step with another number and another word."""
+    remember_welcome()
+    trace = read_trace(SAMPLE)
+    words = trace.text(58)
+    found = replace(
+        finding(trace, "2.6", 59, 59, why="INC-2404 is another incident, and nothing is repaired."),
+        evidence_key=trace.span(58).key,
+        quote=words,
+        char_start=0,
+        char_end=len(words),
+        match=Match.ALTERED,
+        wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
+    )
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as store:
+        store.add_taxonomy(MAST)
+        store_judgement(
+            store,
+            judge="judge:gpt-oss-120b@ab12cd34",
+            taxonomy=MAST.ref,
+            trace_id=store.register_trace(TraceRecord.of(trace)),
+            looks_at=tuple(SLUGS.values()),
+            findings=[found],
+        )
     return place
 
 
@@ -97,6 +127,12 @@ def test_what_judges_found(snap_compare: Compare, judged: Path, scene: str) -> N
     size, keys = SCENES[scene]
     run = pressing(*keys)
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_an_altered_quote(snap_compare: Compare, altered: Path, size: tuple[int, int]) -> None:
+    run = pressing("]")
+    assert snap_compare(app(SAMPLE, workspace=altered), terminal_size=size, run_before=run)
 
 
 def test_the_choice_of_a_judge(

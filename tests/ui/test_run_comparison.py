@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.protocol import Finding
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.screens.comparison import ComparisonScreen
 from mast_tui.ui.screens.run import RunScreen
@@ -79,7 +79,12 @@ def run_judge(
             looks_at=tuple(SLUGS.values()),
             findings=findings,
             run_id=run,
-            trace=RunTrace(trace_id, len(findings), quotes=2, verified=1, remarks=("#3 cut",)),
+            trace=RunTrace(
+                trace_id,
+                len(findings),
+                quotes=QuoteCounts(reworded=1, altered=1),
+                remarks=("#3 cut",),
+            ),
         )
     store.finish_run(run)
     store.close()
@@ -112,6 +117,7 @@ async def test_a_run_tells_what_it_took_and_what_went_wrong(office: Office) -> N
         assert "It failed on 1 of 3 traces" in text
         assert "three.json: the answer was␛ cut twice" in text
         assert "2 of 4 quotes stand in the traces (50%)" in text
+        assert "Quotes: 2 reworded, 2 altered." in text
         assert "0 requests to models.example" in text
         assert "two.json: #3 cut" in text
 

@@ -6,7 +6,13 @@ import pytest
 
 from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
-from mast_tui.ui.suggestion_words import MOST_OF_A_NAME, judge_name, source_words, warnings_on
+from mast_tui.ui.suggestion_words import (
+    MOST_OF_A_NAME,
+    Line,
+    judge_name,
+    source_words,
+    warnings_on,
+)
 
 KEYS = {"k3": 3, "k11": 11, "k13": 13}
 RANGE = Target("k3", "k11")
@@ -19,7 +25,15 @@ def suggested(
 
 
 def warnings(evidence: Evidence | None, *, decisive: bool = False) -> tuple[str, ...]:
+    return tuple(line.text for line in lines(evidence, decisive=decisive))
+
+
+def lines(evidence: Evidence | None, *, decisive: bool = False) -> tuple[Line, ...]:
     return warnings_on(suggested(evidence, decisive=decisive), KEYS.get)
+
+
+def lit(line: Line) -> list[str]:
+    return [line.text[start:end] for start, end in line.lit]
 
 
 @pytest.mark.parametrize("match", [None, Match.EXACT, Match.SPACING])
@@ -28,8 +42,77 @@ def test_words_that_stand_where_the_judge_said_need_no_word(match: Match | None)
     assert warnings(None) == ()
 
 
-def test_other_words_are_told() -> None:
-    assert warnings(Evidence("k3", "words", 0, 5, Match.FUZZY)) == ("≈ quote found in other words",)
+def test_altered_words_are_named_and_lit_in_both_wordings() -> None:
+    standing = "calculateQuote took 1846 ms,\n43 requests waiting"
+    quoted = "calculateQuote took 1849 ms, 43\x1b requests not waiting"
+    sign, judge, trace = lines(
+        Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
+    )
+    assert sign == Line("≠ altered: 1849 → 1846; “not” put in")
+    assert judge.text == "judge: “calculateQuote took 1849 ms, 43␛ requests not waiting”"
+    assert trace.text == "trace: “calculateQuote took 1846 ms,⏎43 requests waiting”"
+    assert (lit(judge), lit(trace)) == (["1849", "not"], ["1846"])
+    assert (judge.warns, trace.warns) == (False, False)
+
+
+def test_of_many_altered_words_the_first_are_named() -> None:
+    standing = " and ".join(f"part {n}" for n in range(1, 8))
+    quoted = " and ".join(f"part {n}0" for n in range(1, 8))
+    sign, judge, _ = lines(Evidence("k3", standing, 0, 50, Match.ALTERED, wording=quoted))
+    assert sign.text == "≠ altered: 10 → 1; 20 → 2; 30 → 3; 40 → 4; and 3 more"
+    assert len(judge.lit) == 7
+
+
+def test_of_long_wordings_what_stands_beside_the_differences_is_shown() -> None:
+    same = "and the log went on and on and on without a word on it " * 4
+    standing, quoted = f"{same}in 12 {same}by Ann {same}", f"{same}in 13 {same}by Bob {same}"
+    sign, judge, trace = lines(
+        Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
+    )
+    assert sign.text == "≠ altered: 13 → 12; Bob → Ann"
+    assert (lit(judge), lit(trace)) == (["13", "Bob"], ["12", "Ann"])
+    assert trace.text == (
+        "trace: “[…] on and on without a word on it in 12 and the log went on and on and on "
+        "[…] on and on without a word on it by Ann and the log went on and on and on […]”"
+    )
+
+
+def test_reworded_words_are_named_too() -> None:
+    found = Evidence("k3", "the pods are fine", 0, 17, Match.REWORDED, wording="the pods were fine")
+    assert warnings(found) == (
+        "≈ reworded: were → are",
+        "judge: “the pods were fine”",
+        "trace: “the pods are fine”",
+    )
+
+
+def test_parts_show_what_the_judge_wrote() -> None:
+    found = Evidence(
+        "k3", "a b c d and e f g h", 0, 19, Match.IN_PARTS, wording="a b c d … e f g h"
+    )
+    assert warnings(found) == (
+        "⋯ quote in parts: what stands between them is left out",
+        "judge: “a b c d … e f g h”",
+    )
+
+
+def test_an_altered_quote_in_parts_lights_no_words_that_were_left_out() -> None:
+    standing = "it was called 12 times and went on and on until 7 of them failed"
+    quoted = "it was called 12 times … until 9 of them failed"
+    found = Evidence("k3", standing, 0, 60, Match.ALTERED, wording=quoted)
+    assert warnings(found)[0] == "≠ altered: 9 → 7"
+
+
+@pytest.mark.parametrize("match", [Match.ALTERED, Match.REWORDED])
+def test_a_wording_that_nobody_kept_is_not_shown(match: Match) -> None:
+    (line,) = warnings(Evidence("k3", "words", 0, 5, match))
+    assert line.endswith(f"{match} quote")
+
+
+def test_a_quote_of_an_earlier_version_says_that_nobody_has_compared_its_words() -> None:
+    assert warnings(Evidence("k3", "words", 0, 5, Match.FUZZY)) == (
+        "≈ quote found in other words, which nobody has compared",
+    )
 
 
 def test_a_mended_place_names_both_places() -> None:

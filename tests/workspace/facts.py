@@ -63,9 +63,9 @@ times = st.sampled_from(["2026-05-04T10:20:30Z", "2026-05-05T10:20:30Z", ""])
 offsets = st.none() | st.integers(0, 99)
 matches = st.none() | st.sampled_from(Match)
 named = st.none() | st.tuples(keys, keys)
-evidence = st.builds(Evidence, keys, texts, offsets, offsets, matches, named) | st.builds(
-    Evidence, st.none(), texts, named=named
-)
+evidence = st.builds(
+    Evidence, keys, texts, offsets, offsets, matches, named, st.none() | texts
+) | st.builds(Evidence, st.none(), texts, named=named)
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:

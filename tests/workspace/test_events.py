@@ -98,7 +98,7 @@ def test_labels_come_back_from_the_tables_as_they_were(said: list[Label]) -> Non
         ({"key": "k0"}, "'quote'"),
         ({"quote": "x", "start": 0, "end": 1}, "names the span"),
         ({"quote": "x", "named": ["k0"]}, "a first and a last key"),
-        ({"quote": "x", "match": "nearly"}, "one of exact, spacing, fuzzy"),
+        ({"quote": "x", "match": "nearly"}, "one of exact, spacing, reworded"),
     ],
 )
 def test_evidence_that_cannot_be_is_refused(evidence: dict[str, object], words: str) -> None:

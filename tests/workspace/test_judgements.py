@@ -16,6 +16,7 @@ from mast_tui.labels import (
     Evidence,
     Match,
     PassKind,
+    QuoteCounts,
     Target,
     VerdictValue,
 )
@@ -118,13 +119,14 @@ def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
         "r",
         1.0,
         decisive=False,
-        match=Match.FUZZY,
+        match=Match.ALTERED,
         named=("k0", "k1"),
+        wording="sword",
     )
     store(workspace, whole)
     (label,) = workspace.labels()
     assert label.decisive is False
-    assert label.evidence == Evidence("k3", "word", 3, 7, Match.FUZZY, ("k0", "k1"))
+    assert label.evidence == Evidence("k3", "word", 3, 7, Match.ALTERED, ("k0", "k1"), "sword")
     before = state(workspace)
     workspace.rebuild()
     assert state(workspace) == before
@@ -207,14 +209,16 @@ def test_what_is_noted_with_the_run_counts_what_is_kept(workspace: Workspace) ->
     run = workspace.start_run(JUDGE, MAST.ref)
     store(workspace, finding(), looks_at=(), partial=True, run_id=run)
     assert workspace.runs()[0].traces == ()
-    noted = RunTrace("", 7, quotes=2, verified=1, windows=3, remarks=("cut",))
+    noted = RunTrace("", 7, quotes=QuoteCounts(1, not_found=1), windows=3, remarks=("cut",))
     store(workspace, finding(), finding(MODES[7]), run_id=run, trace=noted)
     (kept,) = workspace.runs()
     assert kept.traces == (replace(noted, trace_id=TRACE, findings=1),)
     quoted = Finding(MODES[0], "k0", "k0", "k0", "word", 3, 7, "r", 1.0)
     lost = Finding(MODES[1], "k0", "k0", "k0", "word", None, None, "r", 1.0)
-    store(workspace, finding(MODES[2]), quoted, lost, run_id=run)
-    assert workspace.runs()[0].traces == (RunTrace(TRACE, 3, quotes=2, verified=1),)
+    altered = replace(quoted, mode=MODES[1], match=Match.ALTERED)
+    store(workspace, finding(MODES[2]), quoted, lost, altered, run_id=run)
+    counts = QuoteCounts(exact=1, altered=1, not_found=1)
+    assert workspace.runs()[0].traces == (RunTrace(TRACE, 4, quotes=counts),)
 
 
 def test_the_same_findings_again_change_nothing(workspace: Workspace) -> None:

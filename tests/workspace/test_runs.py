@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.run_values import (
@@ -66,13 +67,16 @@ def test_a_run_tells_how_it_was_asked_for_and_how_it_ended(workspace: Workspace)
 
 def test_what_it_did_with_a_trace_is_kept_whole(workspace: Workspace) -> None:
     run = workspace.start_run(JUDGE, MAST.ref)
-    first = RunTrace("a", 3, None, 3, 2, 5, ("#4 was cut", "1.3 is missing"))
+    first = RunTrace(
+        "a", 3, None, QuoteCounts(1, 1, 0, 1, 2, 3), 5, ("#4 was cut", "1.3 is missing")
+    )
     workspace.note_run_trace(run, RunTrace("a", 0, "no answer"))
     workspace.note_run_trace(run, first)
-    workspace.note_run_trace(run, RunTrace("b", 1, quotes=1, verified=1, windows=1))
+    workspace.note_run_trace(run, RunTrace("b", 1, quotes=QuoteCounts(reworded=1), windows=1))
     kept = only_run(workspace)
     assert kept.traces[0] == first
-    assert (kept.findings, kept.quotes, kept.verified) == (4, 4, 3)
+    assert (kept.findings, kept.quotes) == (4, QuoteCounts(1, 1, 1, 1, 2, 3))
+    assert (kept.quotes.all, kept.quotes.found) == (9, 3)
 
 
 def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(

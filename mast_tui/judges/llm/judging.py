@@ -17,8 +17,9 @@ from mast_tui.judges.llm.prompt import Prompt
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
 from mast_tui.judges.llm.windows import plan, split
-from mast_tui.judges.locating import MOST_SEARCHED, Locator, placed
 from mast_tui.judges.protocol import Finding, Judgement
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, placed
+from mast_tui.labels import Match, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -41,13 +42,12 @@ T = TypeVar("T")
 class TraceResult:
     """What came of one trace.
 
-    ``quotes`` of the findings rest on a quote, of which ``verified`` were found in the trace.
+    ``quotes`` counts the quotes on which the findings rest, by how they were found in the trace.
     ``windows`` is how many one reading of the trace took. ``remarks`` are short, for a person.
     """
 
     judgement: Judgement
-    quotes: int
-    verified: int
+    quotes: QuoteCounts
     windows: int
     remarks: tuple[str, ...]
 
@@ -224,8 +224,7 @@ class Reading:
         )
         return TraceResult(
             judgement=judgement,
-            quotes=len(quotes),
-            verified=sum(finding.char_start is not None for finding in quotes),
+            quotes=QuoteCounts.of((one.char_start is not None, one.match) for one in quotes),
             windows=windows,
             remarks=_told(remarks),
         )
@@ -265,13 +264,16 @@ def _about(window: Window) -> str:
 
 
 def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
-    """How many places were mended, and how many quotes were not found."""
-    mended = lost = 0
+    """How many places were mended, and how many quotes were altered or not found."""
+    mended = altered = lost = 0
     for finding in findings:
         mended += finding.named is not None
+        altered += finding.match is Match.ALTERED
         lost += finding.quote is not None and finding.char_start is None
     if mended:
         yield f"{_count(mended, 'quote stands', 'quotes stand')} elsewhere than the model named"
+    if altered:
+        yield f"{_count(altered, 'quote says', 'quotes say')} something else than the trace"
     if lost:
         yield f"{_count(lost, 'quote was', 'quotes were')} not found in the trace"
     if limited:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.judges.llm.model import Window
 from mast_tui.judges.protocol import Finding, Judgement
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Match, VerdictValue
 
 SAME_RANGE: Final = 0.5
 """Ranges of one mode that two windows give are the same from this share (IoU) in common on."""
@@ -116,7 +116,8 @@ def merged_samples(seen: Sequence[Sighting], samples: int) -> list[Sighting]:
 
 
 def best_of(group: Sequence[Sighting]) -> Sighting:
-    """The one to show: words that were found before none, none before words that were not found.
+    """The one to show: words that were found before such in parts, these before none, none before
+    altered words, and these before words that were not found.
 
     Among those the surest, then the first.
     """
@@ -227,9 +228,11 @@ def _place(sighting: Sighting) -> tuple[float, float]:
 
 
 def _proof(finding: Finding) -> int:
-    if finding.char_start is not None:
+    if finding.quote is None:
         return 2
-    return 1 if finding.quote is None else 0
+    if finding.char_start is None:
+        return 0
+    return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.match or Match.EXACT, 4)
 
 
 def _by_confidence(sighting: Sighting) -> tuple[float, float, float, int, str, str]:

@@ -20,6 +20,7 @@ from mast_tui.judges.llm.trace_work import Begun, KeptAnswers, RunRecord
 from mast_tui.judges.llm.writer import Writer
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
+from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace, WorkspaceError
@@ -70,9 +71,9 @@ class ModelRunSummary:
     """What came of a run; ``run_id`` is None where there was nothing to judge.
 
     ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
-    the requests answered now. ``quotes`` of the suggestions rest on a quote, ``verified`` of those
-    were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those of
-    which each other thing was said. ``ending`` says why the run is over before its traces are,
+    the requests answered now. ``quotes`` counts the quotes on which the suggestions rest, by how
+    they were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those
+    of which each other thing was said. ``ending`` says why the run is over before its traces are,
     ``allowance`` what was used by then, ``stopped`` why it was broken off and can go on.
     """
 
@@ -84,8 +85,7 @@ class ModelRunSummary:
     failed: tuple[Progress, ...] = ()
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
-    quotes: int = 0
-    verified: int = 0
+    quotes: QuoteCounts = field(default_factory=QuoteCounts)
     form: str | None = None
     shortened: int = 0
     remarks: Mapping[str, int] = field(default_factory=dict)
@@ -216,7 +216,8 @@ class _Run:
         self._by_mode: Counter[str] = Counter()
         self._remarks: Counter[str] = Counter()
         self._failed: list[Progress] = []
-        self._quotes = self._verified = self._shortened = 0
+        self._quotes = QuoteCounts()
+        self._shortened = 0
         self._form: str | None = None
         self._asked = 0
         self._spent: str | None = None
@@ -341,7 +342,6 @@ class _Run:
         self._shortened += bool(cut)
         self._remarks.update(set(result.remarks) - cut)
         self._quotes += result.quotes
-        self._verified += result.verified
 
     def _tell(self, progress: Progress) -> None:
         self._steps[progress.step] += 1
@@ -372,7 +372,6 @@ class _Run:
             usage=self._record.usage(),
             asked=self._asked,
             quotes=self._quotes,
-            verified=self._verified,
             form=self._form,
             shortened=self._shortened,
             remarks=dict(self._remarks),

@@ -224,7 +224,6 @@ class RunRecord:
                 begun.trace_id,
                 len(judgement.findings),
                 quotes=result.quotes,
-                verified=result.verified,
                 windows=result.windows,
                 remarks=result.remarks,
             ),

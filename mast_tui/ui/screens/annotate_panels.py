@@ -177,7 +177,7 @@ class Panels(Suggesting):
         here = self.pending_on(session, span.index)
         if not any(s.id == self.suggestion_id for s in here):
             # What has no place of its own stands at the beginning only once it is gone to.
-            placed = (s.id for s in here if s.checkable or s.evidence_key is not None)
+            placed = (s.id for s in here if not s.doubt or s.evidence_key is not None)
             self.suggestion_id = next(placed, None)
 
     def show_suggestion_panel(self) -> None:

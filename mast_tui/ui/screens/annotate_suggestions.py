@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mast_tui.labels import Doubt
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.screens.annotate_base import AnnotateBase
@@ -16,6 +17,10 @@ from mast_tui.ui.selection import Selection
 if TYPE_CHECKING:
     from mast_tui.labels import Target
     from mast_tui.session import Change, Session, Suggestion
+
+
+def _doubt(suggestion: Suggestion) -> Doubt:
+    return suggestion.doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +64,18 @@ class Suggesting(AnnotateBase):
         return True
 
     def _is_gone_from(self, suggestion: Suggestion) -> bool:
-        """Whether the way leads on from this one: it is under the cursor, and where its quote was
-        not found somebody has gone to it, as it stands out of the reading order."""
+        """Whether the way leads on from this one: it is under the cursor, and where its quote is
+        in doubt somebody has gone to it, as it stands out of the reading order."""
         here = suggestion.id == self.suggestion_id
-        return here and (suggestion.checkable or suggestion.id == self._gone_to)
+        return here and (not suggestion.doubt or suggestion.id == self._gone_to)
 
     def _place_beside(
-        self, pending: Sequence[Suggestion], at: int, step: int, *, among_last: bool = False
+        self, pending: Sequence[Suggestion], at: int, step: int, among: Doubt = Doubt.NONE
     ) -> int:
         """Which suggestion comes next from a span on.
 
-        They are in reading order, but for those whose quote was not found: these come last, in
-        an order of their own. ``among_last`` says that one is among them already.
+        They are in reading order, but for those whose quote is in doubt: these come last, those of
+        each doubt in an order of their own. ``among`` says which of them one is among already.
         """
         assert self.trace is not None
         index_of = self.trace.index_of
@@ -80,8 +85,8 @@ class Suggesting(AnnotateBase):
             found = 0 if key is None else index_of(key)
             return sys.maxsize if found is None else found
 
-        checked = bisect_left(pending, True, key=lambda one: not one.checkable)
-        first, end = (checked, len(pending)) if among_last else (0, checked)
+        first = bisect_left(pending, among, key=_doubt)
+        end = bisect_right(pending, among, key=_doubt)
         place = bisect_left(pending, at, first, end, key=index)
         return (place if step > 0 else place - 1) % len(pending)
 
@@ -148,9 +153,8 @@ class Suggesting(AnnotateBase):
             done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
             # The panel goes from one suggestion to the next without a stop between them.
             pending = session.pending
-            last = not suggestion.checkable
             self.suggestion_id = (
-                pending[self._place_beside(pending, place, 1, among_last=last)].id
+                pending[self._place_beside(pending, place, 1, suggestion.doubt)].id
                 if pending
                 else None
             )

@@ -16,12 +16,13 @@ from mast_tui.ui.run_rows import HIDDEN, RunView, local_time, run_views
 from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.screens.opening import OpensTraces
 from mast_tui.ui.screens.table_room import TableRoom
-from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.suggestion_words import ALTERED, judge_name
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
+    from mast_tui.labels import QuoteCounts
     from mast_tui.ui.desk import Desk
     from mast_tui.workspace.records import RunTrace
 
@@ -51,11 +52,11 @@ def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
             "trace": one_line(names.get(trace.trace_id, trace.trace_id)),
             "found": "" if failed else HIDDEN if hidden else str(trace.findings),
             "waiting": "" if failed else HIDDEN if hidden else str(waiting),
-            "quotes": "" if hidden or not trace.quotes else f"{trace.verified} of {trace.quotes}",
+            "quotes": "" if hidden else quote_words(trace.quotes),
             "windows": str(trace.windows) if trace.windows else "",
             "note": one_line(note),
         }
-        doubted = trace.verified < trace.quotes
+        doubted = trace.quotes.found < trace.quotes.all
         styles = {
             "glyph": "doubt" if failed or waiting else "quiet",
             "trace": "name",
@@ -67,6 +68,14 @@ def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
         glyph = "!" if failed else "◌" if waiting else "●"
         rows.append(TableRow(trace.trace_id, cells, glyph, styles))
     return rows
+
+
+def quote_words(quotes: QuoteCounts) -> str:
+    """How many of the quotes were found, and how many were altered; empty where there is none."""
+    if not quotes.all:
+        return ""
+    altered = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
+    return f"{quotes.found} of {quotes.all}{altered}"
 
 
 class RunScreen(OpensTraces, TableRoom):
@@ -155,6 +164,7 @@ class RunScreen(OpensTraces, TableRoom):
             lines.append(f"failed: {trace.problem}")
             lines.append("The same run again tries it anew.")
         if self._view.answers is not None:
+            lines += [f"quotes: {trace.quotes.words}"] if trace.quotes.all else []
             lines += trace.remarks
         self.detail.show_text("\n".join(lines))
 

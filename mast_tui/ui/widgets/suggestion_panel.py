@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.suggestion_words import Line
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.span_view import Highlight, SpanView
 
@@ -18,15 +19,18 @@ class SuggestionPanel(SpanView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"span-view--head", "span-view--warning"}
 
-    def show(self, title: str, mode: str, source: str, warnings: Sequence[str], body: str) -> None:
-        """Show a suggestion, with what to know before trusting it; everything is foreign text."""
-        mode, lines = one_line(mode), [one_line(warning) for warning in warnings]
+    def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
+        """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
+        mode = one_line(mode)
         self.show_titles(plain_title(title), plain_title("a accept  x reject  e edit"))
         head = f"{mode}  {one_line(source)}"
         marked = [Highlight(0, len(mode), "head")]
-        for line in lines:
-            marked.append(Highlight(len(head) + 1, len(head) + 1 + len(line), "warning"))
-            head = f"{head}\n{line}"
+        for line in warnings:
+            begin = len(head) + 1
+            if line.warns:
+                marked.append(Highlight(begin, begin + len(line.text), "warning"))
+            marked += [Highlight(begin + start, begin + end, "match") for start, end in line.lit]
+            head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
 

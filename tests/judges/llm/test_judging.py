@@ -20,7 +20,7 @@ from mast_tui.judges.llm.model import Asks, Parameters, Reply, Request
 from mast_tui.judges.llm.prompt import Prompt
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Match
+from mast_tui.labels import Match, QuoteCounts
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace.judgements import target_of
 from tests.judges.memory_trace import MemoryTrace
@@ -137,7 +137,7 @@ async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
     [found] = result.judgement.findings
     assert (found.mode, found.first, found.last) == ("step_repetition", "line 4", "line 4")
     assert (found.match, found.decisive, found.confidence) == (Match.EXACT, True, 0.75)
-    assert (result.quotes, result.verified, result.windows) == (1, 1, 1)
+    assert (result.quotes, result.windows) == (QuoteCounts(exact=1), 1)
     assert result.judgement.judged == tuple(mode.slug for mode in MAST.modes)
     assert result.remarks == ()
 
@@ -149,7 +149,7 @@ async def test_what_must_be_checked_is_said_in_remarks() -> None:
         return Reply(said.text, "stop", "text", 1, 1)
 
     result = await judge(run_of(10), Model(says))
-    assert (result.quotes, result.verified) == (2, 1)
+    assert result.quotes == QuoteCounts(exact=1, not_found=1)
     assert "fail_to_ask_for_clarification" not in (result.judgement.judged or ())
     remarks = "\n".join(result.remarks)
     assert "1 quote stands elsewhere than the model named" in remarks
@@ -232,7 +232,7 @@ async def test_a_model_that_reads_more_by_now_is_asked_again() -> None:
             await judge(run_of(30), Model(reads_nothing), ledger)
     model = Model(lambda request, _: answer(request, m1_3=[finding(2, "step 1 of")]))
     result = await judge(run_of(30), model, ledger)
-    assert (result.windows, len(model.asked), result.verified) == (1, 1, 1)
+    assert (result.windows, len(model.asked), result.quotes.found) == (1, 1, 1)
 
 
 def fails(request: Request, room: int) -> Reply:
@@ -375,8 +375,8 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
             assert trace.text(span)[found.char_start : found.char_end] == found.quote
             assert found.match is not None
     quotes = [f for f in judgement.findings if f.quote is not None]
-    assert result.quotes == len(quotes)
-    assert result.verified == sum(f.char_start is not None for f in quotes)
+    assert result.quotes.all == len(quotes)
+    assert result.quotes.not_found == sum(f.char_start is None for f in quotes)
     assert all(remark.isprintable() for remark in result.remarks)
     assert len(result.remarks) == len(set(result.remarks))
 

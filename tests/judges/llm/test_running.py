@@ -19,7 +19,7 @@ from mast_tui.judges.llm.redaction_rules import Rule
 from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.setup import Allowance, Setup
 from mast_tui.judges.runner import Progress, Step
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
@@ -109,13 +109,13 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(
         assert len(server.chats) == 6
     assert dict(summary.steps) == {Step.JUDGED: 6}
     assert summary.by_mode == {"step_repetition": 6}
-    assert (summary.quotes, summary.verified) == (6, 6)
+    assert summary.quotes == QuoteCounts(exact=6)
     assert summary.usage == Usage(6, 18_000, 3_000) == used[-1]
     assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
     assert_each_judged_once(workspace, 6)
     label = workspace.labels()[0]
     assert label.evidence is not None
-    assert label.evidence.found
+    assert label.evidence.placed
     assert label.decisive is True
     values = {verdict.value for verdict in workspace.verdicts(trace_id=label.trace_id)}
     assert values == {VerdictValue.PRESENT, VerdictValue.ABSENT}
@@ -123,7 +123,7 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(
     assert run.id == summary.run_id
     assert run.finished_at is not None
     assert run.ending is None
-    assert (run.quotes, run.verified, run.usage) == (6, 6, summary.usage)
+    assert (run.quotes, run.usage) == (summary.quotes, summary.usage)
     assert run.settings is not None
     assert run.settings.form == "json_schema"
 
@@ -233,8 +233,8 @@ def test_a_made_up_quote_is_kept_and_counted_as_not_found(runs: Path, workspace:
     made_up = "these words were never said by anybody here"
     with ModelServer(lambda body, _n: reply(said(body, quote=made_up))) as server:
         summary = judged(server, runs, workspace)
-    assert (summary.quotes, summary.verified) == (6, 0)
-    assert all(label.evidence and not label.evidence.found for label in workspace.labels())
+    assert summary.quotes == QuoteCounts(not_found=6)
+    assert all(label.evidence and not label.evidence.placed for label in workspace.labels())
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,32 @@
 
 A judge names spans by number and miscounts, so a quote is believed before a number: where the
 words stand outside the named spans the place is mended, and what was named is kept beside it.
-Words that are found nowhere stay as the judge gave them, without offsets.
+Words that are found nowhere stay as the judge gave them, without offsets; beside those that are
+altered, or not to the letter what stands there, stands what the judge wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Final, Protocol
 
-from mast_tui.judges.evidence import (
+from mast_tui.judges.fuzzy_match import (
     LONGEST_COMPARED,
+    WORDS_OF_A_PART,
     Joined,
     Place,
     clipped,
     closest,
     find_part,
-    joined,
+    layers,
+    letters,
     parts,
     readings,
-    squeezed,
 )
 from mast_tui.judges.protocol import Finding
+from mast_tui.judges.word_comparison import word_count
 from mast_tui.labels import Match
 from mast_tui.traces.model import Trace
 
@@ -36,6 +39,9 @@ MOST_SEARCHED: Final = 2_000_000
 
 MOST_COMPARED: Final = 500_000
 """At most so many characters are compared with a quote that stands nowhere word for word."""
+
+LONGEST_GAP: Final = 2_000
+"""Parts of a quote that stand further apart, in characters, are not shown as one piece."""
 
 _SPAN_COST: Final = 200
 """What fetching a text counts, in characters, so that a million short spans end as well."""
@@ -89,6 +95,11 @@ class Found:
     place: Place
     last: int
 
+    @property
+    def altered(self) -> bool:
+        """Whether its words say something else than the quote."""
+        return self.place.match is Match.ALTERED
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -114,7 +125,7 @@ class Locator:
     def __init__(self, texts: SentTexts) -> None:
         self._sent = texts
         self._count = len(texts)
-        self._squeezed: dict[int, str] = {}
+        self._known_layers: dict[int, tuple[str, ...]] = {}
         self._kept = 0
         self._cut = False
         self.limited = 0
@@ -127,41 +138,48 @@ class Locator:
     ) -> Found | None:
         """Where ``quote`` stands, or None.
 
-        ``named`` are the first and last index that the judge named, ``around`` those that it was
-        shown. Word for word, or up to white space, in the named spans; then word for word in
-        those near and anywhere, then the same up to white space; last of all in nearly the same
-        words, in the named spans and those near. The nearest place counts.
+        To the letter, or in the same words, in the named spans; then to the letter in those near
+        and anywhere, then in the same words; last of all a similar text, in the named spans and
+        those near, of which an altered one only counts where there is no other. The nearest place
+        counts.
+
+        Args:
+            quote: what a judge wrote.
+            named: the first and last index that the judge named.
+            around: those that it was shown.
         """
         meant = _Quote.of(quote)
-        if not meant.readings:
+        if not meant.whole:
             return None
         self._cut = False
         areas = _Areas(self._count, named, around)
-        word_for_word = [(Match.EXACT, areas.named), (Match.SPACING, areas.named)]
-        if not meant.short:
-            word_for_word += [(Match.EXACT, areas.others), (Match.SPACING, areas.others)]
-        for how, area in word_for_word:
-            found = self._first(meant, how, area())
-            if found is not None:
-                return found
+        for meanings in (meant.whole, meant.pieced):
+            for area in (areas.named,) if meant.short else (areas.named, areas.others):
+                for how in (Match.EXACT, Match.SPACING):
+                    found = self._first(meanings, how, area()) if meanings else None
+                    if found is not None:
+                        return found
         found = self._most_alike(meant, areas.named())
-        if found is None and meant.long:
-            found = self._most_alike(meant, areas.near())
+        if meant.long and (found is None or found.altered):
+            found = _better(found, self._most_alike(meant, areas.near()))
         if found is None and self._cut:
             self.limited += 1
         return found
 
-    def _first(self, meant: _Quote, how: Match, area: Iterable[int]) -> Found | None:
+    def _first(
+        self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
+    ) -> Found | None:
         exact = how is Match.EXACT
         for index, text in self._walk(area, MOST_SEARCHED):
-            hay = text if exact else self._squeeze(index, text)
-            for pieces, needle, squeezed_needle in meant.readings:
-                if (needle if exact else squeezed_needle) not in hay:
+            known = (text,) if exact else self._layers(index, text)
+            for pieces, needle_letters in meanings:
+                needle = pieces[0] if exact else needle_letters
+                if not any(needle in layer for layer in known):
                     continue
                 if len(pieces) > 1:
                     found = self._in_order(index, text, pieces, how)
                 else:
-                    place = find_part(text, needle, how, squeeze=None if exact else hay)
+                    place = find_part(text, pieces[0], how, known=known)
                     found = Found(index, place, index) if place else None
                 if found is not None:
                     return found
@@ -169,37 +187,49 @@ class Locator:
 
     def _most_alike(self, meant: _Quote, area: Iterable[int]) -> Found | None:
         texts = Joined(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
-        found = (self._alike(texts, pieces) for pieces, _, _ in meant.readings)
-        return next((each for each in found if each is not None), None)
+        best: Found | None = None
+        for pieces in meant.compared:
+            best = _better(best, self._alike(texts, pieces))
+            if best is not None and not best.altered:
+                return best
+        if best is None and meant.long_parts:
+            # The other parts are too short to be told from chance, so nobody vouches for them.
+            best = self._alike(texts, meant.long_parts)
+            if best is not None:
+                place = Place(best.place.start, best.place.end, Match.ALTERED)
+                best = Found(best.index, place, best.last)
+        return best
 
     def _alike(self, texts: Joined, pieces: tuple[str, ...]) -> Found | None:
         find = closest if len(pieces) > 1 else find_part
-        place = find(texts.text, pieces[0], Match.FUZZY)
+        place = find(texts.text, pieces[0], Match.REWORDED)
         at = None if place is None else texts.found(place)
         first = None if at is None else Found(at[0], at[2], at[1])
         if first is None or len(pieces) == 1:
             return first
         text = self._sent.text(first.index)
-        return self._in_order(first.index, clipped(text), pieces, Match.FUZZY)
+        return self._in_order(first.index, clipped(text), pieces, Match.REWORDED)
 
     def _in_order(self, index: int, text: str, pieces: tuple[str, ...], how: Match) -> Found | None:
         """Pieces that follow each other in a span, or in it and the next one."""
         places: list[Place] = []
+        match = Match.IN_PARTS
         at, span = 0, index
         for piece in pieces:
             place = closest(text, piece, how, start=at)
             if place is None and places and span == index and index + 1 < self._count:
                 span, text = index + 1, self._sent.text(index + 1)
-                text = clipped(text) if how is Match.FUZZY else text
+                text = clipped(text) if how is Match.REWORDED else text
                 place = closest(text, piece, how)
             if place is None:
                 return None
+            if place.match is Match.ALTERED:
+                match = Match.ALTERED
             at = place.end
             if span == index:
                 places.append(place)
-        whole = joined(places)
-        if whole.match is Match.EXACT and span != index:
-            whole = Place(whole.start, whole.end, Match.SPACING)
+        near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
+        whole = Place(places[0].start, places[-1 if near else 0].end, match)
         return Found(index, whole, span)
 
     def _walk(
@@ -215,38 +245,74 @@ class Locator:
             left -= min(len(text), longest or len(text)) + _SPAN_COST
             yield index, text
 
-    def _squeeze(self, index: int, text: str) -> str:
-        found = self._squeezed.get(index)
+    def _layers(self, index: int, text: str) -> tuple[str, ...]:
+        found = self._known_layers.get(index)
         if found is None:
-            found = self._squeezed[index] = squeezed(text)
-            self._kept += len(found)
-            while self._kept > MOST_SEARCHED and len(self._squeezed) > 1:
-                self._kept -= len(self._squeezed.pop(next(iter(self._squeezed))))
+            found = self._known_layers[index] = layers(text)
+            self._kept += sum(map(len, found))
+            while self._kept > MOST_SEARCHED and len(self._known_layers) > 1:
+                oldest = self._known_layers.pop(next(iter(self._known_layers)))
+                self._kept -= sum(map(len, oldest))
         return found
+
+
+def _better(one: Found | None, other: Found | None) -> Found | None:
+    """The first of two that is not altered, else the first."""
+    if one is None or (one.altered and other is not None and not other.altered):
+        return other
+    return one
+
+
+_Reading = tuple[tuple[str, ...], str]
+"""The pieces of a quote, and the letters of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
     """What a quote may mean, and how far it may be looked for.
 
-    Each reading is its pieces, the first of them, and that one without white space. A ``short``
-    quote is not looked for where nobody named it, one that is not ``long`` only word for word.
+    ``whole`` are its readings, ``pieced`` those with something left out. ``compared`` are the
+    pieces for which a similar text may stand, ``long_parts`` those that are long enough where
+    others are not. A ``short`` quote is not looked for where nobody named it, one that is not
+    ``long`` in the same words only.
     """
 
-    readings: tuple[tuple[tuple[str, ...], str, str], ...]
+    whole: tuple[_Reading, ...]
+    pieced: tuple[_Reading, ...]
+    compared: tuple[tuple[str, ...], ...]
+    long_parts: tuple[str, ...]
     short: bool
     long: bool
 
     @classmethod
     def of(cls, quote: str) -> _Quote:
-        meant: dict[tuple[str, ...], None] = {}
+        whole: dict[tuple[str, ...], None] = {}
+        pieced: dict[tuple[str, ...], None] = {}
+        pieces: tuple[str, ...] = ()
+        long_parts: tuple[str, ...] = ()
         for reading in readings(quote):
-            meant[(reading,)] = None
-            meant[parts(reading)] = None
-        meant.pop((), None)
-        longest = max((len(_bytes(p)) for p in next(reversed(meant), ())), default=0)
-        prepared = ((pieces, pieces[0], squeezed(pieces[0])) for pieces in meant)
-        return cls(tuple(prepared), longest < _SHORT_BYTES, longest >= _LONG_BYTES)
+            whole[(reading,)] = None
+            pieces = parts(reading)
+            if len(pieces) == 1:
+                whole[pieces] = None
+                continue
+            long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
+            if pieces == long_parts:
+                pieced[pieces] = None
+        long_parts = () if len(pieces) == 1 or pieces in pieced else long_parts
+        longest = max((len(_bytes(piece)) for piece in pieces), default=0)
+        return cls(
+            tuple(map(_reading, whole)),
+            tuple(map(_reading, pieced)),
+            (*list(pieced)[-1:], *list(whole)[-1:]),
+            long_parts,
+            longest < _SHORT_BYTES,
+            longest >= _LONG_BYTES,
+        )
+
+
+def _reading(pieces: tuple[str, ...]) -> _Reading:
+    return pieces, letters(pieces[0])
 
 
 def _bytes(text: str) -> bytes:
@@ -305,10 +371,10 @@ def placed(
     named = _range_of(claim, len(texts))
     quote = claim.quote if claim.quote and claim.quote.strip() else None
     found = locate(quote, named) if quote is not None else None
-    if found is not None:
+    if found is not None and quote is not None:
         start, end = texts.to_original(found.index, found.place.start, found.place.end)
         if start < end:
-            return _found(claim, trace, named, found, start, end)
+            return _found(claim, quote.strip(), trace, named, found, start, end)
     first, last = named or (None, None)
     first_key, last_key = _keys(trace, named) or (None, None)
     finding = Finding(
@@ -328,6 +394,7 @@ def placed(
 
 def _found(
     claim: ClaimLike,
+    quote: str,
     trace: Trace,
     named: tuple[int, int] | None,
     found: Found,
@@ -336,6 +403,7 @@ def _found(
 ) -> Placed:
     """The finding whose quote stands there in the trace's own text."""
     shown = _mended(named, found)
+    match = found.place.match
     finding = Finding(
         mode=claim.mode,
         first=trace.span(shown[0]).key,
@@ -347,8 +415,9 @@ def _found(
         rationale=claim.rationale,
         confidence=claim.confidence,
         decisive=claim.decisive,
-        match=found.place.match,
+        match=match,
         named=None if shown == named else _keys(trace, named),
+        wording=None if match is Match.EXACT else quote,
     )
     return Placed(finding, *shown, found.index)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.locating import MOST_SEARCHED, NEAR, Locator, Placed, placed
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, Placed, placed
 from mast_tui.labels import Match
 from tests.judges.memory_trace import MemoryTrace
 
@@ -93,19 +93,46 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
             Match.EXACT,
         ),
         ("#4] agent message | planner\nAll three pods", 3, "All three pods", Match.EXACT),
-        ("All three pods … every write", 3, TEXTS[3][:-1], Match.SPACING),
+        ("All three pods are … still refuses every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
+        ("All three pods are … now refusing each write", 3, None, None),
+        (
+            "All three pods are running … every write",
+            3,
+            "All three pods are running",
+            Match.ALTERED,
+        ),
+        ("All three pods … every write", 3, None, None),
         ("…valkey still refuses…", 3, "valkey still refuses", Match.EXACT),
         (
-            "Reading deployment.yaml\n[… 1,234 characters left out …]\nfar too little",
+            "Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
             2,
             TEXTS[2][: TEXTS[2].index(" for it")],
-            Match.SPACING,
+            Match.IN_PARTS,
         ),
         (
             "All three pods were running, but valkey is still refusing every write",
             3,
             TEXTS[3][:-1],
-            Match.FUZZY,
+            Match.REWORDED,
+        ),
+        ("the limit is 513 MB", 1, "the limit is 512 MB", Match.ALTERED),
+        (
+            "All three pods are not running, although valkey",
+            3,
+            "All three pods are running, although valkey",
+            Match.ALTERED,
+        ),
+        (
+            "the cart is unhealthy now, so I close this incident",
+            7,
+            "The cart is healthy now, so I close this incident",
+            Match.ALTERED,
+        ),
+        (
+            "ALL THREE PODS ARE RUNNING although",
+            3,
+            "All three pods are running, although",
+            Match.SPACING,
         ),
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
@@ -117,6 +144,7 @@ def test_quotes_are_found_in_the_ways_in_which_models_write_them(
     at = look(trace_of(*TEXTS), Claimed(quote, span, span))
     assert (at.finding.quote if at.span is not None else None) == found
     assert at.finding.match is match
+    assert at.finding.wording == (None if match in (None, Match.EXACT) else quote)
     assert at.finding.named is None
     assert (at.first, at.last) == (span, span)
 
@@ -190,16 +218,33 @@ def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
     assert (at.first, at.last, at.span) == (3, 4, 3)
     assert at.finding.quote == "valkey still refuses every write."
     assert at.finding.named == ("line 4", "line 4")
-    header = "refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
+    header = (
+        "still refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
+    )
     at = look(trace, Claimed(header, 3, 4))
     assert (at.first, at.last, at.span, at.finding.named) == (3, 4, 3, None)
-    assert look(trace, Claimed("refuses every write … I close this incident", 3, 3)).span is None
+    far = Claimed("still refuses every write … I close this incident", 3, 3)
+    assert look(trace, far).span is None
 
 
 def test_parts_that_stand_far_apart_are_not_shown_as_one() -> None:
-    text = "It begins here. " + "and so on " * 5_000 + "It ends there."
-    at = look(trace_of(text), Claimed("It begins here. […] It ends there.", 0, 0))
-    assert at.finding.quote == "It begins here."
+    text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
+    at = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
+    assert (at.finding.quote, at.finding.match) == ("It all begins here.", Match.IN_PARTS)
+
+
+def test_an_altered_part_makes_the_whole_altered() -> None:
+    text = "The tool was called 12 times. " + "It went on. " * 9 + "In the end 7 of them failed."
+    quote = "The tool was called 12 times … in the end {} of them failed"
+    found = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).finding.match for n in (7, 9)]
+    assert found == [Match.IN_PARTS, Match.ALTERED]
+
+
+def test_what_says_the_same_nearby_goes_before_an_altered_place_in_the_named_span() -> None:
+    trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
+    at = look(trace, Claimed("step 13: the server was restarted", 0, 0))
+    assert (at.span, at.finding.match) == (1, Match.REWORDED)
+    assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
 
 
 def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
@@ -216,7 +261,7 @@ def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
     noise = "and the log goes on and on and on. " * 10_000
     changed = "All three pods were running, but valkey is still refusing every write"
     at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
-    assert (at.finding.quote, at.finding.match) == (TEXTS[3][:-1], Match.FUZZY)
+    assert (at.finding.quote, at.finding.match) == (TEXTS[3][:-1], Match.REWORDED)
     at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
     assert at.finding.char_start == 0
     assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None

@@ -1,0 +1,50 @@
+"""Altered quotes are told from honest ones, in traces on which no limit was chosen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.traces.checks import CORPUS, SAMPLES, needs_corpus
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "quote_figures.py"
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    """A share of the figures, always the same one."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--json", "--per-kind", "10", "--corpus", str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["half"] == "held-out"
+    return document
+
+
+@pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
+def test_19_in_20_of_both_are_told_apart(folder: Path) -> None:
+    groups = figures(folder)["groups"]
+    sizes = {
+        group: sum(kind["n"] for kind in found["kinds"].values()) for group, found in groups.items()
+    }
+    assert sizes["honest"] >= 150
+    assert sizes["altered"] >= 150
+    assert groups["honest"]["found_share"] >= 0.95
+    assert groups["altered"]["found_share"] <= 0.05
+    assert groups["stitched"]["found_share"] <= 0.05
+    # What is left out honestly is told from what stands there, and still has its place.
+    parts = groups["parts"]["kinds"].values()
+    assert sum(kind["in_parts"] for kind in parts) >= 0.9 * sizes["parts"] > 0
+    assert groups["parts"]["found_share"] == 0
+    for name, kind in groups["altered"]["kinds"].items():
+        if kind["n"] >= 8:
+            assert kind["found"] <= 0.25 * kind["n"], name
+    right = sum(kind["right"] for kind in groups["honest"]["kinds"].values())
+    assert right >= 0.95 * sizes["honest"]

@@ -1,0 +1,141 @@
+"""Words that say something else are told from words that only look otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.word_comparison import Likeness, compare, word_count
+
+
+def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[str, str]]:
+    """The words that say something else, in both wordings."""
+    return [
+        (quote[slice(*one.quoted)], text[slice(*one.standing)])
+        for one in compare(quote, text, in_parts=in_parts).differences
+        if one.altering
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("It Failed, twice!", "it failed twice"),
+        ("it's “done” - at last", 'it\'s "done" — at last'),
+        ('a\\nb \\u2014 c \\"d\\"', 'a b — c "d"'),
+        ("caf\\u00e9 au lait", "café au lait"),
+        ("a < b & c", "a &lt; b &amp; c"),
+        ("re-run the tool", "rerun the tool"),
+        ("the name is here", "the **name** is [here](https://x.io/12)"),
+        ("the name is here", 'the <span id="7">name</span> is here'),
+        ("do not, can not, will not", "don't, cannot, won't"),
+        ("1,234 of 5 %", "1234 of 5%"),
+        ("ｆｕｌｌ ﬁle", "full file"),
+        ("first second", "1. first\n2. second"),
+        ("Ⅻ", "xii"),
+        ("cafe\u0301 at I\u0307zmir", "caf\u00e9 at \u0130zmir"),
+        ("✅ all tests passed", "✅ all tests passed"),
+        ("all tests passed", "✅ all tests passed"),
+        ("内存不足", "内存 不足"),
+    ],
+)
+def test_what_says_the_same(quote: str, text: str) -> None:
+    assert compare(quote, text).likeness is Likeness.SAME
+    assert not compare(quote, text).differences
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("the pods were running", "the pods are running"),
+        ("valkey refuses every write", "valkey refusing every write"),
+        ("I saw [the agent] retry it", "I saw retry it"),
+        ("and [the agent] will retry", "and I will retry"),
+        ("restarted cart service twice", "restarted the cart service twice"),
+        ("the perfromance was fine", "the performance was fine"),
+        ("it queries them", "it query them"),
+    ],
+)
+def test_what_is_only_reworded(quote: str, text: str) -> None:
+    assert compare(quote, text).likeness is Likeness.REWORDED
+    assert not differences(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "words"),
+    [
+        ("took 1849 ms", "took 1846 ms", [("1849", "1846")]),
+        ("took 15 s in all", "took 1.5 s in all", [("15", "1.5")]),
+        ("24K views", "2.4K views", [("24K", "2.4K")]),
+        ("fell by -5 in all", "fell by 5 in all", [("-5", "5")]),
+        ("paid 5 % of it", "paid 5 of it", [("%", "")]),
+        ("it is not healthy", "it is healthy", [("not", "")]),
+        ("it is healthy", "it isn't healthy", [("", "isn't")]),
+        ("it works without it", "it works with it", [("without", "with")]),
+        ("a valid answer", "an invalid answer", [("a valid", "an invalid")]),
+        ("if ready then go", "if !ready then go", [("", "!")]),
+        ("where a > b holds", "where a < b holds", [(">", "<")]),
+        ("x == 1", "x != 1", [("==", "!=")]),
+        ("asked Maria again", "asked Mario again", [("Maria", "Mario")]),
+        ("calls getUsers now", "calls getUser now", [("getUsers", "getUser")]),
+        ("reads conf_a.toml", "reads conf_b.toml", [("conf_a", "conf_b")]),
+        ("it passed the test", "it failed the test", [("passed", "failed")]),
+        ("the first almost failed", "the first failed", [("almost", "")]),
+        ("the first failed", "the first almost failed", [("", "almost")]),
+        ("Ann gave Bob it", "Bob gave Ann it", [("Ann", "Bob"), ("Bob", "Ann")]),
+        ("was [not] done", "was done", [("not", "")]),
+        ("ran [3] times", "ran times", [("3", "")]),
+        ("❌ all tests", "✅ all tests", [("❌", "✅")]),
+        ("内存充足", "内存不足", [("充", "不")]),
+    ],
+)
+def test_what_says_something_else(quote: str, text: str, words: list[tuple[str, str]]) -> None:
+    assert compare(quote, text).likeness is Likeness.ALTERED
+    assert differences(quote, text) == words
+
+
+def test_what_stands_around_the_words_does_not_count() -> None:
+    text = "so said they: all three pods are running (as it seems)"
+    found = compare("all three pods", text)
+    assert (found.likeness, text[found.start : found.end]) == (Likeness.SAME, "all three pods")
+    # A small word too much at an edge may have its counterpart further out, behind a ``not``.
+    assert compare("has been satisfied", "been satisfied").likeness is Likeness.ALTERED
+
+
+def test_what_was_left_out_on_purpose_is_no_difference_where_that_is_told() -> None:
+    quote, text = "the tool failed … and gave up", "the tool failed 12 times and gave up"
+    assert compare(quote, text, in_parts=True).likeness is Likeness.SAME
+    assert differences(quote, text) == [("", "12 times")]
+    quote = "the tool failed … and went on"
+    assert differences(quote, text, in_parts=True) == [("went on", "gave up")]
+
+
+def test_signs_without_words_are_compared_as_they_are() -> None:
+    assert compare("--- ***", "---  ***").likeness is Likeness.SAME
+    assert compare("---", "***").likeness is Likeness.ALTERED
+
+
+def test_words_are_counted_sign_by_sign_where_no_blanks_part_them() -> None:
+    assert word_count("in deployment.yaml, don't") == 5
+    assert word_count("内存不足 now") == 5
+
+
+@given(st.text(max_size=80))
+def test_any_text_says_the_same_as_itself(text: str) -> None:
+    found = compare(text, text)
+    assert found.likeness is Likeness.SAME
+    assert (found.start, found.end) == (0, len(text))
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_differences_are_places_in_both_texts_in_order(quote: str, text: str) -> None:
+    found = compare(quote, text)
+    for whole, places in (
+        (quote, [one.quoted for one in found.differences]),
+        (text, [one.standing for one in found.differences]),
+    ):
+        flat = [at for place in places for at in place]
+        assert flat == sorted(flat)
+        assert all(0 <= at <= len(whole) for at in flat)
+    assert 0 <= found.start <= found.end <= len(text)
