@@ -213,6 +213,7 @@ async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_t
     small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         Workspace.open(place.with_name("other.db")).close()
@@ -231,6 +232,7 @@ async def test_refusing_to_go_on_claims_nothing(
     small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     async with stage(small, workspace=place) as on:
         await on.press("j")
         shutil.rmtree(place.parent)
