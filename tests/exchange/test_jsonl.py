@@ -264,7 +264,7 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
         "judge": "judge:rules@1",
         "taxonomy": MAST.ref,
         "started_at": "2026-05-04T10:20:30Z",
-        "traces": [{"id": "t", "findings": 1}],
+        "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}],
     }
     added = {
         "record": "event",
@@ -302,7 +302,7 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
     }
     (kept,) = workspace.runs()
     assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
-    assert kept.traces == (RunTrace("t", 1),)
+    assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 
 def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: Path) -> None:

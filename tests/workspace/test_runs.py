@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -77,6 +78,20 @@ def test_what_it_did_with_a_trace_is_kept_whole(workspace: Workspace) -> None:
     assert kept.traces[0] == first
     assert (kept.findings, kept.quotes) == (4, QuoteCounts(1, 1, 1, 1, 2, 3))
     assert (kept.quotes.all, kept.quotes.found) == (9, 3)
+
+
+def test_a_run_of_an_earlier_version_did_not_tell_how_quotes_were_found(tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as workspace:
+        run = workspace.start_run(JUDGE, MAST.ref)
+        workspace.note_run_trace(run, RunTrace("a", 5, quotes=QuoteCounts(3, not_found=2)))
+    with closing(sqlite3.connect(place)) as raw:
+        raw.execute("UPDATE run_traces SET quote_kinds = NULL")
+        raw.commit()
+    with closing(Workspace.open(place)) as workspace:
+        quotes = only_run(workspace).quotes
+    assert quotes == QuoteCounts(unsorted=3, not_found=2)
+    assert (quotes.all, quotes.found, quotes.words) == (5, 3, "2 not found, 3 unsorted")
 
 
 def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(
