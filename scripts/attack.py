@@ -1,6 +1,6 @@
 """Attacks mast_tui in many ways: nothing that was shown or written may be lost, hang or crash.
 
-    .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J]
+    .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J] [--keep FOLDER]
 
 The kinds: ``kills`` (SIGKILL in every screen and command), ``locks`` (another process holds the
 workspace while somebody labels), ``signals``, ``planted`` (folders and workspaces with traps),
@@ -81,7 +81,15 @@ def outcomes(options: argparse.Namespace, folder: Path) -> Iterator[Outcome]:
     processes = []
     for job in range(options.jobs):
         settings = [
-            Setting(kind, folder / f"{kind}-{job}", options.share, options.seed, job, options.jobs)
+            Setting(
+                kind,
+                folder / f"{kind}-{job}",
+                options.share,
+                options.seed,
+                job,
+                options.jobs,
+                options.keep,
+            )
             for kind in options.only
         ]
         process = context.Process(target=work, args=(settings, told))
@@ -126,6 +134,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the tries of a whole run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for files that brought a fall")
     options = parser.parse_args()
     tried: dict[str, list[Outcome]] = {kind: [] for kind in KINDS if kind in options.only}
     cases: dict[tuple[str, str, str], str] = {}

@@ -76,6 +76,8 @@ class Setting:
     seed: int = 1
     job: int = 0
     jobs: int = 1
+    kept: Path | None = None
+    """Where files are kept by which something fell."""
 
     def numbers(self, whole: int) -> range:
         """The numbers of the tries that are to be made here, of so many in a whole run."""
@@ -313,21 +315,21 @@ def events(path: Path) -> int:
         return int(database.execute("SELECT count(*) FROM events").fetchone()[0])
 
 
-def unsound(path: Path) -> str:
+def unsound(path: Path, *, imported: bool = False) -> str:
     """What is wrong with a workspace file, or nothing.
 
     The file is whole, opens, counts no two events alike, holds no label twice, and its state
-    tables are those that its events come to.
+    tables are those that its events come to. What was ``imported`` may count and say things twice.
     """
     with closing(sqlite3.connect(path)) as database:
         whole = database.execute("PRAGMA integrity_check").fetchall()
         if whole != [("ok",)]:
             return f"integrity_check: {whole[:3]}"
         numbered = "SELECT annotator, seq FROM events GROUP BY 1, 2 HAVING count(*) > 1"
-        if twice := database.execute(numbered).fetchall():
+        if not imported and (twice := database.execute(numbered).fetchall()):
             return f"events counted alike: {twice[:3]}"
     before = state(path)
-    if doubled := _doubled(path):
+    if not imported and (doubled := _doubled(path)):
         return f"labels there twice: {doubled[:3]}"
     with closing(Workspace.open(path, create=False)) as workspace:
         workspace.rebuild()
