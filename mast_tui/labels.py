@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from mast_tui.safe_text import invisible_in, one_line
 
 
 class AnnotatorKind(StrEnum):
@@ -81,21 +86,81 @@ def annotator_kind(name: str) -> AnnotatorKind:
     return AnnotatorKind.JUDGE if name.startswith(JUDGE_PREFIX) else AnnotatorKind.HUMAN
 
 
-def checked_person(name: str) -> str:
-    """A person's name, stripped; raises ``ValueError`` where it cannot be one.
+RESERVED: Final = ("gold", "all")
+"""What stands for settled labels, and for everybody's: nobody's name."""
 
-    Names are at most 64 printable characters and may not begin like a judge's.
+
+def checked_person(name: str) -> str:
+    """Return a person's name, stripped.
+
+    Names are at most 64 printable characters, may not begin like a judge's, and ``gold`` and
+    ``all`` are taken, in capitals and wide letters too.
+
+    Raises:
+        ValueError: It cannot be a name.
     """
     name = name.strip()
     if not name:
         raise ValueError("an annotator's name is empty; give one with --annotator NAME")
-    if name.startswith(JUDGE_PREFIX):
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    if folded.startswith(JUDGE_PREFIX):
         raise ValueError(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
+    if folded in RESERVED:
+        raise ValueError(
+            f"{name!r} is nobody's name, as --labels {folded} means something else; give another "
+            "one with --annotator NAME"
+        )
     if len(name) > 64 or not name.isprintable():
         raise ValueError(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:
         raise ValueError(f"{name!r} is no name: '|' and ',' separate names in tables")
+    invisible = invisible_in(name)
+    if invisible is not None:
+        raise ValueError(f"{one_line(name)} is no name: {invisible} in it cannot be seen")
     return name
+
+
+def check_unlike(name: str, known: Iterable[str]) -> None:
+    """Refuse a new name that could be taken for another one.
+
+    Letter case, width, look-alike letters (by the confusables of Unicode's technical standard 39)
+    and doubled spaces tell nobody apart.
+
+    Args:
+        name: The new name, as ``checked_person`` returns it.
+        known: The names that are there.
+
+    Raises:
+        ValueError: It differs from a known name, or from ``gold`` or ``all``, by those alone.
+    """
+    looks = _looks(name)
+    for other in (*RESERVED, *known):
+        if other != name and not looks.isdisjoint(_looks(other)):
+            raise ValueError(
+                f"{name!r} looks like {other!r}, which is another name here; write it as that one, "
+                "or so that people can tell the two apart"
+            )
+
+
+def _looks(name: str) -> frozenset[str]:
+    """What a name looks like, as it is and in small letters: ``I`` is like ``l``, ``i`` is not."""
+    plain = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
+    return frozenset(_skeleton(text).casefold() for text in (plain, plain.casefold()))
+
+
+def _skeleton(text: str) -> str:
+    # Big tables: imported only where somebody brings a new name.
+    from confusable_homoglyphs.confusables import confusables_data as alike
+
+    def prototype(char: str) -> str:
+        # A letter names its prototype alone, and a prototype every letter that looks like it.
+        others: list[str] = [one["c"].strip("\u200e") for one in alike.get(char, ())]
+        if len(others) != 1:
+            return char
+        (other,) = others
+        return other if len(other) > 1 or len(alike.get(other, ())) > 1 else min(char, other)
+
+    return "".join(prototype(char) for char in unicodedata.normalize("NFD", text))
 
 
 @dataclass(frozen=True, slots=True)

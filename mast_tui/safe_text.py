@@ -40,15 +40,19 @@ _HIDDEN: Final = (
     (0xAD, 0xAD),  # soft hyphen
     (0x034F, 0x034F),  # combining grapheme joiner
     (0x061C, 0x061C),  # Arabic letter mark
-    (0x180E, 0x180E),  # Mongolian vowel separator
+    (0x115F, 0x1160),  # Hangul fillers: letters without a shape
+    (0x180B, 0x180F),  # Mongolian variation selectors and vowel separator
     (0x200B, 0x200B),  # zero-width space
     (0x200E, 0x200F),  # direction marks
     (0x2028, 0x202E),  # line and paragraph separator, bidi embeddings and overrides
     (0x2060, 0x206F),  # word joiner, invisible operators, bidi isolates, deprecated controls
+    (0x2800, 0x2800),  # the Braille pattern without a dot
+    (0x3164, 0x3164),  # Hangul filler
     (0xD800, 0xDFFF),  # lone surrogates
     (0xFDD0, 0xFDEF),  # noncharacters
     (0xFE00, 0xFE0D),  # variation selectors other than those of emoji: they can carry hidden text
     (0xFEFF, 0xFEFF),  # byte order mark
+    (0xFFA0, 0xFFA0),  # half-width Hangul filler
     (0xFFF0, 0xFFFB),  # unassigned and interlinear annotation
     (0x13430, 0x1343F),  # hieroglyph format controls
     (0x1BCA0, 0x1BCA3),  # shorthand format controls
@@ -71,6 +75,9 @@ _CLASS: Final = "".join(
     ]
 )
 _UNSAFE: Final = re.compile(f"[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
+_INVISIBLE: Final = re.compile(
+    f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
+)
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
@@ -104,6 +111,12 @@ def _visible_in_one_line(match: re.Match[str]) -> str:
 def _is_plain(text: str) -> bool:
     """A quick test that most lines pass: printable ASCII."""
     return text.isascii() and text.isprintable()
+
+
+def invisible_in(text: str) -> str | None:
+    """Name the first character in ``text`` that cannot be seen, as ``U+3164``; None without one."""
+    found = _INVISIBLE.search(text)
+    return None if found is None else f"U+{ord(found[0]):04X}"
 
 
 def safe_line(text: str) -> str:

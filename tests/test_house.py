@@ -15,7 +15,7 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
 
-HEAVY: Final = ("sqlalchemy", "numpy", "openai", "rapidfuzz")
+HEAVY: Final = ("sqlalchemy", "numpy", "openai", "rapidfuzz", "re2")
 """What must not be imported on the way to the first frame."""
 
 

@@ -18,7 +18,11 @@ from mast_tui.safe_text import (
 )
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-INVISIBLE = "\u00ad\u034f\u180e\u200b\u2028\u2029\u2060\u2063\ufeff\ufff9\ufe00\U000e0041\U000e0100"
+FILLERS = "\u115f\u1160\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+INVISIBLE = (
+    FILLERS
+    + "\u00ad\u034f\u180e\u200b\u2028\u2029\u2060\u2063\ufeff\ufff9\ufe00\U000e0041\U000e0100"
+)
 NASTY = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + BIDI + INVISIBLE + "\ufe0e\ufe0f"
 
 foreign = st.text(
@@ -34,7 +38,8 @@ harmless = st.text(
     st.one_of(
         st.characters(
             categories=("L", "M", "N", "P", "S", "Zs"),
-            exclude_characters="\u034f\u180e"
+            exclude_characters=FILLERS
+            + "\u034f\u180e"
             + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
             + "".join(map(chr, [*range(0x2190, 0x2C00), *range(0x1F000, 0x1FB00)])),
         ),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from mast_tui.adjudication.guidelines import Case, ModePage, mode_page
+from mast_tui.adjudication.guidelines import Case, ModePage, mode_page, page_within
 from mast_tui.gold import Guideline
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
@@ -15,13 +15,16 @@ from mast_tui.workspace.store import Workspace
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|"})
 
 
-def guidelines_document(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[str, Any]:
+def guidelines_document(
+    workspace: Workspace, taxonomy: Taxonomy, *, traces: Container[str] | None = None
+) -> Mapping[str, Any]:
     """What was agreed about each mode, as plain JSON values by the mode's code.
 
-    Modes about which nothing was written or decided are left out. Nothing is hidden, so this is
-    for exports. Each mode has ``mode`` (the slug), ``name``, ``guidelines`` (``text``, ``by``,
-    ``at`` and, where there was an occasion, ``trace`` and ``item``) and ``cases`` (``trace``,
-    ``item``, ``value``, ``targets``, ``reason``, ``by``, ``at``, ``judge_seen``).
+    Modes about which nothing was written or decided are left out, as are cases on and occasions of
+    other traces than ``traces``; None hides nothing. Each mode has ``mode`` (the slug), ``name``,
+    ``guidelines`` (``text``, ``by``, ``at`` and, where there was an occasion, ``trace`` and
+    ``item``) and ``cases`` (``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``,
+    ``at``, ``judge_seen``).
     """
     return {
         page.mode.code: {
@@ -30,14 +33,14 @@ def guidelines_document(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[str
             "guidelines": [_guideline_values(one) for one in page.guidelines],
             "cases": [_case_values(case) for case in page.cases],
         }
-        for page in _pages(workspace, taxonomy)
+        for page in _pages(workspace, taxonomy, traces)
     }
 
 
 def guidelines_markdown(workspace: Workspace, taxonomy: Taxonomy) -> str:
     """The same as a page of Markdown; foreign words in it are never markup."""
     lines = [f"# What was agreed: {_plain(taxonomy.name)}", ""]
-    for page in _pages(workspace, taxonomy):
+    for page in _pages(workspace, taxonomy, None):
         lines += [f"## {_plain(page.mode.code)} {_plain(page.mode.name)}", ""]
         if page.mode.definition:
             lines += [_plain(page.mode.definition), ""]
@@ -50,9 +53,13 @@ def guidelines_markdown(workspace: Workspace, taxonomy: Taxonomy) -> str:
     return "\n".join(lines)
 
 
-def _pages(workspace: Workspace, taxonomy: Taxonomy) -> Iterator[ModePage]:
+def _pages(
+    workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
+) -> Iterator[ModePage]:
     for mode in taxonomy.modes:
         page = mode_page(workspace, taxonomy, mode.slug)
+        if traces is not None:
+            page = page_within(page, traces)
         if page.guidelines or page.cases:
             yield page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from mast_tui.adjudication.disagreement import settles_conflict
@@ -55,14 +55,25 @@ def mode_page(
         if decision.mode == mode and (settles_conflict(decision) or decision.reason)
     ]
     cases.sort(key=lambda case: (case.decision.decided_at, case.trace_id, case.decision.item))
+    page = ModePage(taxonomy.mode(mode), written, tuple(cases))
     if reader is None:
-        return ModePage(taxonomy.mode(mode), written, tuple(cases))
-    seen = visible_traces_for_agreement(workspace, reader, taxonomy.ref)
-    shown = tuple(case for case in cases if case.trace_id in seen)
+        return page
+    return page_within(page, visible_traces_for_agreement(workspace, reader, taxonomy.ref))
+
+
+def page_within(page: ModePage, seen: Container[str]) -> ModePage:
+    """Leave out of a page the cases and occasions of all traces but those that may be seen.
+
+    Args:
+        page: The whole page.
+        seen: Ids of traces.
+    """
+    shown = tuple(case for case in page.cases if case.trace_id in seen)
     guidelines = tuple(
-        one if one.trace_id in seen else replace(one, trace_id=None, item=None) for one in written
+        one if one.trace_id in seen else replace(one, trace_id=None, item=None)
+        for one in page.guidelines
     )
-    return ModePage(taxonomy.mode(mode), guidelines, shown, len(cases) - len(shown))
+    return ModePage(page.mode, guidelines, shown, len(page.cases) - len(shown))
 
 
 class GuidelineBook:

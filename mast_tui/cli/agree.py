@@ -81,7 +81,7 @@ WIDTH = 100
     help="Also write tables for a paper; - prints them instead of the text.",
 )
 @force_option
-@common_options
+@common_options()
 @json_option
 def agree_command(
     annotators: str | None,
@@ -104,8 +104,9 @@ def agree_command(
 ) -> None:
     """Show how far annotators agree, and how good a judge is.
 
-    The unit is trace × mode where both have a verdict, in finished traces. With --annotator only
-    the traces that this person has finished or adjudicates; that the figures were shown is noted.
+    The unit is trace × mode where both have a verdict, in finished traces. Whoever labels here sees
+    only the traces that they have finished or adjudicate, and that they were shown is recorded: who
+    this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
     if against is not None and judge is None:
@@ -118,7 +119,10 @@ def agree_command(
     if csv_file is not None and files[0] == files[1]:
         raise click.UsageError("--csv and --markdown name the same file; give two")
     names = split_names(annotators)
-    from mast_tui.cli.agree_input import Wanted, judge_named, labels_blind, whole_report
+    from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
+    from mast_tui.cli.agree_traces import print_traces, traces_document
+    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
+    from mast_tui.labels import AnnotatorKind, annotator_kind
 
     place = open_workspace(workspace, create=False)
     try:
@@ -127,14 +131,7 @@ def agree_command(
             if file is not None:
                 outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
-        visible = None
-        hidden = False
-        if annotator is not None:
-            from mast_tui.session import record_reveal, visible_traces_for_agreement
-
-            visible = visible_traces_for_agreement(place, annotator, chosen.ref)
-            record_reveal(place, annotator, chosen.ref, visible)
-            hidden = blind or (not assisted and labels_blind(place, annotator, chosen.ref))
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         wanted = Wanted(
             annotators=names,
             judge=None if judge is None else judge_named(place, judge),
@@ -143,24 +140,33 @@ def agree_command(
             rounds=rounds,
             seed=seed,
             places=not no_spans,
-            traces=visible,
-            blind=hidden,
+            traces=viewer.traces,
+            blind=viewer.blind,
+            may_see_judges=viewer.may_see_judges(),
         )
+        sight = sight_values(viewer, viewer.hidden)
         if mode is not None:
-            from mast_tui.cli.agree_traces import print_traces
-
-            print_traces(place, chosen, wanted, mode, as_json=as_json)
-            return
-        report = whole_report(place, chosen, wanted)
-        if annotator is not None:
-            report["traces"]["only_seen_by"] = annotator
+            document = traces_document(place, chosen, wanted, mode)
+        else:
+            report = whole_report(place, chosen, wanted)
+            if sight:
+                report["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+        people = (*(names or ()), wanted.against, wanted.judge or "")
+        judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+        viewer.reveal(viewer.traces or (), judges=judged)
+        left_out = viewer.hidden
     finally:
         place.close()
+    if not as_json:
+        say_left_out(viewer, left_out)
+    if mode is not None:
+        print_traces(document | sight, as_json=as_json)
+        return
     if len(report["annotators"]) < 2:
         say("agreement needs two annotators with finished traces; name them with --annotators")
     _write_files(report, outputs, *files)
     if as_json:
-        print_json(report)
+        print_json({**report, **sight})
     elif markdown == "-":
         from mast_tui.cli.agree_markdown import markdown_tables
 

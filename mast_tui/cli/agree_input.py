@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 
+def _everywhere(_trace_id: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is asked for.
 
     Without ``annotators`` all people are compared; ``judge`` is a judge's whole name. ``against``
     is ``gold`` or a name. With ``places`` the files of the traces are read. ``traces`` are those
-    that may be seen, and ``blind`` is whether they are shown to somebody who labels blind.
+    that may be seen, ``blind`` is whether they are shown to somebody who labels blind, and
+    ``may_see_judges`` tells of which traces this person may know what judges say.
     """
 
     annotators: Sequence[str] | None = None
@@ -41,6 +46,7 @@ class Wanted:
     places: bool = True
     traces: Container[str] | None = None
     blind: bool = False
+    may_see_judges: Callable[[str], bool] = _everywhere
 
 
 def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
@@ -121,7 +127,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
             trace: words.gold(taxonomy, order_of(trace))
             for trace, words in words_by_trace(workspace, taxonomy).items()
         }
-    return judge_input_from_workspace(
+    found = judge_input_from_workspace(
         workspace,
         taxonomy,
         wanted.judge,
@@ -131,6 +137,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         which=wanted.which,
         traces=wanted.traces,
     )
+    return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
@@ -213,11 +220,3 @@ def judge_named(workspace: Workspace, text: str) -> str:
     raise click.ClickException(
         f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
     )
-
-
-def labels_blind(workspace: Workspace, annotator: str, taxonomy: str) -> bool:
-    """Whether somebody labels blind: as a study of the taxonomy says, else as the last time."""
-    study = workspace.study(taxonomy)
-    if study is not None and annotator in study.annotators:
-        return study.blind
-    return any(one.blind for one in workspace.annotators() if one.name == annotator)

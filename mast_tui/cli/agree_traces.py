@@ -13,27 +13,21 @@ from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.labels import VerdictValue
-    from mast_tui.taxonomy.model import Mode, Taxonomy
+    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
 
-def print_traces(
-    workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted, text: str, *, as_json: bool
-) -> None:
-    """Print who said what of a mode in the traces that its figures rest on.
+def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print who said what of a mode, the disagreements first.
 
-    With a judge these are the traces on which it can be compared, its errors first. Raises
-    ``ClickException`` for a mode that the taxonomy does not have.
+    Args:
+        document: What ``traces_document`` made.
+        as_json: Print the document itself.
     """
-    mode = taxonomy.find(text)
-    if mode is None:
-        codes = ", ".join(one.code for one in taxonomy.modes)
-        raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
-    document = _document(workspace, taxonomy, wanted, mode)
     if as_json:
         print_json(document)
         return
-    click.echo(one_line(f"{mode.code} {mode.name}: {_summary(document)}"))
+    click.echo(one_line(f"{document['mode']} {document['name']}: {_summary(document)}"))
     if document["traces"]:
         names = document["annotators"]
         rows = [("", "trace", *names)]
@@ -48,9 +42,26 @@ def print_traces(
         print_table(rows, numbers_from=2 + len(names))
 
 
-def _document(
-    workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted, mode: Mode
+def traces_document(
+    workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted, text: str
 ) -> dict[str, Any]:
+    """Gather who said what of a mode in the traces that its figures rest on.
+
+    With a judge these are the traces on which it can be compared, its errors first.
+
+    Args:
+        workspace: Where to look.
+        taxonomy: The taxonomy of the mode.
+        wanted: Who is compared, and on which traces.
+        text: The mode, as people name it.
+
+    Raises:
+        click.ClickException: The taxonomy has no such mode.
+    """
+    mode = taxonomy.find(text)
+    if mode is None:
+        codes = ", ".join(one.code for one in taxonomy.modes)
+        raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
     judged = judge_input(workspace, taxonomy, wanted)
     if judged is None:
         from mast_tui.agreement.behind import traces_behind

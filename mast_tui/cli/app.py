@@ -31,7 +31,7 @@ class _AppCommand(click.Command):
 
 @click.command(cls=_AppCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH …]")
-@common_options
+@common_options()
 @click.version_option(__version__, prog_name="mast-tui")
 def app_command(
     paths: tuple[str, ...],

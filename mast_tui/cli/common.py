@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -25,34 +26,66 @@ _ROWS_AT_ONCE: Final = 1000
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
-def common_options(command: Decorated) -> Decorated:
-    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``."""
-    for option in reversed(
-        (
-            click.option(
-                "--workspace",
-                metavar="PATH",
-                help="Where labels are kept. Default: .mast-tui/workspace.db in this folder or "
-                "the nearest one upwards.",
-            ),
-            click.option("--annotator", metavar="NAME", help="Who works, or whose work is meant."),
-            click.option(
-                "--taxonomy",
-                type=click.Path(path_type=Path),
-                metavar="FILE",
-                help="A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
-                "export also the name id@version of one in the workspace.",
-            ),
-            click.option(
-                "--blind",
-                is_flag=True,
-                help="Hide suggestions, outcomes and labels carried in the traces until finished.",
-            ),
-            click.option("--assisted", is_flag=True, help="Show suggestions; leaves --blind."),
-        )
-    ):
-        command = option(command)
-    return command
+_COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "--workspace": {
+            "metavar": "PATH",
+            "help": "Where labels are kept. Default: .mast-tui/workspace.db in this folder or "
+            "the nearest one upwards.",
+        },
+        "--annotator": {"metavar": "NAME", "help": "Who works or asks, or whose work is meant."},
+        "--taxonomy": {
+            "type": click.Path(path_type=Path),
+            "metavar": "FILE",
+            "help": "A failure taxonomy of your own (TOML). Default: MAST. For status, agree and "
+            "export also the name id@version of one in the workspace.",
+        },
+        "--blind": {
+            "is_flag": True,
+            "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
+        },
+        "--assisted": {"is_flag": True, "help": "Show suggestions; leaves --blind."},
+    }
+)
+
+
+NO_LABELS: Final = "it looks at traces, not at labels"
+"""Why a command takes no ``--taxonomy``."""
+
+
+def common_options(**refused: str) -> Callable[[Decorated], Decorated]:
+    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
+
+    Args:
+        refused: By the name of an option that means nothing to the command, why it does not take
+            it; such an option is refused in these words, and the command's function never sees it.
+    """
+
+    def decorate(command: Decorated) -> Decorated:
+        for option, settings in reversed(list(_COMMON.items())):
+            why = refused.get(option.removeprefix("--"))
+            if why is None:
+                command = click.option(option, **settings)(command)
+                continue
+            flag = settings.get("is_flag", False)
+            command = click.option(
+                option,
+                is_flag=flag,
+                hidden=True,
+                expose_value=False,
+                callback=_refusal(option, why),
+            )(command)
+        return command
+
+    return decorate
+
+
+def _refusal(option: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
+    def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
+        if value:
+            raise click.UsageError(f"{context.info_name} does not take {option}: {why}")
+
+    return refuse
 
 
 json_option = click.option(
@@ -72,6 +105,7 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     With ``create`` false a missing one is an error: a command that only reads makes no files.
     """
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.opening import why_not_trusted
     from mast_tui.workspace.places import find_workspace
 
     if place is not None and "://" in place:
@@ -82,7 +116,24 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
             f"{path}: there is no workspace; label or import something first, or name one "
             "with --workspace PATH"
         )
-    return Workspace.open(path, create=create)
+    doubts = why_not_trusted(path) if place is None else None
+    if doubts is not None:
+        raise click.ClickException(
+            f"{path}: {doubts}, so somebody else may have prepared it; name it with --workspace "
+            "PATH if you trust what is in it"
+        )
+    workspace = Workspace.open(path, create=create)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.call_on_close(workspace.close)
+    return workspace
+
+
+def has_workspace() -> bool:
+    """Whether there is a workspace in this folder or upwards."""
+    from mast_tui.workspace.places import find_workspace
+
+    return find_workspace(None).exists()
 
 
 def load_chosen_taxonomy(path: Path | None) -> Taxonomy:

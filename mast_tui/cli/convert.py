@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from mast_tui.cli.common import open_workspace, say
+from mast_tui.cli.common import (
+    NO_LABELS,
+    checked_sight,
+    common_options,
+    open_workspace,
+    say,
+)
 from mast_tui.cli.outputs import (
     database_files,
     force_option,
@@ -30,13 +36,30 @@ from mast_tui.traces.library import read_fully, scan
     help="The file to write; one of an earlier run is replaced once everything has been read.",
 )
 @force_option
-def convert_command(paths: tuple[Path, ...], output: Path, force: bool) -> int:
+@common_options(taxonomy=NO_LABELS)
+def convert_command(
+    paths: tuple[Path, ...],
+    output: Path,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+) -> int:
     """Write traces as JSON lines, one trace a line.
 
     Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
     outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
-    those of the original, so labels of the one fit the other.
+    those of the original, so labels of the one fit the other. Outcome, score, reward, ground truth
+    and labels carried in the files are left out for whoever works blind: with --blind, or as the
+    workspace remembers it.
     """
+    checked_sight(blind, assisted)
+    from mast_tui.cli.asking import hides_outcomes
+
+    veil = hides_outcomes(workspace, annotator, blind, assisted)
+    if veil is not None:
+        say(veil)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
@@ -47,7 +70,7 @@ def convert_command(paths: tuple[Path, ...], output: Path, force: bool) -> int:
                 say(f"mast-tui convert: {report.path}: {report.failed}")
             for trace in report.traces:
                 read_fully(trace)
-                yield line_of(trace)
+                yield line_of(trace, veiled=veil is not None)
                 traces += 1
         if traces == 0:
             raise click.ClickException(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.agree import split_names
+from mast_tui.cli.asking import asked_by, say_hidden
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
 @force_option
-@common_options
+@common_options()
 @json_option
 def export_command(
     file_format: str,
@@ -69,9 +70,13 @@ def export_command(
 ) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
-    An earlier export is replaced, and only once the new one is complete.
+    An earlier export is replaced, and only once the new one is complete. Whoever labels here
+    gets their own labels, and those of others on traces that they have finished or adjudicate,
+    which is recorded: who this login works here as, else --annotator. jsonl is the whole workspace.
     """
     checked_sight(blind, assisted)
+    if file_format == "jsonl":
+        _refuse_for_jsonl(taxonomy, blind, assisted)
     names = split_names(annotators)
     of_gold = file_format in ("gold", "huggingface")
     if file_format == "jsonl" and labels not in (None, "all"):
@@ -91,7 +96,10 @@ def export_command(
     else:
         chosen = kept_taxonomy(place, taxonomy)
         first = which == "1" or (which is None and (of_gold or file_format == "csv-wide"))
-        request = Request(place, chosen, labels or "gold", "first" if first else "last", majority)
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        request = Request(
+            place, chosen, labels or "gold", "first" if first else "last", majority, viewer
+        )
         if of_gold:
             counts = add_gold(request, file_format, outputs, output, names)
         else:
@@ -102,17 +110,31 @@ def export_command(
     if as_json:
         print_json(document)
     else:
-        told = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
         err = is_stdout(output)
-        click.echo(one_line(f"{output}: {', '.join(told)}"), err=err)
+        written = [f"{n} {name}" for name, n in counts.items() if isinstance(n, int)]
+        click.echo(one_line(f"{output}: {', '.join(written)}"), err=err)
         for beside in counts.get("beside", ()):
             click.echo(one_line(f"{beside}: written with it"), err=err)
+        told = counts.get("sight")
+        if told is not None:
+            say_hidden(told["annotator"], told["left_out"])
     missing = counts.get("without_text", 0)
     if missing:
         say(
             f"{missing} traces are not at hand, so their text is missing; open the app or "
             "'mast-tui judge' on their folder once, then export again"
         )
+
+
+def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool) -> None:
+    """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
+    given = {"--taxonomy": taxonomy is not None, "--blind": blind, "--assisted": assisted}
+    for option, is_given in given.items():
+        if is_given:
+            raise click.UsageError(
+                f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
+                "and to merge; choose another format to look at labels"
+            )
 
 
 def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.asking import sight_values
 from mast_tui.cli.common import say
 from mast_tui.cli.outputs import marked
 from mast_tui.output_files import Outputs, is_stream
+from mast_tui.traces.model import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mast_tui.agreement.judge_input import JudgeInput
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.gold_document import GoldEntry
     from mast_tui.passes import Which
+    from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import TraceRecord, Workspace
 
@@ -27,13 +31,14 @@ Counts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be exported under one taxonomy: whose labels, of which pass."""
+    """What is to be exported under one taxonomy: whose labels, of which pass, and who asks."""
 
     workspace: Workspace
     taxonomy: Taxonomy
     labels: str
     which: Which
     majority: bool
+    viewer: Viewer
 
 
 def add_gold(
@@ -46,17 +51,30 @@ def add_gold(
     """Add ``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
     from mast_tui.exchange.selection import gold_entries, gold_export
 
-    entries = gold_entries(
+    viewer = request.viewer
+    everything = gold_entries(
         request.workspace, request.taxonomy, annotators=annotators, majority=request.majority
     )
+    seen = {one.trace.trace_id for one in everything if viewer.may_see_others(one.trace.trace_id)}
+    left_out = {one.trace.trace_id for one in everything} - seen
+    sight = sight_values(viewer, left_out)
+    viewer.reveal(seen, judges=True)
+    shown = viewer.may_see_outcomes()
+    entries = [
+        replace(one, trace=_veiled(one.trace, shown))
+        for one in everything
+        if one.trace.trace_id in seen
+    ]
     document = gold_export(
         request.workspace,
         request.taxonomy,
         _agreement(request, annotators),
-        judges=_judges(request, entries),
+        judges=_judges(request, everything),
         entries=entries,
         majority=request.majority,
+        traces=viewer.traces,
     )
+    document |= sight
     add = _add_gold_document if file_format == "gold" else _add_dataset
     beside = add(document, outputs, output)
     traces = document["traces"]
@@ -66,6 +84,7 @@ def add_gold(
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": sum(len(trace["unresolved"]) for trace in traces),
         "beside": beside,
+        **sight,
     }
 
 
@@ -78,7 +97,11 @@ def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]
     from mast_tui.agreement.study import agreement_report
 
     study = study_from_workspace(
-        request.workspace, request.taxonomy, annotators=annotators, which=request.which
+        request.workspace,
+        request.taxonomy,
+        annotators=annotators,
+        which=request.which,
+        traces=request.viewer.traces,
     )
     places = SpanPlaces(traces_from_files(request.workspace))
     marked = span_input_from_workspace(
@@ -88,12 +111,16 @@ def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]
         order_of=places.order_of,
         length_of=places.length_of,
         which=request.which,
+        traces=request.viewer.traces,
     )
     return {**agreement_report(study), "spans": span_report(marked)}
 
 
 def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping[str, Any]]:
-    """How each judge that is no side of the gold fares against it."""
+    """How each judge that is no side of the gold fares against it, where that may be seen.
+
+    The entries are all: of traces that are hidden it is no secret that somebody has spoken.
+    """
     from mast_tui.adjudication import orders_from_files
     from mast_tui.agreement.judge_input import judge_input_from_workspace
     from mast_tui.agreement.judge_report import judge_report
@@ -102,12 +129,21 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
     seen = request.workspace.judgements(taxonomy=request.taxonomy.ref)
     order_of = orders_from_files(request.workspace)
-    return {
-        name: judge_report(
-            judge_input_from_workspace(
-                request.workspace, request.taxonomy, name, gold=gold, order_of=order_of
-            )
+    may_see = request.viewer.may_see_judges()
+
+    def judged(name: str) -> JudgeInput:
+        found = judge_input_from_workspace(
+            request.workspace,
+            request.taxonomy,
+            name,
+            gold=gold,
+            order_of=order_of,
+            traces=request.viewer.traces,
         )
+        return replace(found, unlabelled=frozenset(filter(may_see, found.unlabelled)))
+
+    return {
+        name: judge_report(judged(name))
         for name in sorted({one.judge for one in seen} - sides)
         if gold
     }
@@ -170,7 +206,7 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
     """Add one of the formats that hold anybody's words."""
     from mast_tui.exchange.selection import selected_work
 
-    work = selected_work(
+    everything = selected_work(
         request.workspace,
         request.taxonomy,
         request.labels,
@@ -178,11 +214,15 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         finished_only=file_format == "csv-wide" and request.labels != "gold",
         majority=request.majority,
     )
-    records = {record.trace_id: record for record in request.workspace.traces()}
+    work = _within_sight(request.viewer, everything)
+    shown = request.viewer.may_see_outcomes()
+    records = {record.trace_id: _veiled(record, shown) for record in request.workspace.traces()}
+    left_out = {one.trace_id for one in everything} - {one.trace_id for one in work}
     counts: Counts = {
         "taxonomy": request.taxonomy.ref,
         "traces": len({one.trace_id for one in work}),
         "labels": sum(len(one.labels) for one in work),
+        **sight_values(request.viewer, left_out),
     }
     match file_format:
         case "csv-long":
@@ -201,6 +241,33 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
             text = _trace_level(request, file_format, work, records)
     outputs.add(output, text)
     return counts
+
+
+def _within_sight(viewer: Viewer, work: Sequence[LongWork]) -> list[LongWork]:
+    """One's own work, and that of others and of judges where it may be seen, which is recorded."""
+    from mast_tui.labels import AnnotatorKind, annotator_kind
+
+    own, others, judged = [], [], []
+    for one in work:
+        if one.annotator == viewer.name:
+            own.append(one)
+        elif annotator_kind(one.annotator) is AnnotatorKind.JUDGE:
+            judged.append(one)
+        elif viewer.may_see_others(one.trace_id):
+            others.append(one)
+    viewer.reveal(one.trace_id for one in others)
+    # Only now: what is recorded as shown hides no suggestions any longer.
+    may_see_judges = viewer.may_see_judges()
+    shown = {id(one) for one in (*own, *others)}
+    shown |= {id(one) for one in judged if may_see_judges(one.trace_id)}
+    return [one for one in work if id(one) in shown]
+
+
+def _veiled(record: TraceRecord, shown: Callable[[str], bool]) -> TraceRecord:
+    """What is known of a trace, without what somebody blind may not see yet."""
+    if shown(record.trace_id):
+        return record
+    return replace(record, outcome=Outcome.UNKNOWN, score=None)
 
 
 def _trace_level(

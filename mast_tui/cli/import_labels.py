@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.common import (
-    checked_sight,
     common_options,
     json_option,
     load_chosen_taxonomy,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _PROBLEMS_SHOWN = 50
+_SHOWS_NOTHING = "it takes labels in and shows nobody's"
 _QUICK_WORKS = 500
 
 
@@ -47,7 +47,7 @@ _QUICK_WORKS = 500
     ),
 )
 @click.option("--skip-errors", is_flag=True, help="Import the rest where rows are wrong.")
-@common_options
+@common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 def import_command(
     files: tuple[Path, ...],
@@ -57,8 +57,6 @@ def import_command(
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
     as_json: bool,
 ) -> int:
     """Import labels from elsewhere.
@@ -66,7 +64,6 @@ def import_command(
     Importing twice changes nothing. Bad rows are named, and as long as there is one nothing is
     written, unless with --skip-errors.
     """
-    checked_sight(blind, assisted)
     for file in files:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")

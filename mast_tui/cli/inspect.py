@@ -8,7 +8,15 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.common import json_option, print_json, print_table, say
+from mast_tui.cli.common import (
+    NO_LABELS,
+    checked_sight,
+    common_options,
+    json_option,
+    print_json,
+    print_table,
+    say,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.library import read_fully, scan
@@ -21,30 +29,46 @@ _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "cha
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
 @click.option("--spans", is_flag=True, help="One row per span.")
+@common_options(taxonomy=NO_LABELS)
 @json_option
-def inspect_command(paths: tuple[Path, ...], spans: bool, as_json: bool) -> int:
+def inspect_command(
+    paths: tuple[Path, ...],
+    spans: bool,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> int:
     """Show what was recognised in files and folders.
 
-    Per file its format, its traces, and every problem with its place.
+    Per file its format, its traces, and every problem with its place. Outcomes are left out for
+    whoever works blind: with --blind, or as the workspace remembers it.
     """
+    checked_sight(blind, assisted)
+    from mast_tui.cli.asking import hides_outcomes
+
+    veil = hides_outcomes(workspace, annotator, blind, assisted)
+    if veil is not None:
+        say(veil)
     reports = []
     for report in scan(paths):
         for trace in report.traces:
             read_fully(trace)
         reports.append(report)
     if as_json:
-        print_json(_document(reports, spans))
+        print_json(_document(reports, spans, veil is not None))
     else:
-        _print_reports(reports, spans)
+        _print_reports(reports, spans, veil is not None)
     failed = [report for report in reports if report.failed is not None]
     for report in failed:
         say(f"mast-tui inspect: {report.path}: {report.failed}")
     return 1 if failed else 0
 
 
-def _document(reports: list[FileReport], spans: bool) -> dict[str, object]:
+def _document(reports: list[FileReport], spans: bool, veiled: bool) -> dict[str, object]:
     return {
-        "files": [_file(report, spans) for report in reports if report.format is not None],
+        "files": [_file(report, spans, veiled) for report in reports if report.format is not None],
         "skipped": [
             {"path": str(report.path), "reason": report.skipped}
             for report in reports
@@ -58,18 +82,18 @@ def _document(reports: list[FileReport], spans: bool) -> dict[str, object]:
     }
 
 
-def _file(report: FileReport, spans: bool) -> dict[str, object]:
+def _file(report: FileReport, spans: bool, veiled: bool) -> dict[str, object]:
     return {
         "path": str(report.path),
         "format": report.format,
-        "traces": [_trace(trace, spans) for trace in report.traces],
+        "traces": [_trace(trace, spans, veiled) for trace in report.traces],
         "problems": [
             {"place": problem.place, "message": problem.message} for problem in _problems(report)
         ],
     }
 
 
-def _trace(trace: Trace, spans: bool) -> dict[str, object]:
+def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, object]:
     meta = trace.meta
     document: dict[str, object] = {
         "id": trace.identity.trace_id,
@@ -77,7 +101,7 @@ def _trace(trace: Trace, spans: bool) -> dict[str, object]:
         "agents": _agents(trace),
         "system": meta.system,
         "model": meta.model,
-        "outcome": meta.outcome.value,
+        "outcome": None if veiled else meta.outcome.value,
     }
     if spans:
         document["span_list"] = [_span(trace, index) for index in range(len(trace))]
@@ -95,9 +119,17 @@ def _span(trace: Trace, index: int) -> dict[str, object]:
         "parent": span.parent,
         "place": span.place,
         "status": span.status.value,
-        "text_chars": len(trace.text(index)),
+        "text_chars": _chars(trace, index),
         "preview": span.preview,
     }
+
+
+def _chars(trace: Trace, index: int) -> int | None:
+    """How long a text is; None where the file has changed since it was opened."""
+    try:
+        return len(trace.text(index))
+    except OSError:
+        return None
 
 
 def _agents(trace: Trace) -> list[str]:
@@ -110,11 +142,11 @@ def _problems(report: FileReport) -> list[Problem]:
     return [*report.problems, *(problem for trace in report.traces for problem in trace.problems)]
 
 
-def _print_reports(reports: list[FileReport], spans: bool) -> None:
+def _print_reports(reports: list[FileReport], spans: bool, veiled: bool) -> None:
     traces = [(report, trace) for report in reports for trace in report.traces]
     if traces:
         headings = ("file", "format", "trace", "outcome", "system", "model", "agents", "spans")
-        rows = [_row(report, trace) for report, trace in traces]
+        rows = [_row(report, trace, veiled) for report, trace in traces]
         print_table([headings, *rows], numbers_from=len(headings) - 2)
     else:
         click.echo("no traces")
@@ -127,13 +159,13 @@ def _print_reports(reports: list[FileReport], spans: bool) -> None:
     _print_list("skipped", [f"{r.path}: {r.skipped}" for r in reports if r.skipped is not None])
 
 
-def _row(report: FileReport, trace: Trace) -> tuple[str, ...]:
+def _row(report: FileReport, trace: Trace, veiled: bool) -> tuple[str, ...]:
     meta = trace.meta
     return (
         str(report.path),
         report.format or "",
         trace.identity.trace_id,
-        meta.outcome.value,
+        "hidden" if veiled else meta.outcome.value,
         meta.system or "",
         meta.model or "",
         str(len(_agents(trace))),
@@ -163,7 +195,7 @@ def _span_rows(trace: Trace) -> Iterator[tuple[str, ...]]:
             span.agent,
             span.name or "",
             "" if span.status.value == "unknown" else span.status.value,
-            str(len(trace.text(index))).rjust(len("chars")),
+            str(_chars(trace, index) or 0).rjust(len("chars")),
             one_line(span.preview[:_SHOWN_PREVIEW]),
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.asking import Asks
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @model_options
-@common_options
+@common_options()
 @json_option
 @click.pass_context
 def judge_command(
@@ -54,16 +56,18 @@ def judge_command(
     'rules' needs no model and no network; 'llm' asks a model at any server that speaks the OpenAI
     API, and --dry-run tells first what that would send and cost. Each trace is kept at once, and
     one that this version of the judge has seen is passed over: the same command goes on where a
-    run was broken off.
+    run was broken off. What was found is not told to whoever works blind or has traces on which a
+    study withholds it: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
+    asks = Asks(annotator, blind, assisted)
     if judge_name == "llm":
         from mast_tui.cli.judge_model import ModelCommand, judge_with_model
 
-        command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked)
+        command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         return judge_with_model(command)
     _refuse_model_options(context)
-    return _judge_by_rules(paths, workspace, taxonomy, again, quiet, as_json)
+    return _judge_by_rules(paths, workspace, taxonomy, again, quiet, as_json, asks)
 
 
 def _refuse_model_options(context: click.Context) -> None:
@@ -82,15 +86,23 @@ def _judge_by_rules(
     again: bool,
     quiet: bool,
     as_json: bool,
+    asks: Asks,
 ) -> int:
     from mast_tui.cli.judge_files import traces_under
     from mast_tui.cli.judge_progress import show_trace
-    from mast_tui.cli.judge_summary import failed_files, print_summary, rules_document
+    from mast_tui.cli.judge_summary import (
+        failed_files,
+        print_summary,
+        rules_document,
+        without_findings,
+    )
     from mast_tui.judges.rules import RulesJudge
     from mast_tui.judges.runner import run_judge
 
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
+    hidden = asks.hides_judges(place, chosen)
+    show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
     summary = run_judge(
         RulesJudge(),
@@ -98,10 +110,12 @@ def _judge_by_rules(
         traces_under(paths, reports),
         place,
         again=again,
-        on_progress=(lambda _: None) if quiet else show_trace,
+        on_progress=(lambda _: None) if quiet else show,
     )
     place.close()
     document = rules_document(summary, reports, chosen)
+    if hidden:
+        document = without_findings(document)
     if as_json:
         print_json(document)
     else:

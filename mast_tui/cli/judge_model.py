@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.asking import Asks
 from mast_tui.cli.common import load_chosen_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.judge_files import traces_under
-from mast_tui.cli.judge_progress import Counting, run_progress
+from mast_tui.cli.judge_progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge_setup import SetupRequest, made_setup, with_examples
 from mast_tui.cli.judge_summary import (
     Document,
@@ -25,6 +26,7 @@ from mast_tui.cli.judge_summary import (
     print_estimate,
     print_summary,
     say_estimate,
+    without_findings,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True, slots=True)
 class ModelCommand:
-    """What was asked for on the command line; ``asked`` holds the options of the model by name."""
+    """What was asked for on the command line, and who asks; ``asked`` holds the options of the
+    model by name."""
 
     paths: tuple[Path, ...]
     workspace: str | None
@@ -56,6 +59,7 @@ class ModelCommand:
     quiet: bool
     as_json: bool
     asked: Mapping[str, Any]
+    asks: Asks
 
 
 @dataclass(slots=True)
@@ -162,13 +166,20 @@ def _tell_once(setup: Setup, place: Workspace) -> None:
 def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate | None) -> int:
     reports: list[FileReport] = []
     ended = Ended()
+    hidden = command.asks.hides_judges(place, setup.taxonomy)
+
+    def sum_up(summary: ModelRunSummary) -> Document:
+        document = model_document(summary, setup, estimate, reports)
+        return without_findings(document) if hidden else document
+
+    shown = run_progress(estimate, setup.prices, hidden=hidden)
     try:
-        summary = asyncio.run(_judge_all(command, setup, place, estimate, reports, ended))
+        summary = asyncio.run(_judge_all(command, setup, place, shown, reports, ended))
     except asyncio.CancelledError:
         if ended.by is None:
             raise
         if ended.summary is not None:
-            _sum_up(command, setup, model_document(ended.summary, setup, estimate, reports))
+            _sum_up(command, setup, sum_up(ended.summary))
         say(
             f"mast-tui judge: ended by {ended.by.name}; what was answered is kept, and the same "
             "command goes on where it stopped"
@@ -176,7 +187,7 @@ def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estima
         return BY_SIGNAL + ended.by
     finally:
         place.close()
-    document = model_document(summary, setup, estimate, reports)
+    document = sum_up(summary)
     _sum_up(command, setup, document)
     return failed_files(document)
 
@@ -192,13 +203,12 @@ async def _judge_all(
     command: ModelCommand,
     setup: Setup,
     place: Workspace,
-    estimate: Estimate | None,
+    shown: Lines | BarLines,
     reports: list[FileReport],
     ended: Ended,
 ) -> ModelRunSummary:
     from mast_tui.judges.llm.running import Watch, run_model_judge
 
-    shown = run_progress(estimate, setup.prices)
     with _ended_by_signals(ended), _seldom_collecting(), shown:
         return await run_model_judge(
             setup,

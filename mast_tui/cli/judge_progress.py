@@ -27,10 +27,15 @@ WAITS_SHOWN: Final = 10.0
 was asked before, and no shorter wait is told."""
 
 
-def show_trace(progress: Progress) -> None:
-    """One line on stderr for a trace that is through."""
+def show_trace(progress: Progress, *, hidden: bool = False) -> None:
+    """Write one line on stderr for a trace that is through.
+
+    Args:
+        progress: The trace, and what came of it.
+        hidden: Do not tell what was found.
+    """
     outcome = {
-        "judged": f"{progress.suggestions} suggestions",
+        "judged": "judged" if hidden else f"{progress.suggestions} suggestions",
         "known": "judged before",
         "failed": f"failed: {progress.problem}",
     }[progress.step]
@@ -40,7 +45,8 @@ def show_trace(progress: Progress) -> None:
 class Lines(AbstractContextManager["Lines"]):
     """A line for each trace, and one for each wait; nothing where ``quiet``."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, *, hidden: bool = False) -> None:
+        self._hidden = hidden
         self._say: Callable[[str], None] = (lambda _: None) if quiet else say
         self._quiet = quiet
 
@@ -50,7 +56,7 @@ class Lines(AbstractContextManager["Lines"]):
     def on_trace(self, progress: Progress) -> None:
         """A trace is through."""
         if not self._quiet:
-            show_trace(progress)
+            show_trace(progress, hidden=self._hidden)
 
     def on_use(self, usage: Usage) -> None:
         """An answer came."""
@@ -64,7 +70,12 @@ class BarLines(AbstractContextManager["BarLines"]):
     """A bar with traces, suggestions, tokens, cost, pace and what is left, in a terminal."""
 
     def __init__(
-        self, traces: int, prices: Prices | None, clock: Callable[[], float] = time.monotonic
+        self,
+        traces: int,
+        prices: Prices | None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        hidden: bool = False,
     ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -72,6 +83,7 @@ class BarLines(AbstractContextManager["BarLines"]):
 
         self._prices = prices
         self._found = 0
+        self._hidden = hidden
         self._waits = ""
         self._waits_since = 0.0
         self._clock = clock
@@ -133,18 +145,26 @@ class BarLines(AbstractContextManager["BarLines"]):
         speed = self._bar.tasks[0].speed
         parts = (
             self._waits,
-            f"{self._found} found",
+            "" if self._hidden else f"{self._found} found",
             self._used,
             f"{speed * 60:.0f} a minute" if speed else "",
         )
         self._bar.update(self._task, facts=" · ".join(part for part in parts if part))
 
 
-def run_progress(estimate: Estimate | None, prices: Prices | None) -> Lines | BarLines:
-    """What shows a run: a bar where stderr is a terminal; nothing where nothing was estimated."""
+def run_progress(
+    estimate: Estimate | None, prices: Prices | None, *, hidden: bool = False
+) -> Lines | BarLines:
+    """Make what shows a run: a bar where stderr is a terminal; nothing without an estimate.
+
+    Args:
+        estimate: What the run will take, where that was counted.
+        prices: What tokens cost, where that is known.
+        hidden: Do not tell what was found.
+    """
     if estimate is not None and sys.stderr.isatty():
-        return BarLines(estimate.traces, prices)
-    return Lines(quiet=estimate is None)
+        return BarLines(estimate.traces, prices, hidden=hidden)
+    return Lines(quiet=estimate is None, hidden=hidden)
 
 
 class Counting(AbstractContextManager["Counting"]):

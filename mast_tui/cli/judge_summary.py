@@ -83,6 +83,15 @@ def model_document(
     }
 
 
+def without_findings(document: Document) -> Document:
+    """Take out of a summary what tells of the suggestions; these fields are null then.
+
+    Remarks are among them, as what was mended or left out tells that something was found.
+    """
+    hidden = ("suggestions", "modes", "quotes", "remarks")
+    return document | {name: None for name in hidden if name in document}
+
+
 def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
     """What a run would take, and what would be sent where."""
     from mast_tui.judges.llm.notice import what_is_sent
@@ -155,14 +164,19 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
     left = f", {counts['left']} left" if counts.get("left") else ""
     _line(
         f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
-        f"{counts['failed']} failed{left}; {document['suggestions']} suggestions"
+        f"{counts['failed']} failed{left}; "
+        + (
+            "what was found is hidden while you work blind or a study withholds it"
+            if document["suggestions"] is None
+            else f"{document['suggestions']} suggestions"
+        )
     )
     if "tokens" in document:
         _print_use(document)
     rows = [
         (mode.code, mode.name, str(document["modes"][mode.code]))
         for mode in taxonomy.modes
-        if mode.code in document["modes"]
+        if mode.code in (document["modes"] or ())
     ]
     if rows:
         print_table([("", "mode", "suggestions"), *rows], numbers_from=2)
@@ -170,7 +184,7 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
 
 def _print_use(document: Document) -> None:
     quotes, used = document["quotes"], document["tokens"]
-    if quotes["all"]:
+    if quotes is not None and quotes["all"]:
         share = f" ({quotes['share']:.0%})"
         _line(f"quotes found in the traces: {quotes['verified']} of {quotes['all']}{share}")
     cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
@@ -186,7 +200,7 @@ def _print_use(document: Document) -> None:
         _line(f"examples from {named}; they are left out of figures")
     if document["shortened"]:
         _line(f"in {document['shortened']} traces not all was shown: texts were shortened")
-    by_count = sorted(document["remarks"].items(), key=lambda said: -said[1])
+    by_count = sorted((document["remarks"] or {}).items(), key=lambda said: -said[1])
     for remark, traces in by_count[:_REMARKS_SHOWN]:
         _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
     if len(by_count) > _REMARKS_SHOWN:

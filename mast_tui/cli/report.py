@@ -18,6 +18,7 @@ from mast_tui.cli.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.output_files import is_stdout
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
     help="Write each figure as SVG into this folder.",
 )
 @force_option
-@common_options
+@common_options()
 @json_option
 def report_command(
     by: str,
@@ -118,12 +119,14 @@ def report_command(
 ) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
 
-    With --annotator only the traces count that this person has finished or adjudicates; that the
-    figures were shown is noted.
+    For whoever labels here only the traces count that they have finished or adjudicate, and that
+    they were shown is recorded: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
+    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
     from mast_tui.cli.report_files import extras_for, write_report_files
-    from mast_tui.cli.report_input import signature_input
+    from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+    from mast_tui.signatures.from_workspace import without_outcomes
     from mast_tui.signatures.model import Rules
 
     try:
@@ -140,22 +143,21 @@ def report_command(
     if figures is not None:
         outputs.add_folder(figures)
     chosen = kept_taxonomy(place, taxonomy)
-    visible = None
-    if annotator is not None:
-        from mast_tui.session import record_reveal, visible_traces_for_agreement
-
-        visible = visible_traces_for_agreement(place, annotator, chosen.ref)
-        record_reveal(place, annotator, chosen.ref, visible)
     try:
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        sight = sight_of_labels(viewer, labels)
         given = signature_input(
             place,
             chosen,
             labels=labels,
             by=by,
             failed_below=failed_below,
-            traces=visible,
+            traces=None if sight is None else sight.seen,
             places=not without_places,
         )
+        # What is recorded as shown is hidden no longer, its outcomes among it.
+        viewer.reveal(() if sight is None else sight.told)
+        given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
         report = report_of(
             place,
             chosen,
@@ -164,18 +166,26 @@ def report_command(
             rules=rules,
             rounds=rounds,
             seed=seed,
-            traces=visible,
+            traces=viewer.traces,
         )
+        left_out = () if sight is None else sight.hidden
         extras = None
         if html is not None:
             extras = extras_for(place, chosen, given, places=not without_places)
     finally:
         place.close()
+    told = sight_values(viewer, left_out)
+    if told:
+        told["sight"]["outcomes_hidden"] = veiled
+    if not as_json:
+        say_left_out(viewer, left_out)
+        if veiled:
+            say(f"the outcomes of {veiled} traces are hidden from {viewer.name}, who works blind")
     written = []
     if html or figures:
         written = write_report_files(report, extras, outputs, html, figures)
     if as_json:
-        print_json(report)
+        print_json({**report, **told})
     for line in written:
         click.echo(one_line(line), err=as_json or (html is not None and is_stdout(html)))
     if as_json or written:

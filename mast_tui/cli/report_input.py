@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.gold import Order
+    from mast_tui.session import Viewer, WithinSight
     from mast_tui.signatures.model import SignatureInput
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+
+def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
+    """Tell on which traces figures of somebody's labels may be shown; None for all.
+
+    Args:
+        viewer: Who asks.
+        labels: ``gold`` or a name.
+    """
+    from mast_tui.session import said_by, within_sight
+    from mast_tui.signatures.words import GOLD
+
+    if viewer.name is None or not viewer.limited:
+        return None
+    return within_sight(
+        viewer.workspace,
+        viewer.name,
+        viewer.taxonomy,
+        None if labels == GOLD else labels,
+        blind=viewer.blind,
+        said=said_by(viewer.workspace, viewer.taxonomy),
+    )
+
+
+def outcomes_shown(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | None:
+    """Which of these traces' outcomes may be shown; None for all.
+
+    Args:
+        viewer: Who asks.
+        traces: Ids of traces.
+    """
+    return frozenset(filter(viewer.may_see_outcomes(), traces)) if viewer.blind else None
 
 
 def signature_input(

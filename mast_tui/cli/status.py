@@ -20,14 +20,14 @@ from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.gold import Conflict
-    from mast_tui.session import AnnotatorStatus
+    from mast_tui.session import AnnotatorStatus, Viewer
     from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
 
 @click.command()
-@common_options
+@common_options()
 @json_option
 def status_command(
     workspace: str | None,
@@ -39,18 +39,23 @@ def status_command(
 ) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
 
-    With --annotator only what that person may see: their own count, and the conflicts on traces
-    that they have finished or adjudicate. Where a study is set up, also how far it is.
+    Whoever labels here is told of conflicts only on traces that they have finished or adjudicate,
+    and that is recorded: who this login works here as, else --annotator. With --annotator only
+    that person's row. Where a study is set up, also how far it is.
     """
     checked_sight(blind, assisted)
+    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
     from mast_tui.session import status
 
     place = open_workspace(workspace, create=False)
     chosen = kept_taxonomy(place, taxonomy)
     report = status(place, chosen)
-    conflicts = _conflicts(place, chosen, annotator)
+    viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+    conflicts = _conflicts(viewer, chosen)
     study = place.study(chosen.ref)
-    of_study = None if study is None else _study(place, chosen, study, annotator, conflicts)
+    whose = viewer.name if viewer.limited else annotator
+    of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
+    left_out = viewer.hidden
     rows = [
         {
             "name": row.name,
@@ -76,26 +81,26 @@ def status_command(
             "places": sum(one.kind.value == "place" for _, one in conflicts),
         },
         **({} if of_study is None else {"study": of_study}),
+        **sight_values(viewer, left_out),
     }
     if as_json:
         print_json(document)
     else:
         _print(document, rows)
+        say_left_out(viewer, left_out)
 
 
-def _conflicts(
-    place: Workspace, taxonomy: Taxonomy, annotator: str | None
-) -> list[tuple[str, Conflict]]:
-    """What is left to decide on all traces, or on those that an annotator may know of, each with
-    its trace's id."""
+def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]:
+    """What is left to decide on the traces that somebody may know of, each with its trace's id."""
     from mast_tui.adjudication import orders_from_files, words_by_trace
-    from mast_tui.session import record_reveal, visible_traces_for_agreement
 
-    words = words_by_trace(place, taxonomy)
-    if annotator is not None:
-        visible = visible_traces_for_agreement(place, annotator, taxonomy.ref)
-        record_reveal(place, annotator, taxonomy.ref, visible)
-        words = {trace_id: said for trace_id, said in words.items() if trace_id in visible}
+    place = viewer.workspace
+    words = {
+        trace_id: said
+        for trace_id, said in words_by_trace(place, taxonomy).items()
+        if viewer.may_see_others(trace_id)
+    }
+    viewer.reveal(words)
     order_of = orders_from_files(place)
     return [
         (trace_id, conflict)

@@ -18,7 +18,13 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.study_shown import plan_document, print_plan, queue_command, show_command
+from mast_tui.cli.study_shown import (
+    NO_SIGHT,
+    plan_document,
+    print_plan,
+    queue_command,
+    show_command,
+)
 from mast_tui.cli.words import split_options
 from mast_tui.safe_text import one_line
 
@@ -104,7 +110,7 @@ def study_command() -> None:
     default=None,
     help="Whether each decision asks for a reason. Default: no.",
 )
-@common_options
+@common_options()
 @json_option
 def set_command(
     paths: tuple[Path, ...],
@@ -153,15 +159,13 @@ def set_command(
 
 @study_command.command("add")
 @_PATHS
-@common_options
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def add_command(
     paths: tuple[Path, ...],
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
     as_json: bool,
 ) -> None:
     """Take in more traces, after the earlier ones.
@@ -169,7 +173,6 @@ def add_command(
     These are those under PATH, else all that the workspace knows. They come after the earlier
     ones in every queue, and change nothing about who labels these.
     """
-    checked_sight(blind, assisted)
     from mast_tui.session import set_study, with_traces
 
     place = open_workspace(workspace, create=False)

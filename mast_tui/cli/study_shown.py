@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.cli.common import (
-    checked_sight,
     common_options,
     json_option,
     kept_taxonomy,
@@ -26,29 +25,36 @@ if TYPE_CHECKING:
 
 # Written out, so that asking for help imports no floor below; ``retests`` is not for annotators.
 _KINDS = ("mine", "disagreements", "judge", "unsure", "sample")
+_OPEN_KINDS = ("mine", "sample")
+"""Those that tell nothing of what anybody says."""
+
+NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
+"""Why a command on a study takes neither ``--blind`` nor ``--assisted``."""
 
 
 @click.command()
-@common_options
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def show_command(
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
     as_json: bool,
 ) -> None:
     """Show what was set up, and how far everybody is.
 
-    With --annotator only that person's own share, and nothing of traces that come back to be
-    labelled once more: these are to be taken for ordinary work.
+    An annotator of it is shown their own share alone, and nothing of traces that come back to be
+    labelled once more: these are to be taken for ordinary work. That is who this login works here
+    as, else --annotator.
     """
-    checked_sight(blind, assisted)
+    from mast_tui.cli.asking import asked_by
+
     place = open_workspace(workspace, create=False)
     try:
         chosen, study = kept_study(place, taxonomy)
-        rows = progress_rows(place, chosen, study, annotator)
+        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+        whose = viewer.name if viewer.limited else annotator
+        rows = progress_rows(place, chosen, study, whose)
         document = plan_document(place, study)
     finally:
         place.close()
@@ -70,7 +76,7 @@ def show_command(
 )
 @click.option("-n", "count", type=click.IntRange(1), default=20, help="The size of a sample.")
 @click.option("--seed", type=int, help="Draws another sample. Default: the study's.")
-@common_options
+@common_options(blind=NO_SIGHT, assisted=NO_SIGHT)
 @json_option
 def queue_command(
     kind: str,
@@ -79,17 +85,15 @@ def queue_command(
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
-    blind: bool,
-    assisted: bool,
     as_json: bool,
 ) -> None:
     """List which traces --annotator is to take next.
 
     Prints their ids in order, one a line. Without a study all traces are everybody's.
     """
-    checked_sight(blind, assisted)
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
+    from mast_tui.cli.asking import asked_by
     from mast_tui.session import QueueKind, queue
 
     place = open_workspace(workspace, create=False)
@@ -101,6 +105,12 @@ def queue_command(
             there = ", ".join(sorted(known)) or "nobody yet"
             raise click.ClickException(
                 f"no annotator {annotator!r} in this workspace; there are: {there}"
+            )
+        viewer = asked_by(place, chosen.ref, annotator, blind=False, assisted=False)
+        if viewer.named is not None and kind not in _OPEN_KINDS:
+            raise click.ClickException(
+                f"--kind {kind} tells what others say to {annotator}, and is recorded so; this "
+                f"login works here as {viewer.name}"
             )
         items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
     finally:

@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "agree": "mast_tui.cli.agree:agree_command",
         "report": "mast_tui.cli.report:report_command",
         "export": "mast_tui.cli.export:export_command",
+        "workspace": "mast_tui.cli.workspace:workspace_command",
     }
 )
 """Every command, in the order of the help page, and where it is defined."""

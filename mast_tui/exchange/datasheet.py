@@ -252,7 +252,16 @@ def _left_out(document: Values) -> list[str]:
         f"- Traces with something left to decide: {len(unresolved)}",
         f"- Traces of which only labels are known, never the content: {away}",
         *_counted_out(document["agreement"].get("left_out", {})),
+        *_hidden(document.get("sight")),
     ]
+
+
+def _hidden(sight: Values | None) -> Iterator[str]:
+    if sight is not None and sight["left_out"]:
+        yield (
+            f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
+            f"{sight['left_out']}"
+        )
 
 
 def _counted_out(left: Values) -> Iterator[str]:

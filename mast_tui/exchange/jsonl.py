@@ -139,8 +139,7 @@ def merge_content(content: Content, workspace: Workspace) -> MergeReport:
     with workspace.transaction():
         for taxonomy in content.taxonomies:
             workspace.add_taxonomy(taxonomy)
-        for name, kind in content.annotators:
-            workspace.add_annotator(name, kind)
+        workspace.add_annotators(content.annotators)
         names = {t.trace_id: register_foreign(workspace, t) for t in content.traces}
         add_shares(workspace, content.shares)
         for run in content.runs:

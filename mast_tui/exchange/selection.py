@@ -108,11 +108,12 @@ def gold_export(
     entries: Sequence[GoldEntry] | None = None,
     annotators: Sequence[str] | None = None,
     majority: bool = False,
+    traces: Container[str] | None = None,
 ) -> Values:
     """The ``gold`` document of these ``entries``, which are else asked for with ``annotators``.
 
     ``agreement`` is the report on its annotators and ``judges`` those on judges against this gold,
-    by name; both are written as they are.
+    by name; both are written as they are. ``traces`` are those that may be seen, None for all.
     """
     if entries is None:
         entries = gold_entries(workspace, taxonomy, annotators=annotators, majority=majority)
@@ -123,19 +124,28 @@ def gold_export(
         agreement,
         judges,
         majority=majority,
-        provenance=_provenance(workspace, taxonomy, sides),
+        provenance=_provenance(workspace, taxonomy, sides, traces),
     )
 
 
-def _provenance(workspace: Workspace, taxonomy: Taxonomy, sides: Container[str]) -> Provenance:
-    passes = workspace.passes(taxonomy=taxonomy.ref)
+def _provenance(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    sides: Container[str],
+    traces: Container[str] | None,
+) -> Provenance:
+    passes = [
+        one
+        for one in workspace.passes(taxonomy=taxonomy.ref)
+        if traces is None or one.trace_id in traces
+    ]
     finished = {(one.annotator, one.trace_id) for one in passes if _is_read(one)}
     begun = {(p.annotator, p.trace_id) for p in passes if p.kind.is_reading} - finished
     retests = [one for one in passes if one.kind is PassKind.RETEST and one.finished]
     judges = {name for name, _ in begun | finished if name.startswith(JUDGE_PREFIX)}
     return Provenance(
         study=workspace.study(taxonomy.ref),
-        guidelines=guidelines_document(workspace, taxonomy),
+        guidelines=guidelines_document(workspace, taxonomy, traces=traces),
         unfinished=_counted(name for name, _ in begun if name not in judges),
         retests=_counted(one.annotator for one in retests),
         judges=sorted(name for name in judges if name not in sides),

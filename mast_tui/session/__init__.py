@@ -1,7 +1,7 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
 from mast_tui.session.core import known_trace
-from mast_tui.session.errors import LabelsStand, SessionError
+from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
 from mast_tui.session.locate import Place, locate
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.progress import Progress, anybody_finished, progress
@@ -11,18 +11,23 @@ from mast_tui.session.session import Session
 from mast_tui.session.setting_up import set_study, with_traces
 from mast_tui.session.sight import (
     LibraryEntry,
+    WithinSight,
     library_view,
     may_see_others,
     record_reveal,
     resolve_sight,
     retest_progress,
+    said_by,
     visible_traces_for_agreement,
+    within_sight,
 )
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
+from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind
 
 __all__ = [
     "AnnotatorStatus",
     "Change",
+    "ChangedMeanwhile",
     "LabelsStand",
     "LibraryEntry",
     "Place",
@@ -34,7 +39,10 @@ __all__ = [
     "SessionError",
     "StatusReport",
     "Suggestion",
+    "Viewer",
+    "WithinSight",
     "anybody_finished",
+    "known_person",
     "known_trace",
     "library_view",
     "locate",
@@ -42,10 +50,15 @@ __all__ = [
     "progress",
     "queue",
     "record_reveal",
+    "remember_person",
     "resolve_sight",
     "retest_progress",
+    "said_by",
     "set_study",
     "status",
+    "viewer_of",
     "visible_traces_for_agreement",
     "with_traces",
+    "within_sight",
+    "works_blind",
 ]

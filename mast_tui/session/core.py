@@ -19,7 +19,7 @@ from mast_tui.labels import (
 )
 from mast_tui.session.conditions import FREE, Conditions
 from mast_tui.session.draft import Draft
-from mast_tui.session.errors import SessionError
+from mast_tui.session.errors import ChangedMeanwhile, SessionError
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.reading import ReadSpans
 from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
@@ -62,6 +62,7 @@ class SessionCore:
         self._suggested: Suggested | None = None
         self._others: tuple[Label, ...] | None = None
         self._judge_on_screen = False
+        self._news = ""
         self._in_retest = conditions.retest
         self._work = self._load()
         self._leave_blind_pass()
@@ -234,8 +235,29 @@ class SessionCore:
 
     def reload(self) -> None:
         """Read everything anew: this annotator has changed the trace elsewhere."""
+        labels, verdicts = dict(self.labels_by_id), dict(self.verdicts)
         self._work = self._load()
         self.refresh_suggestions()
+        news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+        self._news = ", ".join(filter(None, (self._news, news)))
+
+    def catch_up(self) -> None:
+        """Take in what has been written elsewhere, by anybody."""
+        known = self._work.last_seq
+        if self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known:
+            self.reload()
+        else:
+            self.refresh_suggestions()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_news`` has something to say."""
+        return bool(self._news)
+
+    def take_news(self) -> str:
+        """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
+        news, self._news = self._news, ""
+        return news
 
     def _load(self) -> Work:
         events = self.workspace.events(
@@ -289,9 +311,9 @@ class SessionCore:
             self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
             self.reload()
-            raise SessionError(
-                f"{self.annotator} has changed this trace on another screen meanwhile. "
-                "It is shown as it stands now; nothing was done, press the key again"
+            changed = self.take_news() or "something that shows nowhere here"
+            raise ChangedMeanwhile(
+                f"In another window meanwhile: {changed}. Your key has done nothing"
             ) from error
 
     def _append(

@@ -9,6 +9,10 @@ class SessionError(Exception):
     """A command was refused and has changed nothing; the message says why."""
 
 
+class ChangedMeanwhile(SessionError):
+    """The same annotator has changed the trace elsewhere; the session shows it as it is now."""
+
+
 class LabelsStand(SessionError):
     """A mode cannot be called absent or unsure while ``labels`` say that it shows."""
 

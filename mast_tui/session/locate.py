@@ -41,7 +41,7 @@ def locate(label: Label, trace: Trace) -> Place | None:
         return Place(min(first, last), max(first, last))
     if first is not None:
         return _in_span(trace, first, target.quote, target.char_start)
-    found = [i for i in range(len(trace)) if target.quote in trace.text(i)]
+    found = [i for i in range(len(trace)) if target.quote in _text(trace, i)]
     if len(found) != 1:
         return None
     place = _in_span(trace, found[0], target.quote, None)
@@ -49,7 +49,7 @@ def locate(label: Label, trace: Trace) -> Place | None:
 
 
 def _in_span(trace: Trace, index: int, quote: str, start: int | None) -> Place | None:
-    text = trace.text(index)
+    text = _text(trace, index)
     if start is not None and text.startswith(quote, start):
         return Place(index, index, start, start + len(quote))
     if not quote.strip():
@@ -58,6 +58,14 @@ def _in_span(trace: Trace, index: int, quote: str, start: int | None) -> Place |
     exact = _nearest([m.span() for m in re.finditer(re.escape(quote), text)], start)
     place = exact or _nearest([m.span() for m in re.finditer(pattern, text)], start)
     return place and Place(index, index, *place, moved=True)
+
+
+def _text(trace: Trace, index: int) -> str:
+    """The text of a span; one that cannot be read any more holds nothing."""
+    try:
+        return trace.text(index)
+    except OSError:
+        return ""
 
 
 def _nearest(places: list[tuple[int, int]], start: int | None) -> tuple[int, int] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
 from mast_tui.session.errors import SessionError
@@ -143,6 +143,74 @@ def visible_traces_for_agreement(
     return frozenset(
         trace_id for trace_id, passes in own.items() if _may_see(passes) and trace_id not in untaken
     )
+
+
+def said_by(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
+    """Map each name to the traces that this annotator has finished, or this judge has judged."""
+    found: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
+
+    def take(rows: Iterator[tuple[Any, ...]]) -> None:
+        for name, trace_id, kind, withdrawn in rows:
+            if not withdrawn and PassKind(kind).is_reading:
+                found.setdefault(name, set()).add(trace_id)
+
+    columns = ("annotator", "trace_id", "kind", "withdrawn")
+    wanted = {"taxonomy": taxonomy}
+    workspace.read_columns("passes", columns, take, wanted=wanted, given="finished_at")
+    for judged in workspace.judgements(taxonomy=taxonomy):
+        found.setdefault(judged.judge, set()).add(judged.trace_id)
+    return {name: frozenset(traces) for name, traces in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class WithinSight:
+    """Which traces may be counted, which are left out, and which tell what others said."""
+
+    seen: frozenset[str]
+    hidden: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
+
+
+def within_sight(
+    workspace: Workspace,
+    annotator: str,
+    taxonomy: str,
+    labels: str | None,
+    *,
+    blind: bool,
+    said: Mapping[str, frozenset[str]],
+) -> WithinSight:
+    """Tell apart the traces on which somebody may be shown labels or figures of them.
+
+    Args:
+        workspace: Where to look.
+        annotator: Who asks.
+        taxonomy: Under which taxonomy, as ``id@version``.
+        labels: Whose labels, an annotator's or a judge's; None for the gold.
+        blind: Whether the one who asks works blind.
+        said: Who has spoken on which traces, from ``said_by``.
+    """
+    seen = visible_traces_for_agreement(workspace, annotator, taxonomy)
+    if labels == annotator:
+        # Without those that are to be labelled once more: one's own words would spoil that.
+        return WithinSight(said.get(annotator, frozenset()) & seen)
+    of_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
+    others = frozenset[str]().union(
+        *(
+            traces
+            for name, traces in said.items()
+            if name != annotator
+            and (of_judge or labels in (None, name))
+            and annotator_kind(name) is not AnnotatorKind.JUDGE
+        )
+    )
+    if labels is None or not of_judge:
+        return WithinSight(seen, others - seen, others & seen)
+    view = library_view(workspace, annotator, taxonomy, blind=blind)
+    judged = said.get(labels, frozenset())
+    shown = frozenset(t for t in judged if t in view and view[t].suggestions_visible)
+    # The gold beside the judge tells how it errs, and so what others said.
+    return WithinSight(shown, judged - shown, seen & judged & others)
 
 
 def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Retests:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from mast_tui.labels import Answer, Label, Target
+from mast_tui.labels import Answer, Label, Target, VerdictValue
 from mast_tui.session.model import Change, Suggestion
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -82,6 +82,42 @@ class Words:
                 return Change(f"finished, {read} of {spans} spans read")
             case other:
                 raise AssertionError(f"no command ends with {other}")
+
+    def difference(
+        self,
+        labels: Mapping[str, Label],
+        labels_now: Mapping[str, Label],
+        verdicts: Mapping[str, VerdictValue],
+        verdicts_now: Mapping[str, VerdictValue],
+        *,
+        most: int = 3,
+    ) -> str:
+        """What has become of one's labels and verdicts, such as ``1.3 Step repetition on #13``.
+
+        Args:
+            labels: One's labels before, by id.
+            labels_now: The same now.
+            verdicts: One's verdicts before, by mode; of a mode with labels nothing is said.
+            verdicts_now: The same now.
+            most: How many changes are named; the others are counted.
+
+        Returns:
+            Empty where nothing has changed.
+        """
+        facts: list[Fact] = [LabelAdded(x) for key, x in labels_now.items() if key not in labels]
+        facts += [LabelRemoved(x) for key, x in labels.items() if key not in labels_now]
+        facts += [
+            LabelChanged(labels[key], x)
+            for key, x in labels_now.items()
+            if key in labels and labels[key] != x
+        ]
+        for mode in {**verdicts, **verdicts_now}:
+            before, after = verdicts.get(mode), verdicts_now.get(mode)
+            if before is not after and VerdictValue.PRESENT not in (before, after):
+                facts.append(VerdictSet(mode, before, after))
+        words = [self.change([fact]).message for fact in facts[:most]]
+        more = len(facts) - most
+        return ", ".join([*words, f"{more} more"] if more > 0 else words)
 
     def _of_label(self, label: Label, done: str) -> Change:
         target = label.target

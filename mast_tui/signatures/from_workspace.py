@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -96,6 +96,25 @@ def input_from_workspace(
         unplaced=unplaced,
         failed_below=failed_below,
     )
+
+
+def without_outcomes(
+    given: SignatureInput, shown: Container[str] | None
+) -> tuple[SignatureInput, int]:
+    """Take out the outcomes and scores that may not be shown, and count their traces.
+
+    Args:
+        given: The input of a report.
+        shown: The traces whose outcome may be shown; None for all.
+    """
+    if shown is None:
+        return given, 0
+    veiled = np.array([trace not in shown for trace in given.traces], dtype=bool)
+    if not veiled.any():
+        return given, 0
+    outcome = np.where(veiled, UNKNOWN, given.outcome).astype(np.int8)
+    score = np.where(veiled, np.nan, given.score)
+    return replace(given, outcome=outcome, score=score), int(veiled.sum())
 
 
 def _asking(gold: GoldOf | Mapping[str, GoldTrace] | None) -> GoldOf:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.traces.decoding import as_utf8
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.packed import holds_more_than
+from mast_tui.traces.regular_files import is_regular
 from mast_tui.traces.source import Source, is_no_json
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class BigDocuments:
         cannot be read at all."""
         try:
             source = Source(path)
-            if not path.is_file() or not self._takes(source):
+            if not is_regular(path) or not self._takes(source):
                 return None
             if self._documents().place_of(path).exists():
                 return None

@@ -28,7 +28,7 @@ from typing import Final
 import orjson
 
 from mast_tui.traces.json_values import replace_surrogates
-from mast_tui.traces.model import Span, SpanKind, Trace
+from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.traces.preview import call_preview, preview
 
 FORMAT: Final = "mast-tui trace"
@@ -37,8 +37,13 @@ OPENING: Final = b'{"format":"mast-tui trace",'
 """What every line of the format begins with."""
 
 
-def line_of(trace: Trace) -> bytes:
-    """The trace as one line of the format, with its line feed; its index must be complete."""
+def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
+    """Write the trace as one line of the format, with its line feed.
+
+    Args:
+        trace: The trace; its index must be complete.
+        veiled: Leave out what somebody working blind must not see.
+    """
     identity, meta = trace.identity, trace.meta
     record = {
         "format": FORMAT,
@@ -57,9 +62,9 @@ def line_of(trace: Trace) -> bytes:
         "system": meta.system,
         "model": meta.model,
         "benchmark": meta.benchmark,
-        "outcome": meta.outcome.value,
-        "score": meta.score,
-        "hidden": dict(meta.hidden),
+        "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
+        "score": None if veiled else meta.score,
+        "hidden": {} if veiled else dict(meta.hidden),
         "spans": [_fields(trace.span(i), trace.text(i)) for i in range(len(trace))],
         "problems": [
             {"place": problem.place, "message": problem.message} for problem in trace.problems

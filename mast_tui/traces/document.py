@@ -20,6 +20,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import OpenedFile
 from mast_tui.traces.preview import call_preview, preview
 
 
@@ -140,6 +141,7 @@ class DocumentTrace:
         self._index = {step.key: index for index, step in enumerate(self._steps)}
         self._record = record
         self._meta = meta or TraceMeta()
+        self.opened: OpenedFile | None = None
         self._problems = tuple(problems)
         self._glances = GlancesAtSteps()
 
@@ -193,6 +195,10 @@ class DocumentTrace:
     def glances(self, first: int, end: int, /) -> Glances:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
         return self._glances.glances(first, self._steps[first:end])
+
+    def changed(self) -> str | None:
+        """Say why the document is not what was read; None where it is, or nobody knows."""
+        return None if self.opened is None else self.opened.changed()
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""

@@ -25,6 +25,8 @@ from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.kept_format import path_of_part, write_kept
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.one_file import read_known
+from mast_tui.traces.private_files import open_private
+from mast_tui.traces.regular_files import open_regular
 from mast_tui.traces.source import Source
 
 _READ_BYTES: Final = 4 << 20
@@ -49,7 +51,7 @@ class _ReadInPieces(Source):
             return data
         pieces = []
         done, size = 0, self.size
-        with self.path.open("rb", buffering=0) as file:
+        with open_regular(self.path) as file:
             while piece := file.read(_READ_BYTES):
                 pieces.append(piece)
                 done += len(piece)
@@ -107,7 +109,8 @@ def _write(
 ) -> None:
     part = path_of_part(place, os.getpid())
     try:
-        with part.open("wb", buffering=_WRITE_BYTES) as file:
+        descriptor = open_private(part, empty=True)
+        with open(descriptor, "wb", buffering=_WRITE_BYTES) as file:  # noqa: PTH123
             write_kept(file, report, teller.writing)
         documents.make_room(part.stat().st_size)
         part.replace(place)

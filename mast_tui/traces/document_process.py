@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import Final
 from weakref import finalize
@@ -34,6 +34,9 @@ from mast_tui.traces.document_child import main
 main(*sys.argv[3:])
 """
 _ASKED_AT_ONCE: Final = 64 * 1024
+_COMPLAINTS_KEPT: Final = 4096
+_ENDING_SECONDS: Final = 10.0
+"""How long a process may take to end that has closed its standard output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,15 @@ class DocumentProcess:
             process_group=0,  # what a terminal sends to the app is not meant for this one
         )
         self._end = finalize(self, _end, self._process, place)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
+        self._said = select.poll()
+        for pipe in (self._out, self._err):
+            os.set_blocking(pipe, False)
+            self._said.register(pipe, select.POLLIN)
         self._heard = b""
+        self._complained = b""
         self._done = False
 
     @property
@@ -97,16 +108,17 @@ class DocumentProcess:
         due = None if seconds is None else monotonic() + seconds
         while self._end.alive:
             left = None if due is None else max(0, round((due - monotonic()) * 1000))
-            assert self._process.stdout is not None
-            said = select.poll()
-            said.register(self._process.stdout, select.POLLIN)
-            if not said.poll(left):
+            ready = [pipe for pipe, _event in self._said.poll(left)]
+            if not ready:
                 return False
-            heard = os.read(self._process.stdout.fileno(), _ASKED_AT_ONCE)
-            if heard:
-                self._hear(heard)
-            else:
-                self._over()
+            if self._err in ready and not self._hear_complaints():  # it waits where that is full
+                self._said.unregister(self._err)
+            if self._out in ready:
+                heard = os.read(self._out, _ASKED_AT_ONCE)
+                if heard:
+                    self._hear(heard)
+                else:
+                    self._over()
         return True
 
     def stop(self) -> None:
@@ -138,11 +150,23 @@ class DocumentProcess:
         elif what == DONE:
             self._done = True
 
+    def _hear_complaints(self) -> bool:
+        """Take what stands on its standard error, and keep the last of it; False for nothing."""
+        heard = b""
+        with suppress(BlockingIOError):
+            heard = os.read(self._err, _ASKED_AT_ONCE)
+        self._complained = (self._complained + heard)[-_COMPLAINTS_KEPT:]
+        return bool(heard)
+
     def _over(self) -> None:
         """It has ended by itself, or somebody else has ended it."""
-        assert self._process.stderr is not None
-        said = self._process.stderr.read().decode("utf-8", "replace").strip()
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_ENDING_SECONDS)
+        except TimeoutExpired:  # it tells nothing any more, and does not end
+            self._process.kill()
+            code = self._process.wait()
+        self._hear_complaints()  # no more than a pipe holds is left
+        said = self._complained.decode("utf-8", "replace").strip()
         self._end()
         if self.failed is None and not (self._done and code == 0):
             self.failed = _words_on(code, said)

@@ -40,19 +40,25 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
         real = folder.resolve(strict=True)
         with os.scandir(folder) as found:
             members = sorted(found, key=lambda member: member.name)
-        folders = [member for member in members if member.is_dir()]
     except OSError as error:
         yield Entry(folder, failed=error.strerror or str(error))
         return
     if real in entered:
         return
     entered.add(real)
-    trial = trial_in(folder, frozenset(member.name for member in members))
+    try:
+        trial = trial_in(folder, frozenset(member.name for member in members))
+    except OSError as error:  # its files are read as any others then
+        yield Entry(folder, failed=error.strerror or str(error))
+        trial = None
     if trial is not None:
         yield Entry(folder, trial=trial)
         return
+    folders = []
     for member in members:
-        if not member.is_dir():
+        if _is_folder(member):
+            folders.append(member)
+        else:
             path = folder / member.name
             at = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
             yield Entry(path, skipped=reason_by_name(path), real=at)
@@ -61,3 +67,11 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
             yield Entry(folder / member.name, skipped="hidden folder")
         else:
             yield from _entries(folder / member.name, entered)
+
+
+def _is_folder(member: os.DirEntry[str]) -> bool:
+    """Whether it is a folder; a link that leads nowhere, or to itself, is told of as a file."""
+    try:
+        return member.is_dir()
+    except OSError:
+        return False

@@ -15,7 +15,8 @@ from typing import Final
 
 from mast_tui.traces.code_version import newest_change
 from mast_tui.traces.kept_format import FORMAT
-from mast_tui.traces.kept_trace import Kept, open_kept
+from mast_tui.traces.kept_trace import BROKEN, Kept, open_kept
+from mast_tui.traces.private_files import make_private
 
 MOST_BYTES: Final = 2 << 30
 """How much is kept in all; what was used longest ago goes first."""
@@ -51,11 +52,18 @@ class KeptDocuments:
         return self.folder / f"{name[:32]}{SUFFIX}"
 
     def open(self, path: Path) -> Kept | None:
-        """What came of a document that was read before; None where it is not kept."""
+        """What came of a document that was read before; None where it is not kept.
+
+        What is damaged goes, and is read anew.
+        """
         try:
             place = self.place_of(path)
             kept = open_kept(place, path)
         except OSError:
+            return None
+        except BROKEN:
+            with suppress(OSError):
+                place.unlink()
             return None
         if kept is not None:
             with suppress(OSError):  # used just now; a folder that may only be read is no matter
@@ -65,7 +73,7 @@ class KeptDocuments:
     def why_not(self) -> str | None:
         """Why nothing can be kept here; None where something can."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.folder)
         except OSError as error:
             return error.strerror or str(error)
         return None if os.access(self.folder, os.W_OK | os.X_OK) else "it may not be written to"

@@ -65,9 +65,11 @@ def known_of(file: IO[bytes]) -> Mapping[str, Any] | None:
     if len(end) < END_BYTES or not end[:20].isdigit() or _END % int(end[:20]) != end:
         return None
     begin = int(end[:20])
+    if begin > size - END_BYTES:
+        return None
     try:
         known = json.loads(os.pread(file.fileno(), size - END_BYTES - begin, begin))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return known if isinstance(known, dict) else None
 

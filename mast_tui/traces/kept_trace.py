@@ -6,11 +6,16 @@ import os
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from errno import EIO
+from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import finalize
 
+from mast_tui.traces import kept_values
 from mast_tui.traces.glances import Glances
 from mast_tui.traces.kept_format import BEFORE_TEXT, from_json, known_of
 from mast_tui.traces.late_span import moved
@@ -24,11 +29,12 @@ from mast_tui.traces.model import (
     Span,
     SpanKind,
     SpanStatus,
-    Thread,
     Tokens,
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import OpenedFile
+from mast_tui.traces.regular_files import open_regular
 from mast_tui.traces.remembered import Remembered
 from mast_tui.traces.sieve import Sieve, Sifted
 from mast_tui.traces.span_table import SpanTable
@@ -43,6 +49,12 @@ _KINDS: Final = MappingProxyType({kind.value: kind for kind in SpanKind})
 _ROLES: Final = MappingProxyType({role.value: role for role in Role})
 _STATUSES: Final = MappingProxyType({status.value: status for status in SpanStatus})
 
+BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What comes of a file of spans that holds something else than it should."""
+
+_DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
+_IDENTITY: Final = fields(TraceIdentity)
+
 _CACHED_CHARS: Final = 4 << 20
 _CACHED_PREVIEWS: Final = 8192
 _SIFTED_AT_ONCE: Final = 4096
@@ -56,27 +68,34 @@ class Kept(NamedTuple):
 
 def open_kept(kept: Path, path: Path) -> Kept | None:
     """What came of the document at ``path``, from its file of spans; None where that is no whole
-    one. ``OSError`` from the file system comes through.
+    one.
+
+    Raises:
+        OSError: from the file system.
+        Exception: one of ``BROKEN``, where it holds something else than it should.
     """
-    spans = _SpanFile(kept.open("rb", buffering=0))
+    spans = _SpanFile(open_regular(kept))
     known = known_of(spans.file)
     if known is None:
         return None
     about = known["report"]
     if about is None:
         return Kept(None)
-    traces = tuple(KeptTrace(path, spans, head) for head in known["traces"])
+    about = kept_values.mapping(about)
+    traces = tuple(
+        KeptTrace(path, spans, kept_values.mapping(head))
+        for head in kept_values.sequence(known["traces"])
+    )
     if len(traces) == 1:
         traces[0].advance(_FIRST_SLICE)
-    thread = about["thread"]
     report = FileReport(
         path,
-        format=about["format"],
+        format=kept_values.text_or_none(about["format"]),
         traces=traces,
-        problems=_problems(about["problems"]),
-        skipped=about["skipped"],
-        failed=about["failed"],
-        thread=None if thread is None else Thread(*thread),
+        problems=kept_values.problems(about["problems"]),
+        skipped=kept_values.text_or_none(about["skipped"]),
+        failed=kept_values.text_or_none(about["failed"]),
+        thread=kept_values.thread(about["thread"]),
     )
     return Kept(report)
 
@@ -84,9 +103,15 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
 class _SpanFile:
     """An open file of spans; it can be read even when it has been removed from its folder."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: FileIO) -> None:
         self.file = file
+        self.size = os.fstat(file.fileno()).st_size
         finalize(self, file.close)
+
+    def drop(self) -> None:
+        """Remove it from its folder: it is damaged, and its document is to be read anew."""
+        with suppress(OSError):
+            os.unlink(self.file.name)  # noqa: PTH108
 
     def read(self, offset: int, length: int, /) -> bytes:
         """Up to ``length`` bytes from ``offset`` on; all there are, even beyond 2 GB."""
@@ -116,15 +141,27 @@ class KeptTrace:
 
     def __init__(self, path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> None:
         self._path = path
-        self._head = head
-        self._identity = TraceIdentity(**head["identity"])
-        self._meta = _meta(head["meta"])
-        self._problems = _problems(head["problems"])
-        rows_begin, rows_bytes = head["rows"]
+        self._file = spans
+        self._record = kept_values.count_or_none(head["record"])
+        self._total, self._spans = (
+            kept_values.count(head["total"]),
+            kept_values.count(head["spans"]),
+        )
+        spawned = kept_values.pairs(list(kept_values.mapping(head["spawned"]).items()))
+        self._spawned = MappingProxyType(dict(spawned))
+        identity = kept_values.mapping(head["identity"])
+        self._identity = kept_values.identity([identity[field.name] for field in _IDENTITY])
+        self._meta = _meta(kept_values.mapping(head["meta"]))
+        self.opened: OpenedFile | None = None
+        self._problems = kept_values.problems(head["problems"])
+        rows_begin, rows_bytes = map(kept_values.count, head["rows"])
+        texts_begin, texts_bytes = map(kept_values.count, head["texts"])
+        if max(rows_begin + rows_bytes, texts_begin + texts_bytes) > spans.size:
+            raise ValueError("it ends before its spans do")
         self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
-        self._bytes = max(1, rows_bytes + head["texts"][1])
-        self._texts = _Part(spans, head["texts"][0])
-        self._starts = _offsets(head["texts"][1])  # of the lines of text, and the end of the last
+        self._bytes = max(1, rows_bytes + texts_bytes)
+        self._texts = _Part(spans, texts_begin)
+        self._starts = _offsets(texts_bytes)  # of the lines of text, and the end of the last
         self._table = SpanTable()
         self._places = _Words(rows_bytes)
         self._turns = array("I")  # spans whose thread is not that of the one before
@@ -146,8 +183,7 @@ class KeptTrace:
     @property
     def record(self) -> int | None:
         """The place of the trace among those of its document."""
-        record: int | None = self._head["record"]
-        return record
+        return self._record
 
     @property
     def meta(self) -> TraceMeta:
@@ -162,16 +198,15 @@ class KeptTrace:
     @property
     def spawned(self) -> Mapping[str, str]:
         """Where sub-agents were at work."""
-        spawned: Mapping[str, str] = self._head["spawned"]
-        return spawned
+        return self._spawned
 
     @property
     def loaded(self) -> Loaded:
         """How far the rows have been taken in, as a share of the document; how many there are."""
-        total, size = self._head["total"], self._rows.size
+        total, size = self._total, self._rows.size
         if self._rows.complete:
             return Loaded(total, total, complete=True)
-        return Loaded(total * self._rows.done // size, total, False, self._head["spans"], True)
+        return Loaded(total * self._rows.done // size, total, False, self._spans, True)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -192,8 +227,9 @@ class KeptTrace:
         begin, end = self._starts[index], self._starts[index + 1]
         try:
             text = _text_of(self._texts.read(begin, end - begin))
-        except (OSError, ValueError) as error:
-            return f"[cannot be read any more: {error}]"
+        except BROKEN as error:
+            self._file.drop()
+            raise OSError(EIO, _DAMAGED) from error
         self._known_texts.add(index, text)
         return text
 
@@ -222,6 +258,10 @@ class KeptTrace:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
         return self._table.glances(first, end)
 
+    def changed(self) -> str | None:
+        """Say why the document is not what was read; None where it is, or nobody knows."""
+        return None if self.opened is None else self.opened.changed()
+
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
@@ -235,14 +275,21 @@ class KeptTrace:
             for line in self._rows.advance(max_bytes * self._rows.size // self._bytes):
                 self._take(from_json(line))
         except OSError as error:
-            reason = f"the rest cannot be read: {error.strerror or error}"
-            self._problems += (Problem("whole file", reason),)
-            self._rows.size = self._rows.done
+            self._end_here(error.strerror or str(error))
+        except BROKEN:
+            self._file.drop()
+            self._end_here(_DAMAGED)
         return not self._rows.complete
 
-    def _take(self, row: Sequence[Any]) -> None:
-        length, key, kind, role, agent, name, parent, start, end, status, tokens, place = row
+    def _end_here(self, reason: str) -> None:
+        self._problems += (Problem("whole file", f"the rest cannot be read: {reason}"),)
+        self._rows.size = self._rows.done
+
+    def _take(self, row: object) -> None:
+        length, key, kind, role, agent, name, parent, start, end, status, tokens, place = _row(row)
         index = len(self._table)
+        if isinstance(parent, int) and not 0 <= parent < index:
+            raise ValueError(f"no span before it: {parent}")
         self._starts.append(self._starts[-1] + length)
         self._places.add(place or "")
         before, slash, _rest = key.partition("/")
@@ -276,9 +323,11 @@ class KeptTrace:
         try:
             head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
-        except (OSError, ValueError) as error:
-            return f"[cannot be read any more: {error}]", False
-        shown = (value["preview"], value["whole"])
+            shown = (kept_values.text(value["preview"]), kept_values.flag(value["whole"]))
+        except OSError as error:
+            return f"[cannot be read any more: {error.strerror}]", False
+        except BROKEN:
+            return f"[cannot be read any more: {_DAMAGED}]", False
         self._previews.add(index, shown)
         return shown
 
@@ -328,6 +377,23 @@ def _count(told: int | str | None) -> int | None:
     return None if told is None else int(told)
 
 
+def _row(value: object) -> Sequence[Any]:
+    """The row of a span, each value of the kind that it must be."""
+    row = kept_values.sequence(value)
+    length, key, _kind, _role, agent, name, parent, start, end, _status, tokens, place = row
+    if not (type(length) is int and length >= 0 and type(key) is type(agent) is str):
+        raise ValueError("a row of a file of spans holds something else")
+    if parent is not None and type(parent) is not int:
+        kept_values.text(parent)
+    for one in (name, place):
+        kept_values.text_or_none(one)
+    for one in (start, end):
+        kept_values.number_or_none(one)
+    if tokens is not None and len(kept_values.sequence(tokens)) != 2:
+        raise ValueError("a row of a file of spans holds no tokens")
+    return row
+
+
 def _offsets(size: int) -> array[int]:
     """A column of places in ``size`` bytes, with the first of them."""
     return array("I" if size < 1 << 32 else "Q", [0])
@@ -341,9 +407,12 @@ def _text_of(line: bytes) -> str:
 
 
 def _meta(value: Mapping[str, Any]) -> TraceMeta:
-    hidden = tuple((name, text) for name, text in value["hidden"])
-    return TraceMeta(**{**value, "outcome": Outcome(value["outcome"]), "hidden": hidden})
-
-
-def _problems(found: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(place, message) for place, message in found)
+    return TraceMeta(
+        kept_values.text_or_none(value["task"]),
+        kept_values.text_or_none(value["system"]),
+        kept_values.text_or_none(value["model"]),
+        kept_values.text_or_none(value["benchmark"]),
+        Outcome(value["outcome"]),
+        kept_values.score_or_none(value["score"]),
+        kept_values.pairs(value["hidden"]),
+    )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import orjson
 
+from mast_tui.traces import kept_values
 from mast_tui.traces.model import FileReport, Outcome, Trace, TraceMeta
 from mast_tui.traces.overlay import OverlaidTrace
 from mast_tui.traces.shelved import Facts, FileToRead, ShelvedTrace, facts_from, facts_of
@@ -37,11 +38,12 @@ def look_from_bytes(data: bytes) -> tuple[Trace, ...] | None:
     try:
         traces: list[Trace] = []
         file = FileToRead("")
-        for path, record, members, overlaid, values in orjson.loads(data):
+        for path, record, members, overlaid, values in kept_values.sequence(orjson.loads(data)):
             if path != file.path:
-                file = FileToRead(path, members)
+                members = map(kept_values.path, kept_values.sequence(members))
+                file = FileToRead(kept_values.path(path), tuple(members))
             facts = facts_from(values)
-            trace = ShelvedTrace(file, record, facts)
+            trace = ShelvedTrace(file, kept_values.count_or_none(record), facts)
             traces.append(_overlaid(trace, facts) if overlaid else trace)
     except (orjson.JSONDecodeError, TypeError, ValueError):
         return None

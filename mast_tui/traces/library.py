@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mast_tui.traces.model import FileReport, Thread, Trace
 from mast_tui.traces.one_file import read_one
 from mast_tui.traces.outcomes import load_outcomes
+from mast_tui.traces.regular_files import is_folder
 from mast_tui.traces.threads import members_beside
 
 if TYPE_CHECKING:
@@ -24,13 +25,16 @@ def read_file(path: Path, named: bool) -> FileReport:
     of the traces is filled in. A folder is read where it holds one run. Nothing is raised: what
     cannot be read is ``failed`` with the reason.
     """
-    if path.is_dir():
+    if is_folder(path):
         from mast_tui.traces.scanning import read_folder
 
         report = read_folder(path)
     else:
         report = read_run(path, members_beside(path), named=named)
-    return load_outcomes(path.parent).added_to(report) if report.traces else report
+    if not report.traces:
+        return report
+    outcomes = load_outcomes(path.parent)
+    return outcomes.told_in(outcomes.added_to(report))
 
 
 def read_fully(trace: Trace) -> None:

@@ -7,10 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, count
 from operator import add
-from pathlib import Path
 from typing import Final, Protocol
 
 from mast_tui.traces.decoding import as_utf8
+from mast_tui.traces.opened_file import OpenedFile
 from mast_tui.traces.source import Source
 
 READ_BYTES: Final = 4 << 20
@@ -30,19 +30,6 @@ class Content(Protocol):
     """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
 
     def read(self, offset: int, length: int, /) -> bytes: ...
-
-
-class FileContent:
-    """The bytes of a file, opened for each piece so that a big library needs no open files."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def read(self, offset: int, length: int, /) -> bytes:
-        """Up to ``length`` bytes from ``offset`` on; ``OSError`` where the file is gone."""
-        with self._path.open("rb", buffering=0) as file:
-            file.seek(offset)
-            return file.read(length)
 
 
 class MemoryContent:
@@ -66,8 +53,9 @@ class LineIndex:
     # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
     # and no single step keeps other threads waiting for long.
 
-    def __init__(self, content: Content, size: int) -> None:
+    def __init__(self, content: Content, size: int, opened: OpenedFile | None = None) -> None:
         self._content = content
+        self._opened = opened
         self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
         self._found: list[bytes] = []  # the lines of the last piece, of which some were given out
         self._given = 0
@@ -82,13 +70,19 @@ class LineIndex:
     @classmethod
     def of(cls, source: Source) -> LineIndex:
         """The index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
+        opened = source.opened
         if source.packing is not None or source.head.startswith(_WIDE_MARKS):
             data = as_utf8(source.data)
-            return cls(MemoryContent(data), len(data))
-        return cls(FileContent(source.path), source.size)
+            return cls(MemoryContent(data), len(data), opened)
+        opened.let_grow()
+        return cls(opened, opened.size, opened)
 
     def __len__(self) -> int:
         return self._given
+
+    def changed(self) -> str | None:
+        """Say why its file is not what was indexed; None where it is, or there is none."""
+        return None if self._opened is None else self._opened.changed()
 
     @property
     def complete(self) -> bool:

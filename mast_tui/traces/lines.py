@@ -40,7 +40,8 @@ class LineParser(Protocol):
     def text(self, data: bytes, /) -> str:
         """The text of the span that lies on the lines with this content.
 
-        Of a span of many lines only the beginning may be asked for.
+        Of a span of many lines only the beginning may be asked for. ``OSError`` is raised where
+        they hold no span: then the file has changed.
         """
 
 
@@ -48,8 +49,8 @@ class LineTrace:
     """A trace that knows its spans up to some line and reads each text when it is asked for.
 
     Line feeds end lines; nothing else does. A preview is made from the text when its span is first
-    asked for. A text that can no longer be read, because the file has gone or changed, is replaced
-    by a note in brackets.
+    asked for. Where the file has gone or changed, ``text`` raises ``OSError``, and a note in
+    brackets stands for the preview.
     """
 
     def __init__(
@@ -113,12 +114,11 @@ class LineTrace:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
         self._check(index)
         cached = self._texts.get(index)
-        if cached is not None:
-            return cached
-        try:
-            return self._read(index)
-        except OSError as error:
-            return _gone(error)
+        return self._read(index) if cached is None else cached
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, or just has grown."""
+        return self._index.changed()
 
     def part_of(self, _index: int, text: str) -> str:
         """What of the text of its lines belongs to the span at ``index``: all of it."""
@@ -143,7 +143,10 @@ class LineTrace:
 
     def _sifted(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
-            text = self.part_of(index, self._parser.text(data))
+            try:
+                text = self.part_of(index, self._parser.text(data))
+            except OSError:
+                continue
             self._at_hand = index, text  # its row is asked for next, if it is
             yield index, text
         self._at_hand = -1, ""
@@ -199,7 +202,7 @@ class LineTrace:
         try:
             shown = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
-            return preview(_gone(error))
+            return preview(f"[cannot be read any more: {error.strerror or error}]")
         self._previews.add(index, shown)
         return shown
 
@@ -222,10 +225,6 @@ class LineTrace:
     def _check(self, index: int) -> None:
         if not 0 <= index < len(self._table):
             raise IndexError(f"no span {index} in a trace of {len(self._table)}")
-
-
-def _gone(error: OSError) -> str:
-    return f"[cannot be read any more: {error.strerror or error}]"
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:

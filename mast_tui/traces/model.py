@@ -147,10 +147,12 @@ class Loaded:
 class Trace(Protocol):
     """A recorded run: spans in reading order, their texts read when asked for.
 
-    ``span`` is cheap and ``text`` may read the disk. While ``loaded.complete`` is false,
-    ``advance`` reads the next slice of the source; ``len`` only ever grows. ``advance`` is called
-    from one thread at a time; the other methods may be called from another thread meanwhile.
-    Indices outside ``range(len(trace))`` raise ``IndexError``; keys are unique in a trace.
+    ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` where that cannot be done
+    any more: a note in place of a text would be quoted, or sent to a judge. While
+    ``loaded.complete`` is false, ``advance`` reads the next slice of the source; ``len`` only ever
+    grows. ``advance`` is called from one thread at a time; the other methods may be called from
+    another thread meanwhile. Indices outside ``range(len(trace))`` raise ``IndexError``; keys are
+    unique in a trace.
     """
 
     @property

@@ -12,8 +12,10 @@ from mast_tui.traces.decoding import decode
 from mast_tui.traces.file_kinds import kind_by_name
 from mast_tui.traces.json_values import why_not_json
 from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.opened_file import ReadWhole
 from mast_tui.traces.packed import TooBig
 from mast_tui.traces.readers import codex, recognise
+from mast_tui.traces.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.source import Source
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     else:
         report = kept.report or _guarded(source, lambda: _read_text(source, named))
     assert report is not None
+    for trace in report.traces:
+        if isinstance(trace, ReadWhole):
+            trace.opened = source.opened
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report
@@ -67,8 +72,6 @@ def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileRepor
         return FileReport(path, failed="no such file or folder")
     except OSError as error:
         return FileReport(path, failed=error.strerror or str(error))
-    except TooBig as error:
-        return FileReport(path, failed=f"{error}; unpack it first")
     if report is None or report.format is None:
         return report
     if source.broken is not None:
@@ -82,7 +85,11 @@ def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileRepor
 def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
     """What came of a big document; None for what is read here, if it can be read at all."""
     try:
-        return big.read(source) if source.path.is_file() else None
+        return big.read(source) if is_regular(source.path) else None
+    except TooBig as error:  # unpacking it once to find that out is enough
+        from mast_tui.traces.kept_trace import Kept
+
+        return Kept(FileReport(source.path, failed=error.strerror))
     except OSError:
         return None  # it comes again where it is said
 
@@ -92,7 +99,7 @@ def _read(source: Source, named: bool) -> FileReport:
     if path.is_dir():
         return FileReport(path, failed="a folder, not a file")
     if path.exists() and not path.is_file():
-        return FileReport(path, skipped="not a regular file")
+        return FileReport(path, skipped=NOT_REGULAR)
     if source.size == 0:
         return FileReport(path, skipped=_words_on_nothing(source))
     if not source.is_binary and codex.READER.recognises(source):

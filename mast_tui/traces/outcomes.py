@@ -14,6 +14,7 @@ from typing import Final
 
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.regular_files import UnreadableFile, read_beside
 
 FILE_NAME: Final = "outcomes.csv"
 
@@ -28,14 +29,20 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The facts of one ``outcomes.csv`` by trace, and what in it could not be read."""
+    """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
+
+    ``unread`` says why there are none, where the whole file cannot be read.
+    """
 
     facts: Mapping[str, TraceMeta]
     problems: tuple[Problem, ...] = ()
+    unread: str | None = None
 
     @property
     def words(self) -> str:
         """What the file holds, and what of it could not be read."""
+        if self.unread is not None:
+            return f"outcomes that are not read: {self.unread}"
         words = f"outcomes of {len(self.facts)} traces"
         if self.problems:
             first = self.problems[0]
@@ -47,6 +54,13 @@ class Outcomes:
         if not self.facts or not report.traces:
             return report
         return replace(report, traces=tuple(map(self._added_to_trace, report.traces)))
+
+    def told_in(self, report: FileReport) -> FileReport:
+        """The report with the problem that the file beside it cannot be read."""
+        if self.unread is None or not report.traces:
+            return report
+        problem = Problem(FILE_NAME, f"not read: {self.unread}")
+        return replace(report, problems=(*report.problems, problem))
 
     def _added_to_trace(self, trace: Trace) -> Trace:
         name = trace.path.name
@@ -65,10 +79,10 @@ NO_OUTCOMES: Final = Outcomes({})
 def load_outcomes(folder: Path) -> Outcomes:
     """The outcomes that lie in ``folder``; none where there is no such file or it is unreadable."""
     try:
-        data = (folder / FILE_NAME).read_bytes()
-    except OSError:
-        return NO_OUTCOMES
-    return parse_outcomes(data)
+        data = read_beside(folder / FILE_NAME)
+    except UnreadableFile as error:
+        return Outcomes({}, unread=error.strerror)
+    return NO_OUTCOMES if data is None else parse_outcomes(data)
 
 
 def parse_outcomes(data: bytes) -> Outcomes:

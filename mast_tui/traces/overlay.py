@@ -9,6 +9,7 @@ from pathlib import Path
 from mast_tui.traces.awaited import awaited_words, stop_waiting
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import Loaded, Outcome, Problem, Span, Trace, TraceIdentity, TraceMeta
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.shelved import Facts, anew, facts_of
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
@@ -97,6 +98,10 @@ class OverlaidTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``."""
         return self._trace.text(index)
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is."""
+        return changed(self._trace)
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for."""

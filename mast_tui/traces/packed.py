@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from errno import EFBIG
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Protocol
+
+from mast_tui.traces.regular_files import UnreadableFile, open_regular
 
 MOST_BYTES: Final = 256 << 20
 """How much of a compressed file is held in memory at most, unpacked."""
@@ -13,8 +16,12 @@ _PIECE: Final = 1 << 20
 _MARK_BYTES: Final = 8
 
 
-class TooBig(ValueError):
+class TooBig(UnreadableFile):
     """A compressed file holds more than may be unpacked in memory."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        size = f"{most >> 20} MB"
+        super().__init__(path, f"holds more than {size} when unpacked; unpack it first", EFBIG)
 
 
 class Unpacked(NamedTuple):
@@ -36,7 +43,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
     """
     pieces: list[bytes] = []
     broken = None
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_MARK_BYTES)
         file.seek(0)
         size = 0
@@ -44,7 +51,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
             for piece in _pieces(head, file):
                 size += len(piece)
                 if size > most:
-                    raise TooBig(f"holds more than {most >> 20} MB when unpacked")
+                    raise TooBig(path, most)
                 pieces.append(piece)
         except _Broken as error:
             broken = f"the compressed data is broken: {error}"
@@ -55,7 +62,7 @@ def beginning(path: Path, length: int) -> bytes:
     """The first ``length`` bytes of the unpacked content of a compressed file, as far as they are
     intact; ``OSError`` from the file system comes through."""
     data = b""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_MARK_BYTES)
         file.seek(0)
         try:
@@ -70,7 +77,7 @@ def beginning(path: Path, length: int) -> bytes:
 
 def holds_more_than(path: Path, size: int) -> bool:
     """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_MARK_BYTES)
         file.seek(0)
         left = size

@@ -81,9 +81,10 @@ class Pattern:
         """The number that is answered, and ``each`` times as many behind it."""
         if self._closed:
             return [0]
-        if self._process is None:
-            self._process = self._start()
         try:
+            if self._process is None:
+                self._process = self._begin()
+                self._tell_pattern(self._process)
             numbers = self._exchange(self._process, kind + packed(text) + packed(shown), each)
         except OSError:
             numbers = None
@@ -94,15 +95,15 @@ class Pattern:
             return [0]
         raise TooSlow
 
-    def _start(self) -> Popen[bytes]:
+    @staticmethod
+    def _begin() -> Popen[bytes]:
         script = pattern_child.__file__
-        process = Popen(
-            [sys.executable, "-I", "-S", script], stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-        )
+        return Popen([sys.executable, "-I", "-S", script], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+
+    def _tell_pattern(self, process: Popen[bytes]) -> None:
         assert process.stdin is not None
         head = packed(self._text) + packed(str(int(self._flags))) + packed(str(MOST_MATCHES))
         process.stdin.write(head + BUDGET.pack(self._seconds))
-        return process
 
     @staticmethod
     def _exchange(process: Popen[bytes], asked: bytes, each: int) -> list[int] | None:

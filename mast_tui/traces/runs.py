@@ -21,6 +21,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 _SIFTED_AT_ONCE: Final = 4096
@@ -60,6 +61,7 @@ class RunTrace:
     def __init__(self, main: Member, others: Iterable[Member]) -> None:
         self._main = main.trace
         self._files = [_Progress(main), *(_Progress(other) for other in others)]
+        self._read_last = self._files[0]
         self._by_thread = {one.member.thread.id: one for one in reversed(self._files)}
         self._order = array("Q")
         self._inner = array("Q")
@@ -122,7 +124,20 @@ class RunTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``."""
         one, inner = self._at(index)
+        self._read_last = one
         return one.member.trace.text(inner)
+
+    def changed(self) -> str | None:
+        """Say why the main file, or the one of the text read last, is not what was read.
+
+        A run may have hundreds of files, and this is asked with each text that is shown.
+        """
+        main, last = self._files[0], self._read_last
+        reason = changed(main.member.trace)
+        if reason is not None or last is main:
+            return reason
+        reason = changed(last.member.trace)
+        return None if reason is None else f"{last.member.name}: {reason}"
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for, as far as one file's spans follow."""

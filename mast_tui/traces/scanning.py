@@ -15,6 +15,7 @@ from mast_tui.traces.library import name_beside, read_run
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes
 from mast_tui.traces.overlay import OverlaidTrace
+from mast_tui.traces.regular_files import is_folder, is_regular
 from mast_tui.traces.shelved import FileToRead, without_spans
 from mast_tui.traces.threads import Threads, may_hold_thread, members_beside, threads_among
 from mast_tui.traces.trace_ids import TraceIds
@@ -56,10 +57,10 @@ class Scan:
         self._outcomes: dict[Path, Outcomes] = {}
 
     def __iter__(self) -> Iterator[FileReport]:
-        files = [path for path in self._paths if not path.is_dir()]
+        files = [path for path in self._paths if not is_folder(path)]
         among_named = threads_among(filter(may_hold_thread, files))
         for path in self._paths:
-            if not path.is_dir():
+            if not is_folder(path):
                 self.total += 1
                 yield from self._entries((Entry(path),), among_named, named=True)
                 continue
@@ -98,7 +99,8 @@ class Scan:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
                     members = sorted({*members, *members_beside(entry.path)})
-                yield self._settled(self._report(entry.path, members, named=named))
+                report = self._settled(self._report(entry.path, members, named=named))
+                yield self._outcomes_in(entry.path.parent).told_in(report) if named else report
 
     def _report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         read = partial(read_run, path, members, named=named)
@@ -139,8 +141,9 @@ class Scan:
         read = {report.path for report in reports}
         for report in reports:
             traces = tuple(OverlaidTrace(trace, facts=trial.facts) for trace in report.traces)
-            yield replace(report, traces=traces)
-        others = sum(path.is_file() and path not in read for path in trial.folder.rglob("*"))
+            problems = (*report.problems, *trial.problems) if traces else report.problems
+            yield replace(report, traces=traces, problems=problems)
+        others = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
         if others and reports:
             files = "one other file" if others == 1 else f"{others} other files"
             yield FileReport(trial.folder, skipped=f"{files} of the {trial.kind}")
@@ -149,7 +152,7 @@ class Scan:
 
     def _of_trial(self, trial: Trial) -> list[FileReport]:
         for group in trial.sources:
-            files = [path for path in group if path.is_file()]
+            files = [path for path in group if is_regular(path)]
             threads = self._threads(filter(may_hold_thread, files))
             reports = [
                 self._report(path, threads.members.get(path, _NO_MEMBERS), named=False)
@@ -177,7 +180,10 @@ class Scan:
 
 def read_folder(path: Path) -> FileReport:
     """What came of a folder that was named as if it were a file: one run, or none."""
-    trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
+    try:
+        trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
+    except OSError as error:
+        return FileReport(path, failed=error.strerror or str(error))
     if trial is None:
         return FileReport(path, failed="a folder, not a file")
     reports = [report for report in Scan((path,)) if report.traces]

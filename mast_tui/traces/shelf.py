@@ -19,6 +19,7 @@ import orjson
 from mast_tui.traces.code_version import newest_change
 from mast_tui.traces.last_look import Looked, look_from_bytes, look_to_bytes
 from mast_tui.traces.model import FileReport, Thread, Trace
+from mast_tui.traces.private_files import make_private, open_private
 from mast_tui.traces.shelved import FileToRead, report_from_bytes, report_to_bytes
 from mast_tui.traces.threads import thread_of
 
@@ -101,7 +102,9 @@ class Shelf:
             rows = self._database.execute(
                 f"SELECT path, stamp, id, parent FROM threads {between}", (begin, end)
             )
-            self._threads.update((path, (stamp, own, parent)) for path, stamp, own, parent in rows)
+            for path, stamp, own, parent in rows:
+                if _may_be_thread(own, parent):
+                    self._threads[path] = (stamp, own, parent)
         except (sqlite3.Error, ValueError):
             self._give_up()
 
@@ -219,11 +222,13 @@ def _open(path: Path) -> sqlite3.Connection | None:
     """The database at ``path``, begun anew where it is broken; None where there can be none."""
     for _attempt in range(2):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
+            os.close(open_private(path))  # what SQLite lays beside it is as private as this
             database = sqlite3.connect(path, timeout=1.0, isolation_level="DEFERRED")
         except (OSError, sqlite3.Error):
             return None
         try:
+            database.execute("PRAGMA trusted_schema=OFF")
             database.execute("PRAGMA synchronous=OFF")
             (found,) = database.execute("PRAGMA user_version").fetchone()
             version = _version()
@@ -244,6 +249,13 @@ def _open(path: Path) -> sqlite3.Connection | None:
 def _version() -> int:
     """A number that changes with the format and with every reader's code."""
     return (_FORMAT * 1_000_003 + newest_change()) % (1 << 31)
+
+
+def _may_be_thread(own: object, parent: object) -> bool:
+    """Whether a row tells of a thread, or that there is none; a damaged one does neither."""
+    if own is None:
+        return parent is None
+    return isinstance(own, str) and isinstance(parent, str | None)
 
 
 def _name_of(paths: Sequence[Path]) -> str:

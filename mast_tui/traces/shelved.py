@@ -11,6 +11,7 @@ from weakref import ReferenceType, ref
 
 import orjson
 
+from mast_tui.traces import kept_values
 from mast_tui.traces.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import (
@@ -19,11 +20,12 @@ from mast_tui.traces.model import (
     Outcome,
     Problem,
     Span,
-    Thread,
     Trace,
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.opened_file import changed
+from mast_tui.traces.regular_files import is_folder
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 if TYPE_CHECKING:
@@ -92,33 +94,34 @@ def facts_of(trace: Trace) -> Facts:
 def facts_from(values: Sequence[Any]) -> Facts:
     """The facts that were kept as a list; what many traces share is kept in memory once.
 
-    Raises ``TypeError`` or ``ValueError`` where the list holds something else.
+    Raises ``TypeError`` or ``ValueError`` where that is no list of such facts.
     """
-    own_id, content, size, reader, scheme, native, task, system, model, benchmark, *rest = values
-    outcome, score, spans, all_spans, total, problems = rest
+    task, system, model, benchmark, outcome, score, spans, all_spans, total, problems = values[6:]
     if outcome not in _OUTCOMES:
         raise ValueError(f"no outcome: {outcome}")
+    identity = kept_values.identity(values[:6])
     return Facts(
-        own_id,
-        content,
-        size,
-        intern(reader),
-        scheme,
-        native,
+        identity.trace_id,
+        identity.content_hash,
+        identity.content_bytes,
+        intern(identity.reader),
+        identity.key_scheme,
+        identity.native,
         _shared(task),
         _shared(system),
         _shared(model),
         _shared(benchmark),
         intern(outcome),
-        score,
-        spans,
-        all_spans,
-        total,
-        tuple((place, message) for place, message in problems) if problems else (),
+        kept_values.score_or_none(score),
+        kept_values.count(spans),
+        kept_values.flag(all_spans),
+        kept_values.count(total),
+        kept_values.pairs(problems),
     )
 
 
-def _shared(text: str | None) -> str | None:
+def _shared(value: object) -> str | None:
+    text = kept_values.text_or_none(value)
     return None if text is None else intern(text)
 
 
@@ -155,9 +158,10 @@ class FileToRead:
         return self._how is not None
 
     def read(self) -> _Reading:
-        """What the file holds now, or held when it was read for a trace that is still open."""
+        """What the file holds, read now where it was not for a trace that is open still, or where
+        it has changed since."""
         reading = None if self._last is None else self._last()
-        if reading is None:
+        if reading is None or any(map(changed, reading.report.traces[:1])):
             reading = _Reading(self._how() if self._how is not None else self._read_run())
             self._last = ref(reading)
         return reading
@@ -167,7 +171,7 @@ class FileToRead:
         from mast_tui.traces.scanning import read_folder
 
         path = Path(self.path)
-        if path.is_dir():
+        if is_folder(path):
             return read_folder(path)
         return read_run(path, tuple(map(Path, self.members)), named=False)
 
@@ -270,6 +274,10 @@ class ShelvedTrace:
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``."""
         return self._opened(index).text(index)
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, or has not been read yet."""
+        return None if self._trace is None else changed(self._trace)
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for."""
@@ -378,15 +386,18 @@ def report_to_bytes(report: FileReport) -> bytes:
 def report_from_bytes(path: Path, data: bytes, file: FileToRead) -> FileReport | None:
     """The report that the bytes hold; None where they hold none."""
     try:
-        format_name, skipped, problems, thread, traces = orjson.loads(data)
+        format_name, skipped, problems, thread, traces = kept_values.sequence(orjson.loads(data))
+        if (format_name is None) == (skipped is None) or (traces and format_name is None):
+            return None
         return FileReport(
             path,
-            format=format_name,
-            skipped=skipped,
-            problems=tuple(Problem(place, message) for place, message in problems),
-            thread=None if thread is None else Thread(*thread),
+            format=kept_values.text_or_none(format_name),
+            skipped=kept_values.text_or_none(skipped),
+            problems=kept_values.problems(problems),
+            thread=kept_values.thread(thread),
             traces=tuple(
-                ShelvedTrace(file, record, facts_from(values)) for record, values in traces
+                ShelvedTrace(file, kept_values.count_or_none(record), facts_from(values))
+                for record, values in map(kept_values.sequence, kept_values.sequence(traces))
             ),
         )
     except (orjson.JSONDecodeError, TypeError, ValueError):

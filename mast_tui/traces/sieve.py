@@ -8,6 +8,7 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from operator import gt
@@ -214,18 +215,21 @@ class Sifting(Protocol):
 
 
 def sift(trace: Trace, sieve: Sieve | None, begin: int, limit: int, max_bytes: int) -> Sifted:
-    """What ``Sifting.sift`` gives, for any trace: most have their texts at hand."""
+    """What ``Sifting.sift`` gives, for any trace: most have their texts at hand.
+
+    A text that cannot be read holds nothing.
+    """
     if isinstance(trace, Sifting):
         return trace.sift(sieve, begin, limit, max_bytes)
     texts: list[tuple[int, str]] = []
-    chars = 0
-    for index in range(begin, min(limit, begin + _TEXTS_AT_ONCE)):
-        text = trace.text(index)
-        texts.append((index, text))
-        chars += len(text)
-        if chars >= max_bytes:
-            break
-    return Sifted(begin + len(texts), texts)
+    chars, end = 0, begin
+    while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
+        with suppress(OSError):
+            text = trace.text(end)
+            texts.append((end, text))
+            chars += len(text)
+        end += 1
+    return Sifted(end, texts)
 
 
 def _no_others(_first: int, _end: int) -> Sequence[int]:

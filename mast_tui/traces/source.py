@@ -15,7 +15,9 @@ from mast_tui.traces.decoding import as_utf8, decode
 from mast_tui.traces.json_lines import LINES_LOOKED_AT, first_lines, json_records
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Problem
+from mast_tui.traces.opened_file import OpenedFile
 from mast_tui.traces.packed import Unpacked, beginning, packing_of, unpack
+from mast_tui.traces.regular_files import open_regular
 
 HEAD_BYTES: Final = 64 * 1024
 """How much of a file recognition looks at, and on which a line-based trace id rests."""
@@ -28,7 +30,8 @@ class Source:
     """A file with its head, its whole content and its JSON, each read once, when asked for.
 
     Of a compressed file it is the unpacked content that is seen here. ``OSError`` from the file
-    system and ``TooBig`` from unpacking come through on first access.
+    system comes through on first access: ``UnreadableFile`` for what is no regular file, and
+    ``TooBig`` from unpacking.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,9 +50,14 @@ class Source:
         return None if self._unpacked is None else self._unpacked.broken
 
     @cached_property
+    def opened(self) -> OpenedFile:
+        """The file as it is when its first bytes are read."""
+        return self._beginning[0]
+
+    @cached_property
     def size(self) -> int:
         """The content's length in bytes."""
-        return self.path.stat().st_size if self._unpacked is None else len(self._unpacked.data)
+        return self.opened.size if self._unpacked is None else len(self._unpacked.data)
 
     @cached_property
     def head(self) -> bytes:
@@ -59,7 +67,10 @@ class Source:
     @cached_property
     def data(self) -> bytes:
         """The whole content."""
-        return self.path.read_bytes() if self._unpacked is None else self._unpacked.data
+        if self._unpacked is not None:
+            return self._unpacked.data
+        with open_regular(self.path) as file:
+            return file.readall() or b""
 
     @cached_property
     def _head_is_all(self) -> bool:
@@ -75,8 +86,12 @@ class Source:
 
     @cached_property
     def _first_bytes(self) -> bytes:
-        with self.path.open("rb") as file:
-            return file.read(HEAD_BYTES)
+        return self._beginning[1]
+
+    @cached_property
+    def _beginning(self) -> tuple[OpenedFile, bytes]:
+        with open_regular(self.path) as file:
+            return OpenedFile(self.path, file), file.read(HEAD_BYTES) or b""
 
     @cached_property
     def _unpacked(self) -> Unpacked | None:

@@ -191,7 +191,10 @@ class TextSearch:
             if text is None:
                 if sieve is None or not sieve.may_be_in("\n".join(self._shown(index))):
                     continue
-                text = self.trace.text(index)
+                try:
+                    text = self.trace.text(index)
+                except OSError:
+                    continue  # it cannot be read any more
             yield index, text
 
     def _shown(self, index: int) -> tuple[str, ...]:

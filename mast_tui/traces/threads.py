@@ -12,7 +12,8 @@ import orjson
 
 from mast_tui.traces.json_values import as_text
 from mast_tui.traces.model import Thread
-from mast_tui.traces.packed import TooBig, packing_of
+from mast_tui.traces.packed import packing_of
+from mast_tui.traces.regular_files import open_regular
 from mast_tui.traces.source import Source
 
 _LOOKED_AT: Final = 64 * 1024
@@ -84,10 +85,8 @@ def members_beside(path: Path) -> list[Path]:
 def thread_of(path: Path) -> Thread | None:
     """The thread that a Codex rollout or a Claude Code session holds; None for other files."""
     try:
-        if not path.is_file():  # a pipe would keep its reader waiting
-            return None
         head = _head(path)
-    except (OSError, TooBig):
+    except OSError:
         return None
     if _CODEX.search(head[:200]) is not None:
         own, parent = _CODEX_ID.search(head), _CODEX_PARENT.search(head)
@@ -116,7 +115,7 @@ def _claude_thread(head: bytes) -> Thread | None:
 
 
 def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_LOOKED_AT)
     return head if packing_of(head) is None else Source(path).head
 

@@ -149,5 +149,9 @@ def run_app(options: AppOptions) -> int:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     take_short_turns()
-    MastApp(options, taxonomy).run()
+    app = MastApp(options, taxonomy)
+    try:
+        app.run()
+    finally:
+        app.close_workspace()
     return 0

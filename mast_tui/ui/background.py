@@ -9,6 +9,7 @@ from asyncio import wrap_future
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from textual import on, work
@@ -27,6 +28,12 @@ from mast_tui.ui.reading import (
     Looking,
     StillReading,
     look_at,
+)
+from mast_tui.ui.services.watch import (
+    Watch,
+    WorkspaceChanged,
+    WorkspaceLost,
+    place_for_a_copy,
 )
 from mast_tui.ui.services.writes import writes
 
@@ -56,6 +63,14 @@ class WorkspaceOpened(Message):
 
 
 @dataclass
+class WorkspaceDoubted(Message):
+    """A workspace was found that somebody else may have prepared, and why it may be so."""
+
+    path: Path
+    reason: str
+
+
+@dataclass
 class WorkspaceRefused(Message):
     """The workspace could not be opened, and why."""
 
@@ -77,6 +92,13 @@ class HearsReading(Protocol):
 
 
 @runtime_checkable
+class HearsOthers(Protocol):
+    """A screen that shows at once what other programs write to the workspace."""
+
+    def written_elsewhere(self) -> None: ...
+
+
+@runtime_checkable
 class NeedsDesk(Protocol):
     """A screen that waits for the workspace."""
 
@@ -92,6 +114,7 @@ class Background(KeysInOrder):
     refused: str | None = None
     """Why there is no workspace, where one could not be opened."""
     read_ahead: ReadAhead
+    _watch: Watch | None = None
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -170,11 +193,20 @@ class Background(KeysInOrder):
         self.traces_found()
 
     @work(thread=True, group="workspace", exclusive=True)
-    def open_workspace(self) -> None:
-        """Open the workspace, with the imports that it needs."""
+    def open_workspace(self, *, trusted: bool = False) -> None:
+        """Open the workspace, with the imports that it needs.
+
+        One that others can have prepared is asked about first, unless it is ``trusted``.
+        """
         from mast_tui.ui import desk
         from mast_tui.workspace import WorkspaceError
+        from mast_tui.workspace.opening import why_not_trusted
 
+        found = desk.found_workspace(self.options)
+        doubts = None if found is None or trusted else why_not_trusted(found)
+        if found is not None and doubts is not None:
+            self.post_message(WorkspaceDoubted(found, doubts))
+            return
         try:
             workspace = desk.open_workspace(self.options)
             name = desk.known_annotator(workspace, self.options)
@@ -189,8 +221,7 @@ class Background(KeysInOrder):
         if message.name is not None:
             self._sit(message.workspace, message.name)
             return
-        from mast_tui.labels import checked_person
-        from mast_tui.ui.desk import people
+        from mast_tui.ui.desk import people, unlike_others
         from mast_tui.ui.screens.note import NoteScreen
 
         known = people(message.workspace)
@@ -211,7 +242,7 @@ class Background(KeysInOrder):
                 message.suggested,
                 question=question,
                 hint="Enter begins · Esc quits",
-                check=checked_person,
+                check=lambda name: unlike_others(message.workspace, name),
                 offered=True,
             ),
             named,
@@ -225,6 +256,10 @@ class Background(KeysInOrder):
         if seat is None:
             return
         self.desk_ready(seat)
+        found = desk.found_workspace(self.options)
+        if found is not None and found.parent.parent != Path.cwd():
+            self.notify(f"Labels are kept in {one_line(str(found))}", markup=False)
+        self._watch = Watch(workspace, self.post_message)
         if self.configuration.problem is not None:
             self.complain(self.configuration.problem)
         if not desk.was_welcomed():
@@ -232,14 +267,45 @@ class Background(KeysInOrder):
 
             self.push_screen(WelcomeScreen(), lambda _: desk.remember_welcome())
 
+    @on(WorkspaceDoubted)
+    def _workspace_doubted(self, message: WorkspaceDoubted) -> None:
+        from mast_tui.ui.screens.ask import Ask
+
+        def answered(answer: str | None) -> None:
+            if answer == "o":
+                self.open_workspace(trusted=True)
+            elif answer == "q":
+                self.exit(return_code=1)
+            else:
+                self._refuse_workspace("the workspace that was found here was not opened")
+
+        self.push_screen(
+            Ask(
+                "Open this workspace?",
+                f"{one_line(str(message.path))} was found here, and {one_line(message.reason)}: "
+                "somebody else may have prepared it, with a name, labels and settings in it. "
+                "--workspace PATH opens one without asking.",
+                (
+                    ("o", "open it and label in it"),
+                    ("r", "read on without labelling"),
+                    ("q", "quit"),
+                ),
+                default="r",
+            ),
+            answered,
+        )
+
+    def _refuse_workspace(self, reason: str) -> None:
+        self.refused = reason
+        for screen in self.screen_stack:
+            if isinstance(screen, NeedsDesk):
+                screen.desk_refused()
+
     @on(WorkspaceRefused)
     def _workspace_refused(self, message: WorkspaceRefused) -> None:
         from mast_tui.ui.screens.ask import Ask
 
-        self.refused = message.reason
-        for screen in self.screen_stack:
-            if isinstance(screen, NeedsDesk):
-                screen.desk_refused()
+        self._refuse_workspace(message.reason)
         self.push_screen(
             Ask(
                 "The workspace could not be opened",
@@ -260,10 +326,77 @@ class Background(KeysInOrder):
         from mast_tui.workspace import WorkspaceError
 
         try:
-            return step()
+            return self.kept(step)
         except (SessionError, WorkspaceError, ValueError) as error:
             self.complain(str(error))
             return None
+
+    # Where the file of the workspace has gone
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there.
+
+        Raises ``WorkspaceGone`` where that is refused, or cannot be asked for here.
+        """
+        from mast_tui.workspace import WorkspaceGone
+        from mast_tui.workspace.commands import running_command
+
+        while True:
+            try:
+                return step()
+            except WorkspaceGone:
+                if running_command() is None or not self._goes_on_elsewhere():
+                    raise
+
+    @on(WorkspaceLost)
+    def _workspace_lost(self) -> None:
+        desk = self.desk
+        if desk is not None:
+            self.writes.do(lambda: self.guarded(desk.workspace.check_there))
+
+    def _goes_on_elsewhere(self) -> bool:
+        """Ask whether to write everything that is open to a new file, and do it."""
+        from mast_tui.ui.screens.ask import Ask
+        from mast_tui.workspace import WorkspaceError
+
+        assert self.desk is not None
+        workspace = self.desk.workspace
+        assert workspace.path is not None
+        place = place_for_a_copy(workspace.path)
+        again = "there again" if place == workspace.path else f"to {place.name} beside it"
+        question = Ask(
+            "The workspace is gone",
+            f"{one_line(str(workspace.path))} was deleted, moved or replaced by another program. "
+            "All that you have labelled is still open in this window, and only here.",
+            (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
+            default="w",
+        )
+
+        def ask(answer: Callable[[str | None], None]) -> None:
+            self.push_screen(question, answer)
+
+        if self.writes.ask(ask) != "w":
+            return False
+        try:
+            workspace.move_to(place)
+        except WorkspaceError as error:
+            self.complain(str(error))
+            return False
+        self.notify(f"Everything is in {one_line(str(place))}", markup=False, timeout=12)
+        return True
+
+    @on(WorkspaceChanged)
+    def _workspace_changed(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, HearsOthers):
+                screen.written_elsewhere()
+
+    def close_workspace(self) -> None:
+        """Leave the workspace's file whole, at the end."""
+        if self._watch is not None:
+            self._watch.stop()
+        if self.desk is not None:
+            self.desk.workspace.close()
 
     def complain(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""

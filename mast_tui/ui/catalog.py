@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
 from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.shelved import anew, facts_of
 
 READ_AT_ONCE: Final = 1 << 20
@@ -85,13 +86,14 @@ class Catalog:
         """A trace of this catalog to read from: the one that is open, where it is.
 
         It takes the memory that its spans need until nobody holds it any more; only the one that
-        was opened last is held here. Where its file is small it has been read already.
+        was opened last is held here. Where its file is small it has been read already; where it is
+        another one by now it is read anew.
         """
         trace_id = trace.identity.trace_id
         if self.traces.get(trace_id) is not trace:
             return trace
         found = self._open.get(trace_id)
-        if found is None:
+        if found is None or changed(found) is not None:
             found = anew(trace)
             if found is not trace:
                 if _is_small(found):

@@ -6,18 +6,18 @@ Nothing here is imported before the first frame is on screen: the workspace brin
 from __future__ import annotations
 
 import contextlib
-import getpass
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-from mast_tui.labels import AnnotatorKind, checked_person
-from mast_tui.session import Session, resolve_sight, retest_progress
+from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
+from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
+from mast_tui.traces.private_files import make_private
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
 from mast_tui.workspace.places import samples_workspace_path, suggested_name
@@ -78,6 +78,13 @@ class Desk:
         return found - retest_progress(self.workspace, self.annotator, ref).now
 
 
+def found_workspace(options: AppOptions) -> Path | None:
+    """The workspace that is used because it lies here or above, None where one is named."""
+    if options.workspace is not None or options.samples:
+        return None
+    return default_workspace_path(Path.cwd())
+
+
 def open_workspace(options: AppOptions) -> Workspace:
     """The workspace that the options name, with the samples' labels where it is theirs and new.
 
@@ -93,23 +100,33 @@ def open_workspace(options: AppOptions) -> Workspace:
     return workspace
 
 
-def _login_key() -> str:
-    try:
-        return f"person:{getpass.getuser()}"
-    except (OSError, KeyError):
-        return "person:"
-
-
 def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
     """The annotator given, or the one who worked here last under this login."""
     if options.annotator is not None:
         return checked_person(options.annotator)
-    return workspace.get_setting(_login_key())
+    return known_person(workspace)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:
     """The people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
+
+
+def unlike_others(workspace: Workspace, name: str) -> str:
+    """Return the name of somebody who begins to label.
+
+    Args:
+        workspace: Where they label.
+        name: What was typed.
+
+    Raises:
+        ValueError: It cannot be a name, or looks like that of somebody who is here.
+    """
+    name = checked_person(name)
+    known = [info.name for info in workspace.annotators()]
+    if name not in known:
+        check_unlike(name, known)
+    return name
 
 
 def name_to_suggest(configured: str | None) -> str:
@@ -126,7 +143,7 @@ def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOp
     workspace.add_taxonomy(taxonomy)
     workspace.add_annotator(name, AnnotatorKind.HUMAN)
     if options.annotator is None:
-        workspace.set_setting(_login_key(), name)
+        remember_person(workspace, name)
     blind = resolve_sight(
         workspace,
         name,
@@ -155,8 +172,8 @@ def was_welcomed() -> bool:
 def remember_welcome() -> None:
     """Do not show the welcome again; where that cannot be written it is shown next time."""
     with contextlib.suppress(OSError):
-        _welcome_file().parent.mkdir(parents=True, exist_ok=True)
-        _welcome_file().touch()
+        make_private(_welcome_file().parent)
+        _welcome_file().touch(0o600)
 
 
 __all__ = [
@@ -169,5 +186,6 @@ __all__ = [
     "people",
     "remember_welcome",
     "sit_down",
+    "unlike_others",
     "was_welcomed",
 ]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.gold.places import Order, no_order
-from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind
+from mast_tui.labels import AnnotatorKind, annotator_kind
 
 if TYPE_CHECKING:
     from mast_tui.signatures.groups import GroupJson
@@ -119,14 +119,24 @@ def _count(
     desk: Desk, choice: Choice, places: KnownPlaces, stopped: Callable[[], bool]
 ) -> Iterator[Signatures]:
     from mast_tui.adjudication.for_signatures import corrected_prevalence
-    from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
+    from mast_tui.session import (
+        library_view,
+        record_reveal,
+        said_by,
+        visible_traces_for_agreement,
+        within_sight,
+    )
+    from mast_tui.signatures.from_workspace import without_outcomes
     from mast_tui.signatures.report import signature_report
     from mast_tui.ui.trace_names import trace_names
 
     workspace, taxonomy = desk.workspace, desk.taxonomy
-    said = _said(desk)
-    seen, hidden, told = _within_sight(desk, choice, said)
-    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(told))
+    said = said_by(workspace, taxonomy.ref)
+    labels = None if choice.labels == GOLD else choice.labels
+    sight = within_sight(
+        workspace, desk.annotator, taxonomy.ref, labels, blind=desk.blind, said=said
+    )
+    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(sight.told))
     shown: set[str] | None = None
     if desk.blind:
         view = library_view(workspace, desk.annotator, taxonomy.ref, blind=True)
@@ -135,12 +145,12 @@ def _count(
         choice,
         pending=True,
         sources=(GOLD, *(name for name in said if said[name])),
-        hidden=tuple(sorted(hidden)),
+        hidden=tuple(sorted(sight.hidden)),
         names=trace_names(workspace.traces()),
     )
     order_of = places.order_of(workspace, stopped)
     for known, rounds in ((_nowhere, 0), (order_of, 2000)):
-        given, veiled = _veiled(_given(desk, choice, known, seen), shown)
+        given, veiled = without_outcomes(_given(desk, choice, known, sight.seen), shown)
         corrected = None
         if choice.of_judge and rounds:
             visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
@@ -153,53 +163,6 @@ def _count(
 
 def _nowhere(_trace: str) -> Order:
     return no_order
-
-
-def _said(desk: Desk) -> dict[str, frozenset[str]]:
-    """By name the traces that somebody has finished, or a judge has judged."""
-    ref = {"taxonomy": desk.taxonomy.ref}
-    found: dict[str, set[str]] = {info.name: set() for info in desk.workspace.annotators()}
-
-    def take(rows: Iterator[tuple[Any, ...]]) -> None:
-        for name, trace, kind, withdrawn in rows:
-            if not withdrawn and PassKind(kind).is_reading:
-                found.setdefault(name, set()).add(trace)
-
-    columns = ("annotator", "trace_id", "kind", "withdrawn")
-    desk.workspace.read_columns("passes", columns, take, wanted=ref, given="finished_at")
-    for judged in desk.workspace.judgements(taxonomy=desk.taxonomy.ref):
-        found.setdefault(judged.judge, set()).add(judged.trace_id)
-    return {name: frozenset(traces) for name, traces in found.items()}
-
-
-def _within_sight(
-    desk: Desk, choice: Choice, said: Mapping[str, frozenset[str]]
-) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Which traces may be counted, which are left out, and which tell what others said."""
-    from mast_tui.session import library_view, visible_traces_for_agreement
-
-    labels = choice.labels
-    own = said.get(desk.annotator, frozenset())
-    nothing: frozenset[str] = frozenset()
-    seen = visible_traces_for_agreement(desk.workspace, desk.annotator, desk.taxonomy.ref)
-    if labels == desk.annotator:
-        # Without those that are to be labelled once more: one's own words would spoil that.
-        return own & seen, nothing, nothing
-    people = [
-        traces
-        for name, traces in said.items()
-        if name != desk.annotator
-        and (choice.of_judge or labels in (GOLD, name))
-        and annotator_kind(name) is not AnnotatorKind.JUDGE
-    ]
-    others = nothing.union(*people)
-    if choice.of_judge:
-        view = library_view(desk.workspace, desk.annotator, desk.taxonomy.ref, blind=desk.blind)
-        judged = said.get(labels, nothing)
-        shown = frozenset(t for t in judged if t in view and view[t].suggestions_visible)
-        # The gold beside the judge tells how it errs, and so what others said.
-        return shown, judged - shown, seen & judged & others
-    return seen, others - seen, others & seen
 
 
 def _given(
@@ -219,22 +182,3 @@ def _given(
         order_of=order_of,
         traces=frozenset(seen),
     )
-
-
-def _veiled(given: SignatureInput, shown: Collection[str] | None) -> tuple[SignatureInput, int]:
-    """The input without the outcomes and scores that may not be shown, and of how many traces.
-
-    ``shown`` are the traces of which they may be, None for all.
-    """
-    if shown is None:
-        return given, 0
-    import numpy as np
-
-    from mast_tui.signatures.model import UNKNOWN
-
-    veiled = np.array([trace not in shown for trace in given.traces], dtype=bool)
-    if not veiled.any():
-        return given, 0
-    outcome = np.where(veiled, UNKNOWN, given.outcome).astype(np.int8)
-    score = np.where(veiled, np.nan, given.score)
-    return replace(given, outcome=outcome, score=score), int(veiled.sum())

@@ -220,7 +220,6 @@ def nothing_words(found: Signatures) -> str:
             "What others said of the traces that count here is hidden from you.",
             "",
             f"{hidden_words(len(found.hidden))} as their adjudicator.",
-            "mast-tui report prints the figures of everybody.",
         ]
     elif labels == "gold":
         lines += [

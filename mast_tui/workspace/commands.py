@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from contextvars import copy_context
 from time import monotonic, sleep
 from typing import Final, TypeVar, cast
@@ -21,6 +21,10 @@ Result = TypeVar("Result")
 
 PATIENCE: Final = 30.0
 """Seconds after which whoever waits for another program that writes is told that it was in vain."""
+
+
+UNNOTICED: Final = 0.02
+"""Seconds for which the event loop may be held up, about one picture on the screen."""
 
 
 class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
@@ -117,4 +121,7 @@ def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
     command = running_command()
     if command is None:
         return step()
-    return command.wait(asyncio.wrap_future(thread.submit(step)))
+    future = thread.submit(step)
+    # What comes of it is mostly there at once, and is then drawn together with what the key did.
+    done, _ = wait([future], UNNOTICED)
+    return future.result() if done else command.wait(asyncio.wrap_future(future))

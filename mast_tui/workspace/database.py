@@ -285,6 +285,13 @@ class Database:
             finally:
                 connection.close()
 
+    def check(self) -> None:
+        """Raise ``WorkspaceError`` where SQLite finds that the file is damaged."""
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+        if found != "ok":
+            raise WorkspaceError(f"{self.name}: the file is damaged: {found}; put back a copy")
+
     def copy_to(self, target: Path) -> None:
         """Copy everything that is committed into a new file, which other programs cannot read.
 
@@ -296,7 +303,7 @@ class Database:
         Raises:
             WorkspaceError: Where it cannot be written; then there is nothing at ``target``.
         """
-        _make_file(target)
+        _make_file(target, new=True)
         try:
             with self._in_words(), self._taking_turn():
                 copy = sqlite3.connect(target)
@@ -311,8 +318,11 @@ class Database:
 
     def move_to(self, target: Path) -> None:
         """Copy everything to ``target``, and go on there; see ``copy_to``."""
+        if target == self.path:
+            self._take_log_away()
         self.copy_to(target)
         with self._taking_turn():
+            self._take_log_away()
             # Closed, the old connection would write into whatever lies in its place now.
             self._left.append(self._writer)
             self._thread.shutdown(wait=False)
@@ -320,6 +330,16 @@ class Database:
                 self._readers.dispose()
             self.path, self._gone = target, False
             self._open()
+
+    def _take_log_away(self) -> None:
+        """Remove the log of the database that is gone: SQLite would take it for that of whatever
+        lies in its place."""
+        assert self.path is not None
+        log = _log_of(self.path)
+        database, known = self._files
+        if known is not None and _identity(log) == known and _identity(self.path) != database:
+            log.unlink(missing_ok=True)
+            self.path.with_name(self.path.name + "-shm").unlink(missing_ok=True)
 
     # Connections
 
@@ -502,12 +522,16 @@ def _log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _make_file(path: Path) -> None:
-    """Make an empty file that nobody else can read, with its folder where there is none."""
+def _make_file(path: Path, *, new: bool = False) -> None:
+    """Make an empty file that nobody else can read, with its folder where there is none.
+
+    With ``new`` nothing may lie there yet, not even a link.
+    """
+    how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, how, 0o600))
     except OSError as error:
         raise WorkspaceError(
             f"{path}: the workspace cannot be made there: {error.strerror or error}"

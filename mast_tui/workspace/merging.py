@@ -31,8 +31,7 @@ def merge(into: Workspace, other: Workspace) -> MergeReport:
     with into.transaction():
         for taxonomy in other.taxonomies():
             into.add_taxonomy(taxonomy)
-        for annotator in other.annotators():
-            into.add_annotator(annotator.name, annotator.kind)
+        into.add_annotators([(one.name, one.kind) for one in other.annotators()])
         names = {record.trace_id: register_foreign(into, record) for record in other.traces()}
         for run in other.runs():
             into.add_run(renamed_run(run, names))

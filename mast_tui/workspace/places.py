@@ -48,6 +48,11 @@ def suggested_name(config_name: str | None) -> str:
     return ""
 
 
+def login_setting() -> str:
+    """Name the setting that holds who works in a workspace under this login."""
+    return f"person:{_login() or ''}"
+
+
 def _person(name: str) -> str:
     try:
         return checked_person(name)

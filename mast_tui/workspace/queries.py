@@ -349,6 +349,11 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
     return {row[0]: row[1] for row in connection.execute(statement)}
 
 
+def event_count(connection: Connection) -> int:
+    """How many events are kept."""
+    return connection.execute(select(func.count()).select_from(schema.events)).scalar_one()
+
+
 def events(
     connection: Connection, wanted: Filter, after: tuple[str, int, str] | None = None
 ) -> tuple[Event, ...]:

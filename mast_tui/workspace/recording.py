@@ -152,16 +152,16 @@ def conflicts(
     )
 
 
+def last_seq(
+    connection: Connection, annotator: str, trace_id: str | None, taxonomy: str | None
+) -> int:
+    """The counter of an annotator's last event on a trace under a taxonomy, 0 for none."""
+    work = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
+    return connection.execute(_LAST_SEQ_OF_WORK, work).scalar_one() or 0
+
+
 def _check_nothing_came_between(connection: Connection, event: NewEvent, known_seq: int) -> None:
-    last = connection.execute(
-        _LAST_SEQ_OF_WORK,
-        {
-            "annotator": event.annotator,
-            "trace_id": event.trace_id,
-            "taxonomy": event.taxonomy,
-        },
-    ).scalar_one()
-    if (last or 0) != known_seq:
+    if last_seq(connection, event.annotator, event.trace_id, event.taxonomy) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
-from mast_tui.labels import AnnotatorKind, annotator_kind, checked_person
+from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import schema
@@ -56,33 +57,72 @@ def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy
         raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
 
 
-def add_annotator(connection: Connection, name: str, kind: AnnotatorKind) -> None:
-    """Keep an annotator; one whose labels were imported becomes human once they label here."""
-    is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
-    if is_judge != (kind is AnnotatorKind.JUDGE):
-        raise WorkspaceError(f"{name!r}: a judge's name begins with 'judge:', and no other does")
-    if not is_judge:
-        try:
-            if checked_person(name) != name:
-                raise ValueError(f"{name!r} begins or ends with white space")
-        except ValueError as error:
-            raise WorkspaceError(str(error)) from error
-    statement = insert(schema.annotators).values(name=name, kind=kind.value)
-    if kind is AnnotatorKind.HUMAN:
-        statement = statement.on_conflict_do_update(
-            index_elements=["name"], set_={"kind": kind.value}
-        )
-    else:
-        statement = statement.on_conflict_do_nothing()
-    connection.execute(statement)
+def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorKind]]) -> None:
+    """Keep annotators; one whose labels were imported becomes human once they label here.
+
+    Those who come together are not held against each other, so that what was written from one
+    workspace can always be read into an empty one.
+
+    Args:
+        connection: An open transaction.
+        given: Name and kind of each.
+
+    Raises:
+        WorkspaceError: A name cannot be one, or looks like another that is known.
+    """
+    known = _names(connection)
+    for name, kind in given:
+        _check_kind(name, kind)
+        if name not in known:
+            _check_name(name, known)
+        statement = insert(schema.annotators).values(name=name, kind=kind.value)
+        if kind is AnnotatorKind.HUMAN:
+            statement = statement.on_conflict_do_update(
+                index_elements=["name"], set_={"kind": kind.value}
+            )
+        else:
+            statement = statement.on_conflict_do_nothing()
+        connection.execute(statement)
 
 
 def note_annotator(connection: Connection, name: str) -> None:
-    """Keep an annotator of whom only the name is known; a known one stays as is."""
+    """Keep an annotator of whom only the name is known; a known one stays as is.
+
+    Args:
+        connection: An open transaction.
+        name: The name that stands beside an event.
+
+    Raises:
+        WorkspaceError: It cannot be a name, or looks like another that is known.
+    """
+    known = _names(connection)
+    if name in known:
+        return
+    _check_name(name, known)
     kind = annotator_kind(name).value
-    connection.execute(
-        insert(schema.annotators).values(name=name, kind=kind).on_conflict_do_nothing()
-    )
+    connection.execute(insert(schema.annotators).values(name=name, kind=kind))
+
+
+def _names(connection: Connection) -> frozenset[str]:
+    return frozenset(connection.execute(select(schema.annotators.c.name)).scalars())
+
+
+def _check_kind(name: str, kind: AnnotatorKind) -> None:
+    is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
+    if is_judge != (kind is AnnotatorKind.JUDGE):
+        raise WorkspaceError(f"{name!r}: a judge's name begins with 'judge:', and no other does")
+
+
+def _check_name(name: str, known: Iterable[str]) -> None:
+    """Refuse what is no person's name, or could be taken for another's; programs name judges."""
+    if annotator_kind(name) is AnnotatorKind.JUDGE:
+        return
+    try:
+        if checked_person(name) != name:
+            raise ValueError(f"{name!r} begins or ends with white space")
+        check_unlike(name, sorted(known))
+    except ValueError as error:
+        raise WorkspaceError(str(error)) from error
 
 
 def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:

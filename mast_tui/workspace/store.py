@@ -80,6 +80,15 @@ class Workspace(WorkspaceCore):
         """When this program wrote last, as ``time.monotonic`` tells."""
         return self._database.last_write
 
+    def check(self) -> None:
+        """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
+        self._database.check()
+
+    def event_count(self) -> int:
+        """How many events are kept, of everybody."""
+        with self._database.reading() as connection:
+            return queries.event_count(connection)
+
     def copy_to(self, target: Path) -> None:
         """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
         cannot."""
@@ -154,7 +163,12 @@ class Workspace(WorkspaceCore):
         if any(info.name == name and info.kind is kind for info in self.annotators()):
             return
         with self._database.writing() as connection:
-            register.add_annotator(connection, name, kind)
+            register.add_annotators(connection, [(name, kind)])
+
+    def add_annotators(self, given: Sequence[tuple[str, AnnotatorKind]]) -> None:
+        """Keep annotators who come together, by name and kind."""
+        with self._database.writing() as connection:
+            register.add_annotators(connection, given)
 
     def annotators(self) -> tuple[AnnotatorInfo, ...]:
         """Everybody who labels here, by name."""
@@ -190,6 +204,11 @@ class Workspace(WorkspaceCore):
                 redoes=redoes,
                 known_seq=known_seq,
             )
+
+    def last_seq(self, annotator: str, trace_id: str, taxonomy: str) -> int:
+        """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""
+        with self._database.reading() as connection:
+            return recording.last_seq(connection, annotator, trace_id, taxonomy)
 
     def merge_events(self, events: Iterable[Event]) -> MergeReport:
         """Add foreign events that are not here yet, all in one transaction.

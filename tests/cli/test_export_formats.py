@@ -96,8 +96,12 @@ def test_gold_that_comes_back_does_not_become_a_side_of_itself(
     assert [one["ground_truth"] for one in task["annotations"]] == [True]
     done = cli("import", "gold.json", "--format", "label-studio", "--json")
     assert done.json["events"] == {"new": 0, "known": 0}
-    other = cli("--workspace", "o.db", "import", "gold.json", "--format", "label-studio", "--json")
-    assert other.json["annotators"] == ["gold"]
+    elsewhere = ("--workspace", "o.db", "import", "gold.json", "--format", "label-studio")
+    refused = cli(*elsewhere)
+    assert (refused.code, refused.out) == (1, "")
+    assert "'gold' is nobody's name" in refused.err
+    other = cli(*elsewhere, "--annotator", "the experts", "--json")
+    assert other.json["annotators"] == ["the experts"]
     status = cli("--workspace", "o.db", "status", "--json").json
     assert [one["kind"] for one in status["annotators"]] == ["imported"]
 

@@ -15,7 +15,7 @@ from mast_tui.exchange.datasheet import datasheet
 from mast_tui.exchange.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_export
 from mast_tui.gold import Guideline
-from mast_tui.labels import Label, PassKind, Target, VerdictValue
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.facts import (
@@ -53,6 +53,8 @@ def filled() -> Workspace:
     """Two annotators on one trace, a study, a guideline, a begun trace and a retest."""
     workspace = Workspace.open(":memory:")
     workspace.add_taxonomy(MAST)
+    # Who came here with an older file may be told apart by capitals alone.
+    workspace.add_annotators([(name, AnnotatorKind.HUMAN) for name in NAMES])
     workspace.register_trace(TraceRecord("t", system=HOSTILE, spans=3))
     target = Target("k1", "k1", "🚀 שלום", 0, 6)
     for name in NAMES:

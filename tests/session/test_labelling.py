@@ -297,7 +297,7 @@ def test_two_windows_of_one_person_do_not_overwrite_each_other(desk: Desk) -> No
     session = desk.open()
     put(session, ONE, span(0))
     label_elsewhere(desk)
-    with pytest.raises(SessionError, match="press the key again"):
+    with pytest.raises(SessionError, match="Your key has done nothing"):
         session.toggle_label(ONE, span(0), suggestions_on_screen=False)
     assert [x.mode for x in session.labels] == [ONE, TWO]
     session.toggle_label(ONE, span(0), suggestions_on_screen=False)

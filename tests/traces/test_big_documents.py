@@ -149,21 +149,58 @@ def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
     assert list(documents.folder.iterdir()) == []
 
 
-def test_stopping_ends_the_process(tmp_path: Path) -> None:
-    pipe = tmp_path / "never-there.json"
-    os.mkfifo(pipe)
-    (tmp_path / "kept").mkdir()
-    process = DocumentProcess(pipe, KeptDocuments(tmp_path / "kept"))
+def process_that(does: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DocumentProcess:
+    """A process that does something else than it should."""
+    monkeypatch.setattr(document_process, "_BEGIN", does)
+    return DocumentProcess(chat(folder, ["one"]), KeptDocuments(folder / "kept"))
+
+
+NEVER_ENDS = "import time\ntime.sleep(3600)"
+
+
+def test_stopping_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = process_that(NEVER_ENDS, tmp_path, monkeypatch)
+    assert not process.wait(0)
     process.stop()
     assert process.wait()
     assert process.failed == STOPPED
     assert has_ended(process.pid)
 
 
-def test_a_process_that_nobody_holds_any_more_ends(tmp_path: Path) -> None:
-    pipe = tmp_path / "never-there.json"
-    os.mkfifo(pipe)
-    process = DocumentProcess(pipe, KeptDocuments(tmp_path / "kept"))
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_process_that_complains_at_length_keeps_nobody_waiting(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    does = "import sys\nsys.stderr.write('x' * (1 << 20) + '\\nit is too much\\n')\n"
+    does += f"sys.stdout.write('[\"done\"]\\n')\nsys.exit({code})"
+    process = process_that(does, tmp_path, monkeypatch)
+    assert process.wait(_WAIT)
+    told = "the process that was reading it has failed: it is too much"
+    assert process.failed == (told if code else None)
+
+
+def test_a_process_that_is_silent_but_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_process, "_ENDING_SECONDS", 0.1)
+    does = f"import os\nos.close(1)\nos.close(2)\n{NEVER_ENDS}"
+    process = process_that(does, tmp_path, monkeypatch)
+    assert process.wait(_WAIT)
+    assert has_ended(process.pid)
+    assert process.failed is not None
+
+
+def test_a_pipe_in_place_of_a_document_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    process = DocumentProcess(tmp_path / "pipe.json", KeptDocuments(tmp_path / "kept"))
+    assert process.wait(_WAIT)
+    assert process.failed == "not a regular file"
+
+
+def test_a_process_that_nobody_holds_any_more_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = process_that(NEVER_ENDS, tmp_path, monkeypatch)
     pid = process.pid
     del process
     assert has_ended(pid)

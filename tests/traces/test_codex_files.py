@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Problem
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.readers.codex import READER
 from mast_tui.traces.source import Source
 from tests.traces.checks import check_sound
@@ -134,24 +135,27 @@ def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:
     assert said(sliced) == said(whole)
 
 
-def test_a_file_that_is_gone_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_said_so(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "one"), message("user", "two"))
     trace = trace_of(path)
     assert trace.text(0) == "one"
     reopened = READER.read(Source(path)).traces[0]
     assert reopened.span(0).preview == "one"
     path.unlink()
-    assert "cannot be read any more" in reopened.text(1)
+    with pytest.raises(OSError, match="gone"):
+        reopened.text(1)
+    assert changed(reopened) == "the file has gone"
     assert "cannot be read any more" in reopened.span(1).preview
     assert (reopened.span(1).key, reopened.span(1).role) == ("line 3", "user")
     assert reopened.span(0).preview == "one"
 
 
-def test_a_file_that_has_changed_is_said_so_in_place_of_the_text(tmp_path: Path) -> None:
+def test_no_text_is_made_of_a_file_that_has_changed(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "one"))
     trace = READER.read(Source(path)).traces[0]
     path.write_bytes(b"#" * path.stat().st_size)
-    assert "the file has changed" in trace.text(0)
+    with pytest.raises(OSError, match="the file has changed"):
+        trace.text(0)
 
 
 def test_other_jsonl_is_not_taken_for_a_rollout(tmp_path: Path) -> None:

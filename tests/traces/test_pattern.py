@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from errno import EAGAIN
+from pathlib import Path
 
 import pytest
 
+from mast_tui.traces import pattern_child
 from mast_tui.traces.pattern import InvalidPattern, Pattern
 from mast_tui.traces.text_search import TextSearch, TooSlow
 from tests.ui.build import SmallTrace
@@ -95,3 +98,34 @@ def test_a_closed_pattern_finds_nothing(patterns: list[Pattern]) -> None:
 def test_lone_surrogates_and_nulls_are_only_characters(patterns: list[Pattern]) -> None:
     patterns.append(Pattern("a.b"))
     assert patterns[0].places("\ud800 a\0b") == [(2, 5)]
+
+
+def test_a_process_that_cannot_be_begun_is_no_end_of_the_search(
+    patterns: list[Pattern], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_args: object, **_options: object) -> None:
+        raise BlockingIOError(EAGAIN, "Resource temporarily unavailable")
+
+    patterns.append(Pattern("a"))
+    with monkeypatch.context() as changed:
+        changed.setattr("mast_tui.traces.pattern.Popen", refused)
+        with pytest.raises(TooSlow):
+            patterns[0].places("banana")
+    assert len(patterns[0].places("banana")) == 3
+
+
+@pytest.mark.parametrize("ends", ["", "sys.exit(1)"])
+def test_a_process_that_complains_at_length_is_not_waited_for(
+    patterns: list[Pattern], ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = Path(pattern_child.__file__).read_text("utf-8")
+    complains = f"sys.stderr.write('x' * (1 << 20))\n    {ends or 'pass'}\n    serve("
+    noisy = tmp_path / "noisy.py"
+    noisy.write_text(child.replace("    serve(", f"    {complains}"), "utf-8")
+    monkeypatch.setattr(pattern_child, "__file__", str(noisy))
+    patterns.append(Pattern("a"))
+    if ends:
+        with pytest.raises(TooSlow):
+            patterns[0].places("banana")
+    else:
+        assert len(patterns[0].places("banana")) == 3

@@ -7,6 +7,7 @@ from pathlib import Path
 from mast_tui.traces.converted import line_of
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
+from mast_tui.traces.opened_file import changed
 from mast_tui.traces.runs import RunTrace
 from tests.traces.checks import check_sound, write_json_lines
 
@@ -222,3 +223,16 @@ def test_a_session_resumed_from_another_keeps_its_own_sub_agents(tmp_path: Path)
         inside | {"isSidechain": True, "agentId": "ab"},
     )
     assert "said to the sub-agent" in texts(the_run(tmp_path))
+
+
+def test_a_file_of_a_run_that_has_changed_is_told(tmp_path: Path) -> None:
+    main = family(tmp_path)
+    trace = the_run(tmp_path)
+    assert changed(trace) is None
+    child = tmp_path / "01" / "rollout-b.jsonl"
+    index = next(i for i in range(len(trace)) if trace.span(i).place.startswith(child.name))
+    trace.text(index)
+    child.unlink()
+    assert changed(trace) == f"{child.name}: the file has gone"
+    main.unlink()
+    assert changed(trace) == "the file has gone"

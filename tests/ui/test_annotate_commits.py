@@ -53,7 +53,6 @@ async def test_the_second_digit_is_on_disk_before_its_label_is_drawn(
         await on.press("j", "1")
         steps = Steps(monkeypatch)
         on.annotate.action_digit("3")
-        assert not on.labels
         await settle(on.pilot)
         assert steps.taken.count("disk") == 1
         assert "Timeline" not in steps.taken[: steps.taken.index("disk")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from mast_tui.labels import Severity
+from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.ui import desk
 from mast_tui.ui.keys_file import configuration_path
 from mast_tui.ui.options import AppOptions
@@ -177,6 +177,26 @@ async def test_the_name_is_asked_once_and_may_not_be_a_judges(
         assert "ann · assisted" in on.lines[0]
     with closing(Workspace.open(place)) as kept:
         assert [info.name for info in kept.annotators()] == ["ann"]
+
+
+async def test_a_name_that_looks_like_another_is_asked_for_again(
+    small: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as kept:
+        kept.add_annotator("tomas", AnnotatorKind.HUMAN)
+    async with stage(small, workspace=place, annotator=None) as on:
+        line = on.app.screen.query_one(Input)
+        for name in ("tornas", "gold"):
+            line.value = name
+            await on.press("enter")
+            assert isinstance(on.app.screen, NoteScreen)
+        line.value = "tornas"
+        await on.press("enter")
+        assert "looks like 'tomas'" in " ".join(on.text.split())
+        line.value = "tomas"
+        await on.press("enter")
+        assert "tomas · assisted" in on.lines[0]
 
 
 async def test_leaving_the_question_for_the_name_leaves_the_app(small: Path) -> None:

@@ -16,6 +16,9 @@ _BEGINS: Final = re.compile(r'\{\s*(?=["}])')
 _MOST_BEGINS: Final = 200
 """So many braces are tried as the beginning of an object."""
 
+_MOST_READ: Final = 20_000_000
+"""So many characters are read in all of these tries together."""
+
 
 class Malformed(AskError):
     """A model's answer cannot be used; the message says what is wrong and where."""
@@ -56,13 +59,18 @@ def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[
     decoder = json.JSONDecoder(strict=False)  # line breaks within texts as well
     found: Mapping[str, object] | None = None
     broken: str | None = None
-    at = tried = 0
+    at = tried = read = 0
     while (begin := _BEGINS.search(text, at)) is not None and tried < _MOST_BEGINS:
+        if read > _MOST_READ:
+            broken = broken or "too many begin in it"
+            break
         tried += 1
+        end = len(text)
         try:
             value, at = decoder.raw_decode(text, begin.start())
+            end = at
         except json.JSONDecodeError as error:
-            at = begin.end()
+            at, end = begin.end(), error.pos
             broken = (
                 f"{error.msg.removesuffix(' at')} at character {error.pos + 1:,} of {len(text):,}"
             )
@@ -73,6 +81,7 @@ def _search(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[
         else:
             if isinstance(value, dict) and fits(value):
                 found, broken = value, None
+        read += end - begin.start()
     if found is not None and broken is None:
         return found
     if broken is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from mast_tui.judges.llm.answer_json import Malformed, find_object
@@ -24,6 +26,16 @@ __all__ = ["Answer", "Claim", "Malformed", "answer_schema", "parse_answer"]
 
 DIGEST_CHARS: Final = 4_000
 """A longer digest is cut, in code points."""
+
+QUOTE_CHARS: Final = 10_000
+RATIONALE_CHARS: Final = 4_000
+"""So are quotes and rationales."""
+
+MOST_FINDINGS: Final = 20
+"""Of one mode no more findings are taken from an answer: each is looked for in the trace."""
+
+MOST_ENTRIES: Final = 1_000
+"""Of an answer no more entries for modes are read."""
 
 _VERDICTS: Final = tuple(value.value for value in VerdictValue)
 _RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
@@ -117,6 +129,7 @@ class _Reader:
         self._remarks = Remarks()
         self._verdicts: dict[str, VerdictValue] = {}
         self._claims: dict[tuple[object, ...], Claim] = {}
+        self._taken: Counter[str] = Counter()
 
     def fits(self, value: Mapping[str, object]) -> bool:
         """Whether an object can be an answer."""
@@ -141,13 +154,13 @@ class _Reader:
         value = _unwrapped(value)
         modes = value.get("modes")
         if isinstance(modes, list):
-            return [(_name_in(entry), entry) for entry in modes]
+            return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
         if isinstance(modes, dict):
-            return list(modes.items())
+            return list(islice(modes.items(), MOST_ENTRIES))
         if modes is None:
-            named = [(name, entry) for name, entry in value.items() if self._mode(name)]
-            if named:
-                return [(name, entry) for name, entry in value.items() if name != "digest"]
+            entries = list(islice(value.items(), MOST_ENTRIES))
+            if any(self._mode(name) for name, _ in entries):
+                return [(name, entry) for name, entry in entries if name != "digest"]
         return None
 
     def _mode(self, name: object) -> Mode | None:
@@ -191,8 +204,14 @@ class _Reader:
         if not isinstance(findings, list):
             self._remarks.add(f"{mode.code}: its findings are no list, and were left out")
             return []
+        left = MOST_FINDINGS - self._taken[mode.slug]
+        if len(findings) > left:
+            self._remarks.add(
+                f"{mode.code} has more than {MOST_FINDINGS} findings: the first are taken"
+            )
+        self._taken[mode.slug] += len(findings)
         claims = []
-        for finding in findings:
+        for finding in findings[: max(0, left)]:
             if isinstance(finding, Mapping):
                 claims.append(self._claim(mode, finding))
             else:
@@ -207,7 +226,8 @@ class _Reader:
         if verdict is None:
             self._remarks.add(f"{mode.code} has no verdict that can be read")
             return
-        if verdict is VerdictValue.PRESENT and not claims:
+        placed = any(claim.mode == mode.slug for claim in self._claims.values())
+        if verdict is VerdictValue.PRESENT and not claims and not placed:
             self._remarks.add(f"{mode.code} is present without a place")
             claims = [Claim(mode.slug, None, None, None, "", 0.5, None)]
         before = self._verdicts.get(mode.slug)
@@ -224,6 +244,10 @@ class _Reader:
     def _claim(self, mode: Mode, finding: Mapping[str, object]) -> Claim:
         first, last = self._range(mode, finding)
         quote = as_text(finding.get("quote"))
+        if len(quote) > QUOTE_CHARS:
+            self._remarks.add(
+                f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
+            )
         confidence = as_confidence(finding.get("confidence"))
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
@@ -231,8 +255,8 @@ class _Reader:
             mode=mode.slug,
             first=first,
             last=last,
-            quote=quote if quote.strip() else None,
-            rationale=as_text(finding.get("rationale")).strip(),
+            quote=quote[:QUOTE_CHARS] if quote.strip() else None,
+            rationale=as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
             decisive=as_decisive(finding.get("decisive")),
         )

@@ -13,6 +13,7 @@ import httpx2
 import openai
 import orjson
 
+from mast_tui.judges.llm.bounded_http import BoundedClient
 from mast_tui.judges.llm.budget import Budget
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.forms import Forms, Manner, Part
@@ -40,6 +41,10 @@ NAMES_WITHIN: Final = 5.0
 """Seconds in which a server must list its models to have them named in an error."""
 
 NAMES_SHOWN: Final = 5
+
+LONG_ANSWER: Final = 100_000
+"""Code points; a longer answer is looked through for the key beside the loop."""
+
 WORDS: Final = 300
 """Code points of a server's words in a message."""
 
@@ -208,7 +213,7 @@ class Client:
             finally:
                 self._budget.release(reserved)
             if isinstance(got, Reply):
-                return self._replied(got, texts, request)
+                return await self._replied(got, texts, request)
             if isinstance(got, Unusable):
                 return self._unusable(got)
             if isinstance(got, Refusal):
@@ -241,7 +246,7 @@ class Client:
             said = "no answer in time" if reached else "no connection in time"
         return _Again(said, reached=reached, lost=reached)
 
-    def _replied(
+    async def _replied(
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
         self._answered += 1
@@ -251,7 +256,10 @@ class Client:
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
                 " it cuts what is longer than its context"
             )
-        text = scrub(reply.text, self._key)
+        if len(reply.text) < LONG_ANSWER:
+            text = scrub(reply.text, self._key)
+        else:  # seconds, where somebody means ill
+            text = await asyncio.to_thread(scrub, reply.text, self._key)
         return reply if text == reply.text else replace(reply, text=text)
 
     def _unusable(self, got: Unusable) -> _Again | RunStops:
@@ -344,7 +352,8 @@ class Client:
         models = listed.get("data") if isinstance(listed, dict) else None
         if not isinstance(models, list):
             return []
-        return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
+        names = (model.get("id") for model in models if isinstance(model, dict))
+        return [name for name in names if isinstance(name, str)]
 
     def _clean(self, text: str) -> str:
         """A text of the server or the library, without the key and fit for a message."""
@@ -353,9 +362,9 @@ class Client:
 
 def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
     if not is_this_machine(base_url):
-        return openai.DefaultAsyncHttpxClient(timeout=limits, follow_redirects=False)
+        return BoundedClient(timeout=limits, follow_redirects=False)
     plain = base_url.strip().lower().startswith("http:")
-    return openai.DefaultAsyncHttpxClient(
+    return BoundedClient(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,

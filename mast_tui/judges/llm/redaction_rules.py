@@ -32,7 +32,11 @@ SECRET_GROUP: Final = "secret"
 
 
 def pattern_rule(name: str, pattern: str, *needs: str, flags: int = 0, sign: str = "") -> Rule:
-    """A rule for a regular expression."""
+    """A rule for a regular expression of ours, matched by Python's engine.
+
+    RE2, which is linear with any pattern, knows no look behind, and these need it: a key begins
+    where no word goes on. So each must be linear by itself.
+    """
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 

@@ -16,6 +16,15 @@ import orjson
 MOST_WORDS: Final = 4_000
 """So many code points of an error are looked through."""
 
+MOST_NAME: Final = 200
+"""So many code points of its code, type or parameter."""
+
+DEEPEST: Final = 6
+"""Words that lie deeper in an error are not looked for."""
+
+LONGEST_WAIT: Final = 365 * 86_400.0
+"""Seconds; whoever asks to wait for longer is taken to ask for a year."""
+
 
 class Trouble(Enum):
     """What is to be done about an error."""
@@ -202,27 +211,34 @@ def read_refusal(status: int, headers: Mapping[str, str], content: bytes) -> Ref
 def refusal_of(body: object, status: int, *, wait: float | None = None) -> Refusal:
     """An error from its decoded body, in whichever of the usual shapes it comes."""
     error = body.get("error", body) if isinstance(body, dict) else body
-    message = " ".join(_said(error)).strip()
+    message = " ".join(_said(error))[:MOST_WORDS].strip()
     names: list[str] = []
     if isinstance(error, dict):
         found = (error.get(name) for name in ("code", "type", "param", "error_type"))
-        names = [str(value).lower() for value in found if value not in (None, "")]
+        plain = (value for value in found if isinstance(value, str | int | float) and value != "")
+        names = [str(value)[:MOST_NAME].lower() for value in plain]
     return Refusal(status, message or f"status {status}", tuple(names), wait)
 
 
-def _said(error: object) -> Iterator[str]:
+def _said(error: object, depth: int = 0) -> Iterator[str]:
     """The words of an error; what it repeats of the request is left out."""
     if isinstance(error, str):
-        yield error
+        yield error[:MOST_WORDS]
+    elif depth == DEEPEST:
+        return
     elif isinstance(error, list):
         for each in error[:5]:
-            yield from _said(each)
+            yield from _said(each, depth + 1)
     elif isinstance(error, dict):
         place = error.get("loc")
         if isinstance(place, list):
-            yield ".".join(str(step) for step in place)
+            yield ".".join(str(step)[:MOST_NAME] for step in place[:5] if _is_step(step))
         for name in ("message", "detail", "msg", "error", "errors", "metadata", "raw"):
-            yield from _said(error.get(name))
+            yield from _said(error.get(name), depth + 1)
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, str | int)
 
 
 def _is_page(text: str, headers: Mapping[str, str]) -> bool:
@@ -232,25 +248,25 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 def asked_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds that a response asks to wait, None where it does not say.
 
-    A date is taken against the server's own clock where it tells that.
+    At most ``LONGEST_WAIT``. A date is taken against the server's own clock where it tells that.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
-        return milliseconds / 1000.0
+        return min(milliseconds / 1000.0, LONGEST_WAIT)
     said = headers.get("retry-after", "").strip()
     seconds = _number(said)
-    if seconds is not None or not said:
-        return seconds
-    until = _date(said)
-    if until is None:
-        return None
-    now = _date(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (until - now).total_seconds())
+    if seconds is None:
+        until = _date(said)
+        if until is None:
+            return None
+        now = _date(headers.get("date", "")) or datetime.now(UTC)
+        seconds = max(0.0, (until - now).total_seconds())
+    return min(seconds, LONGEST_WAIT)
 
 
 def _number(text: str) -> float | None:
     try:
-        value = float(text)
+        value = float(text[:MOST_NAME])
     except ValueError:
         return None
     return value if isfinite(value) and value >= 0 else None
@@ -258,7 +274,7 @@ def _number(text: str) -> float | None:
 
 def _date(text: str) -> datetime | None:
     try:
-        date = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+        date = parsedate_to_datetime(text[:MOST_NAME])
+    except (ValueError, OverflowError):
         return None
     return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

@@ -146,5 +146,7 @@ def _count(value: object) -> int:
 def _status(error: object) -> int:
     """The status that an error within a right response stands for."""
     code = error.get("code") if isinstance(error, dict) else None
-    status = _count(int(code) if isinstance(code, str) and code.isdecimal() else code)
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
+        code = int(code)
+    status = _count(code)
     return status if 400 <= status < 600 else 502

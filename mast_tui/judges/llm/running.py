@@ -191,13 +191,13 @@ class _Feed:
         try:
             if problem is None and not begun.known:
                 reading = self._read(trace)
-        except OSError as error:
+        except (TraceFails, OSError) as error:
             problem = _words_of(error)
         return _AtHand(trace, begun, reading, problem)
 
 
-def _words_of(error: OSError) -> str:
-    return error.strerror or str(error)
+def _words_of(error: TraceFails | OSError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 class _Run:
@@ -290,7 +290,7 @@ class _Run:
                 raise TraceFails(found.problem or "")
             result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
-            reason = str(error) if isinstance(error, TraceFails) else _words_of(error)
+            reason = _words_of(error)
             await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
             return told(Step.FAILED, problem=reason)
         count = await self._writer.do(partial(self._record.store, begun, result))

@@ -18,7 +18,7 @@ from typing import Final
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.line_index import LineIndex
-from mast_tui.traces.model import FileReport, SpanKind, Thread, TraceIdentity, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.claude_code_branches import abandoned_branches
 from mast_tui.traces.readers.claude_code_facts import Facts, Place, facts_of
@@ -31,6 +31,7 @@ from mast_tui.traces.readers.claude_code_threads import (
     workers_among,
 )
 from mast_tui.traces.readers.claude_code_trace import READ_AT_ONCE, Problems, RecordTrace
+from mast_tui.traces.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.source import Source
 
 _CUT_RECORD: Final = re.compile(
@@ -179,7 +180,7 @@ class _Session:
             self.thread = Thread(session)
             return Voice()
         self.thread = Thread(agent_id, session)
-        agent = _agent_type(path) or short_name(agent_id)
+        agent = _agent_type(path, self.problems.found) or short_name(agent_id)
         return Voice(prefix=f"{agent_id}/", agent=agent, asker=AGENT)
 
     def _is_own(self, record: Facts) -> bool:
@@ -235,12 +236,15 @@ def _drop_workers(workers: dict[str, Worker], dropped: Mapping[int, Facts]) -> N
             del workers[name]
 
 
-def _agent_type(path: Path) -> str | None:
+def _agent_type(path: Path, problems: list[Problem]) -> str | None:
     """A sub-agent's type from the small file that lies beside its own."""
     beside = path.with_name(path.name.split(".jsonl")[0] + ".meta.json")
     try:
-        with beside.open("rb") as file:
-            meta = load_json(file.read(_META_BYTES))
-    except (OSError, InvalidJSON):
+        data = read_beside(beside, _META_BYTES)
+        meta = None if data is None else load_json(data)
+    except UnreadableFile as error:
+        problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+        return None
+    except InvalidJSON:
         return None
     return as_text(meta.get("agentType")) if isinstance(meta, Mapping) else None

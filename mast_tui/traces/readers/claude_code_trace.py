@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from errno import ESTALE
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
 
 _LISTED_PROBLEMS: Final = 200
-_CHANGED: Final = "[cannot be read any more: the file has changed]"
+_CHANGED: Final = "the file has changed"
 
 
 class Problems:
@@ -73,7 +74,7 @@ class RecordTrace:
     """A trace of which every span is known from the beginning.
 
     ``texts_of`` makes the texts of some lines, by the number of the part; those of the lines asked
-    for last are kept. A text that can no longer be read is replaced by a note in brackets.
+    for last are kept.
     """
 
     def __init__(
@@ -148,13 +149,16 @@ class RecordTrace:
         lines = (self._rows.first[index], self._rows.last[index])
         kept = self._kept
         if kept is None or kept[0] != lines:
-            try:
-                data = self._index.read(*lines)
-            except OSError as error:
-                return f"[cannot be read any more: {error.strerror or error}]"
-            kept = (lines, self._texts_of(data))
+            kept = (lines, self._texts_of(self._index.read(*lines)))
             self._kept = kept if kept[1] else None
-        return kept[1].get(self._rows.part[index], _CHANGED)
+        text = kept[1].get(self._rows.part[index])
+        if text is None:
+            raise OSError(ESTALE, _CHANGED)
+        return text
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, or just has grown."""
+        return self._index.changed()
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for; one that cannot be read holds nothing."""
@@ -168,7 +172,9 @@ class RecordTrace:
         for index, own in found:
             if own != data:  # several spans lie on one line
                 data, parts = own, self._texts_of(own)
-            texts.append((index, parts.get(self._rows.part[index], _CHANGED)))
+            text = parts.get(self._rows.part[index])
+            if text is not None:
+                texts.append((index, text))
         return Sifted(end, texts)
 
     def glances(self, first: int, end: int, /) -> Glances:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from errno import ESTALE
 from typing import Final
 
 import orjson
@@ -185,7 +186,7 @@ class CodexParser:
             record = None
         entry = self._entry(*payload_of(record)) if isinstance(record, Mapping) else None
         if entry is None:
-            return "[cannot be read any more: the file has changed]"
+            raise OSError(ESTALE, "the file has changed")
         return entry.text + entry.result.text if entry.result else entry.text
 
     def _entry(self, kind: str, payload: Payload) -> Entry | None:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from typing import IO, ClassVar, Final
 
 from mast_tui.traces.archive import Archive, UnreadableMember, is_archive
@@ -18,6 +18,7 @@ from mast_tui.traces.document import DocumentTrace
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers.inspect_samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+from mast_tui.traces.regular_files import open_regular
 from mast_tui.traces.source import Source
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
@@ -87,7 +88,7 @@ READER: Final = InspectArchiveReader()
 
 
 def _opened(source: Source) -> IO[bytes]:
-    return source.path.open("rb") if source.packing is None else BytesIO(source.data)
+    return BytesIO(source.data) if source.packing else BufferedReader(open_regular(source.path))
 
 
 def _is_header(value: object) -> bool:

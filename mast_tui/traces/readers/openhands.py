@@ -31,12 +31,14 @@ from mast_tui.traces.readers.openhands_events import (
 from mast_tui.traces.readers.openhands_facts import add_error, agent_of, facts
 from mast_tui.traces.readers.openhands_old import OldEvents
 from mast_tui.traces.readers.openhands_sdk import SdkEvents
+from mast_tui.traces.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.source import Source
 
 _CONTAINERS: Final = ("history", "trajectory", "events")
 _MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
 _LOOKED_AT: Final = 20
 _PEEKED_AT: Final = 3
+_MOST_EVENT_BYTES: Final = 64 << 20
 _EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
@@ -126,7 +128,7 @@ def read_event_folder(folder: Path) -> FileReport | None:
 
     The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
     conversation's id is that of ``base_state.json`` in the folder above, or that folder's name.
-    ``OSError`` becomes a problem with the file's name.
+    What cannot be read becomes a problem with the file's name.
     """
     files = event_files(folder)
     if not files:
@@ -139,7 +141,7 @@ def read_event_folder(folder: Path) -> FileReport | None:
         if value is not None:
             events.append(Event(path.name, path.name, value))
     above = folder.parent if folder.name == "events" else folder
-    _data, state = _event_in(above / "base_state.json", [])
+    _data, state = _event_in(above / "base_state.json", problems)
     run = _Run(events, mapping(state))
     identity = identity_by_content(
         Path(above.name), None, b"\n".join(contents), reader=READER.name, key_scheme=1
@@ -169,12 +171,15 @@ def event_files(folder: Path) -> list[Path]:
 
 
 def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
-    """The bytes of a file and the value of its JSON, None where it cannot be read."""
+    """The bytes of a file and the value of its JSON, None where it is not there or unreadable."""
     try:
-        data = as_utf8(path.read_bytes())
-    except OSError as error:
-        problems.append(Problem(path.name, f"cannot be read: {error.strerror or error}"))
+        raw = read_beside(path, _MOST_EVENT_BYTES)
+    except UnreadableFile as error:
+        problems.append(Problem(path.name, f"not read: {error.strerror}"))
         return b"", None
+    if raw is None:
+        return b"", None
+    data = as_utf8(raw)
     try:
         return data, load_json(data)
     except InvalidJSON as error:

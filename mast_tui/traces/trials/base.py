@@ -9,10 +9,10 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.model import FileReport, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, TraceMeta
+from mast_tui.traces.regular_files import UnreadableFile, read_beside
 
 NO_FACTS: Final = TraceMeta()
-_MOST_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,9 @@ class Trial:
 
     ``sources`` are files that tell the run, the best first: the first group with a trace in it is
     read, and all else in the folder is left out. ``facts`` are what the folder's other files say
-    of the run, and ``told_by`` those files. ``read`` makes the trace of a run that lies in no
-    single file but in all of ``told_by``; it is asked where no source holds a trace.
+    of the run, and ``told_by`` those files; ``problems`` name those that could not be read.
+    ``read`` makes the trace of a run that lies in no single file but in all of ``told_by``; it is
+    asked where no source holds a trace.
     """
 
     kind: str
@@ -31,15 +32,18 @@ class Trial:
     facts: TraceMeta = NO_FACTS
     told_by: tuple[Path, ...] = ()
     read: Callable[[], FileReport] | None = None
+    problems: tuple[Problem, ...] = ()
 
 
-def json_object(path: Path) -> Mapping[str, object]:
-    """The JSON object in a small file; empty where there is none."""
+def json_object(path: Path, problems: list[Problem]) -> Mapping[str, object]:
+    """The JSON object in a small file; empty where there is none, or one that cannot be read."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            return {}
-        value = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        data = read_beside(path)
+        value = None if data is None else orjson.loads(data)
+    except UnreadableFile as error:
+        problems.append(Problem(path.name, f"not read: {error.strerror}"))
+        return {}
+    except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, Mapping) else {}
 

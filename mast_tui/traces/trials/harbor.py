@@ -20,7 +20,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """The trial in a folder whose ``result.json`` tells of an agent and of its verifier."""
     if not {"result.json", "agent"} <= names:
         return None
-    result = json_object(folder / "result.json")
+    result = json_object(folder / "result.json", [])  # else it is named as a file
     if not any(mark in result for mark in _MARKS):
         return None
     agent = folder / "agent"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.json_values import as_number, as_text, dump_text
-from mast_tui.traces.model import Outcome, TraceMeta
+from mast_tui.traces.model import Outcome, Problem, TraceMeta
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
 from mast_tui.traces.trials.base import Trial, inner, json_object
 
@@ -35,23 +35,25 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     if not has_traces and not ("agent_output.json" in names and "sessions" in names):
         return None
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
-    facts, told_by = _evaluation(folder, names)
-    return Trial(
-        "ITBench trial", folder, (tuple(rollouts), (printed,), (collected,)), facts, told_by
-    )
+    problems: list[Problem] = []
+    facts, told_by = _evaluation(folder, names, problems)
+    sources = (tuple(rollouts), (printed,), (collected,))
+    return Trial("ITBench trial", folder, sources, facts, told_by, problems=tuple(problems))
 
 
-def _evaluation(folder: Path, names: frozenset[str]) -> tuple[TraceMeta, tuple[Path, ...]]:
+def _evaluation(
+    folder: Path, names: frozenset[str], problems: list[Problem]
+) -> tuple[TraceMeta, tuple[Path, ...]]:
     """How the trial ended, and the file that says so."""
     for name in _OWN_EVALUATIONS:
-        if name in names and (scores := _scores(json_object(folder / name))):
+        if name in names and (scores := _scores(json_object(folder / name, problems))):
             return _facts(scores), (folder / name,)
     above = folder
     for _ in range(_FOLDERS_UP):
         above = above.parent
         path = above / _SHARED_EVALUATION
         if path.is_file():
-            scores = _listed(json_object(path), folder)
+            scores = _listed(json_object(path, problems), folder)
             return (_facts(scores), (path,)) if scores else (TraceMeta(), (path,))
     return TraceMeta(), ()
 

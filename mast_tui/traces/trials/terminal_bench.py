@@ -20,6 +20,7 @@ from mast_tui.traces.json_values import InvalidJSON, as_text, dump_text, load_js
 from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.run_facts import hidden_fields
+from mast_tui.traces.regular_files import UnreadableFile, is_regular, read_beside
 from mast_tui.traces.trials.base import Trial, json_object
 
 FORMAT: Final = "terminal-bench"
@@ -38,7 +39,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """The trial in a folder whose ``results.json`` tells of one task and whether it is solved."""
     if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
         return None
-    result = json_object(folder / "results.json")
+    result = json_object(folder / "results.json", [])  # else it is named as a file
     if not result.keys() >= _MARKS:
         return None
     logs = folder / "agent-logs"
@@ -70,7 +71,7 @@ def _other_logs(folder: Path, logs: Path) -> tuple[tuple[Path, ...], ...]:
     screens = tuple(
         path
         for path in (folder / "sessions" / "agent.log", folder / "panes" / "post-agent.txt")
-        if path.is_file()
+        if is_regular(path)
     )
     return records, texts, screens[:1]
 
@@ -114,14 +115,11 @@ def _read(folder: Path, episodes: list[Path], result: Mapping[str, object]) -> F
 def _text(folder: Path, path: Path, content: list[bytes], problems: list[Problem]) -> str | None:
     place = path.relative_to(folder).as_posix()
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            problems.append(Problem(place, f"more than {_MOST_BYTES >> 20} MB, left out"))
-            return None
-        data = path.read_bytes()
-    except FileNotFoundError:
+        data = read_beside(path, _MOST_BYTES)
+    except UnreadableFile as error:
+        problems.append(Problem(place, f"not read: {error.strerror}"))
         return None
-    except OSError as error:
-        problems.append(Problem(place, f"cannot be read: {error.strerror or error}"))
+    if data is None:
         return None
     content.append(data)
     text, problem = decode(data)

@@ -76,7 +76,7 @@ class Deciding(Queue):
         from mast_tui.workspace import WorkspaceError
 
         try:
-            return step()
+            return self.mast.kept(step)
         except (AdjudicationError, SessionError, WorkspaceError) as error:
             self.hints.say(one_line(str(error)), error=True)
             return None

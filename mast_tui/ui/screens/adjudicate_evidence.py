@@ -10,6 +10,7 @@ from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate_rows import ItemView
 from mast_tui.ui.marks import Mark, MarkKind, marks_by_span
 from mast_tui.ui.screens.room import Room
+from mast_tui.ui.span_text import SpanText
 from mast_tui.ui.titles import origin_title, plain_title
 from mast_tui.ui.widgets.conflict_list import ConflictList
 from mast_tui.ui.widgets.sides_panel import SidesPanel
@@ -28,7 +29,7 @@ class Evidence(Room):
         self.trace: Trace | None = None
         self.item: ItemView | None = None
         self.range_from: int | None = None
-        self._text: tuple[str, int, str] = ("", -1, "")
+        self._span_text = SpanText(self)
 
     @property
     def main_list(self) -> ConflictList:
@@ -65,7 +66,7 @@ class Evidence(Room):
         if trace is self.trace:
             return
         self.trace = trace
-        self._text = ("", -1, "")
+        self._span_text.forget()
         if trace is not None:
             self.timeline.show_trace(trace)
             self.timeline.look_for_repeats()
@@ -131,13 +132,11 @@ class Evidence(Room):
             self.span_view.show_text("", empty="This trace has no spans.")
             return
         span = trace.span(self.timeline.index)
-        name = trace.identity.trace_id
-        if self._text[:2] != (name, span.index):
-            self._text = (name, span.index, trace.text(span.index))
+        text = self._span_text.of(trace, span.index)
         self.span_view.border_title = plain_title(_span_title(span))
         self.span_view.border_subtitle = origin_title(span)
         self.span_view.show_text(
-            self._text[2], self._highlights(span), empty="This step has no text."
+            text, self._highlights(span), empty=self._span_text.words_on_nothing
         )
 
     def _highlights(self, span: Span) -> list[Highlight]:

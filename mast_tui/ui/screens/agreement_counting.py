@@ -203,7 +203,6 @@ def nothing_to_count(figures: Figures) -> str:
     lines.append("")
     if figures.hidden:
         lines.append(f"{hidden_words(len(figures.hidden))}.")
-        lines.append("mast-tui agree prints the figures of everybody.")
     else:
         lines.append("Others label in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -37,6 +37,8 @@ from mast_tui.ui.words import QuoteCursor, word_at
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.app import MastApp
+
+Result = TypeVar("Result")
 
 PLACED_EVERY = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -119,7 +121,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.selection, self.suggestion_id = PLAIN, None
         self.drop_search()
         self.drop_filter()
-        self._text = (-1, "")
+        self.span_text.forget()
         self._in_view = self._seen = -1
         self._followed = (-1, -1)
         self._fold_counted, self._runs_shown = None, ()
@@ -214,6 +216,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
 
     def _come_back(self, session: Session) -> None:
         session.reload()
+        session.take_news()  # it was done here, on another screen
         if session is self.session:
             self.show_state()
             self.show_span()
@@ -257,6 +260,32 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         last = word_at(self.text_here(), event.end - 1)
         if first is not None and last is not None:
             self.set_selection(Selection(quote=QuoteCursor(first, last, True)))
+
+    # What others write
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        return self.mast.kept(step)
+
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: show what it changes here."""
+        session = self.session
+        if session is not None:
+            catch_up = partial(self._attempt, self._catch_up, session)
+            self.writes.do(catch_up, Holds.NOTHING)
+
+    def _catch_up(self, session: Session) -> None:
+        session.catch_up()
+        if session is self.session:
+            self._show_news(session)
+
+    def _show_news(self, session: Session) -> None:
+        """Show what has come from elsewhere, and say what became of one's own labels."""
+        news = session.take_news()
+        self.show_state()
+        self.show_span()
+        if news and not self.entry.begun and self.selection.is_plain:
+            self.hints.say(f"In another window: {news}")
 
     # The queue
 
@@ -400,6 +429,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             return
         if written:
             self.timeline.show_read(session.read)
+            if session.has_news:
+                self._show_news(session)
         else:  # it goes with what is read next
             self._shown.update(keys)
             self._runs_shown = (*runs, *self._runs_shown)

@@ -20,6 +20,7 @@ from mast_tui.ui.place_words import place_words
 from mast_tui.ui.searching import Hits
 from mast_tui.ui.selection import PLAIN, Selection, target_of
 from mast_tui.ui.services.writes import Holds, Writes
+from mast_tui.ui.span_text import SpanText
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.known_looks import KnownLooks
 from mast_tui.ui.widgets.span_view import SpanView
@@ -64,7 +65,8 @@ class AnnotateBase(Screen[None], KnownLooks):
         self._waiting: list[Waiting] = []
         self._serving: Session | None = None
         self._shown: set[str] = set()
-        self._text: tuple[int, str] = (-1, "")
+        self.span_text = SpanText(self)
+        """The text of the span under the cursor, and why it cannot be read."""
         self._in_view = -1
         self.timeline = Timeline(id="timeline")
         """The spans."""
@@ -102,12 +104,9 @@ class AnnotateBase(Screen[None], KnownLooks):
         return self.trace is not None and len(self.trace) > 0
 
     def text_here(self) -> str:
-        """The text of the span under the cursor."""
+        """The text of the span under the cursor; empty where it cannot be read any more."""
         assert self.trace is not None
-        index = self.index
-        if self._text[0] != index:
-            self._text = (index, self.trace.text(index))
-        return self._text[1]
+        return self.span_text.of(self.trace, self.index)
 
     def target_here(self) -> Target:
         """Where a label would point now."""
@@ -167,16 +166,22 @@ class AnnotateBase(Screen[None], KnownLooks):
         return change
 
     def _attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
-        from mast_tui.session import SessionError
+        from mast_tui.session import ChangedMeanwhile, SessionError
         from mast_tui.workspace import WorkspaceError
 
         if not self.on_stage:
             return command(session)
         try:
-            return command(session)
+            return self.kept(partial(command, session))
         except (SessionError, WorkspaceError) as error:
+            if isinstance(error, ChangedMeanwhile) and session is self.session:
+                self.show_state()
             self.hints.say(one_line(str(error)), error=True)
             return None
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
+        raise NotImplementedError
 
     def show_state(self) -> None:
         """Draw anew what depends on labels, verdicts and suggestions."""

@@ -51,7 +51,11 @@ class Comparing(AnnotateBase):
             self.hints.say(f"#{index + 1} repeats no step before it")
             return
         pair = Pair(self.trace, twin, index)
-        earlier, later = self.trace.text(twin), self.text_here()
+        try:
+            earlier, later = self.trace.text(twin), self.trace.text(index)
+        except OSError as error:
+            self.hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+            return
         if len(earlier) + len(later) <= AT_ONCE_CHARS:
             self._show_difference(pair, compare(earlier, later))
         else:

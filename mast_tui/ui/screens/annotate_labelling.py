@@ -69,9 +69,8 @@ class Labelling(Suggesting, LabelKeys):
             self._done_typing(mode)
             self.with_session(lambda _: self._label(mode, target))
         else:
-            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
-            # What the disk need not wait for is tidied up while it writes.
             self._done_typing(mode)
+            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
 
     def _label(self, mode: Mode, target: Target) -> None:
         self.changed(lambda session: _toggled(session, mode, target))
@@ -146,7 +145,9 @@ class Labelling(Suggesting, LabelKeys):
         self.catch_up()
         word = word_at(self.text_here(), self.span_view.first_offset_on_screen)
         if word is None:
-            self.hints.say("This span has no text to quote", error=True)
+            unreadable = self.span_text.unreadable is not None
+            reason = "cannot be read any more" if unreadable else "has no text to quote"
+            self.hints.say(f"This span {reason}", error=True)
             return
         self.set_selection(Selection(quote=QuoteCursor(word, word)))
 

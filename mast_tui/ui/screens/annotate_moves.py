@@ -156,6 +156,9 @@ class Moving(Labelling, Filtering, Searching, Comparing):
         if not self.has_spans:
             return
         text = self.text_here()
+        if self.span_text.unreadable is not None:
+            self.hints.say("Nothing to copy: this text cannot be read any more", error=True)
+            return
         quote = self.selection.quote
         if quote is not None:
             text = text[quote.start : quote.end]

@@ -147,8 +147,9 @@ class Panels(Suggesting):
             self.span_view.show_highlights(self._highlights())
         else:
             self._in_view = self.index
+            text = self.text_here()
             self.span_view.show_text(
-                self.text_here(), self._highlights(), empty="This step has no text."
+                text, self._highlights(), empty=self.span_text.words_on_nothing
             )
         self.show_suggestion_panel()
 

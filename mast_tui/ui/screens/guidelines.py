@@ -319,7 +319,8 @@ class GuidelinesScreen(OpensTraces):
         if desk is None:
             return None
         try:
-            return (step(GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)),)
+            book = GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)
+            return (self.mast.kept(lambda: step(book)),)
         except (AdjudicationError, WorkspaceError) as error:
             self.hints.say(one_line(str(error)), error=True)
             return None

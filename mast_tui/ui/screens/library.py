@@ -363,6 +363,11 @@ class LibraryScreen(Queueing):
         if message.done:
             self._labels_changed()
 
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: count anew."""
+        if self.is_current:
+            self._labels_changed()
+
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""
         self.query_one(HintBar).say("Undo works on an open trace: Enter opens it, u takes back")

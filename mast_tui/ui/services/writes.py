@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import TimerHandle, get_running_loop
+from asyncio import Future, TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SAID_AFTER: Final = 0.3
 """Seconds after which it is said that something waits to be written."""
 
+Answer = TypeVar("Answer")
 P = ParamSpec("P")
 
 
@@ -60,6 +61,7 @@ class Writes:
         self._running: _Write | None = None
         self._soon: TimerHandle | None = None
         self._slow = False
+        self._asking = False
 
     @property
     def idle(self) -> bool:
@@ -69,19 +71,21 @@ class Writes:
     @property
     def holds(self) -> Holds:
         """Which keys have to wait now."""
+        if self._asking:
+            return Holds.NOTHING
         writes = (self._running, *self._queue) if self._running else self._queue
         return max((one.holds for one in writes if one is not None), default=Holds.NOTHING)
 
     @property
     def words(self) -> str:
         """What is waited for, where that takes long; for the last line of the screen."""
-        if not self._slow or self._running is None:
+        if not self._slow or self._running is None or self._asking:
             return ""
         command = self._running.command
         others = command is not None and command.waits_for_others
-        what = "another program that writes to the workspace" if others else "the disk"
+        what = "another program that writes" if others else "the disk"
         more = sum(one.holds > Holds.NOTHING for one in (self._running, *self._queue))
-        count = f" · {more} change{'' if more == 1 else 's'} not saved yet" if more else ""
+        count = f" · {more} change{'' if more == 1 else 's'} not saved" if more else ""
         return f"Waiting for {what}{count}"
 
     def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
@@ -99,6 +103,28 @@ class Writes:
         self._queue.append(_Write(work, holds))
         if self._running is None:
             self._next()
+
+    def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:
+        """Ask the person something in the middle of a piece of work; keys go to the question.
+
+        Args:
+            question: Asks, and gives the answer to what it is called with, once.
+
+        Returns:
+            The answer, when it has come.
+        """
+        from mast_tui.workspace.commands import running_command
+
+        command = running_command()
+        assert command is not None, "only a piece of work can wait for an answer"
+        answered: Future[Answer] = get_running_loop().create_future()
+        self._asking = True
+        self._changed()
+        try:
+            question(answered.set_result)
+            return command.wait(answered)
+        finally:
+            self._asking = False
 
     def _next(self) -> None:
         from mast_tui.workspace.commands import Command

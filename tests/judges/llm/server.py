@@ -20,6 +20,7 @@ import struct
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,8 @@ class Action:
     It waits ``delay`` seconds, and until ``together`` requests have been under way at once; then
     it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so many
     bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
-    ``silent`` never answers, ``close`` ends the connection without a word.
+    ``silent`` never answers, ``close`` ends the connection without a word. ``endless`` sends the
+    body over and over until the client goes away.
     """
 
     status: int = 200
@@ -54,6 +56,7 @@ class Action:
     drip: float | None = None
     silent: bool = False
     close: bool = False
+    endless: bool = False
 
     def after(self, seconds: float) -> Action:
         """The same, so many seconds later."""
@@ -134,6 +137,23 @@ def empty(code: int = 200) -> Action:
     return raw(b"", code=code)
 
 
+def endless(body: bytes = b" " * 65_536, *, code: int = 200) -> Action:
+    """A body without an end."""
+    return Action(code, body, endless=True)
+
+
+def packed(megabytes: int, *, code: int = 200) -> Action:
+    """A body of so many megabytes of spaces, about a thousandth of that on the wire.
+
+    The end of the packing is missing: nobody should come so far.
+    """
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush nothing refers to what came before, so the same bytes can be repeated.
+    piece = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
+    return Action(code, head + piece * megabytes, (("content-encoding", "gzip"),))
+
+
 def hang() -> Action:
     """No answer, ever; the connection stays open."""
     return Action(silent=True)
@@ -175,7 +195,7 @@ class ModelServer:
     """A loopback server for the time of a ``with``; every request is kept in ``requests``.
 
     ``script`` says what each chat request gets, ``models`` what ``/v1/models`` lists (None: it
-    is not found). ``script`` may be set anew at any time.
+    is not found), or ``listing`` does it in its own way. ``script`` may be set anew at any time.
     """
 
     def __init__(
@@ -183,6 +203,7 @@ class ModelServer:
     ) -> None:
         self.script: Script = script or (lambda _body, _n: answer("{}"))
         self.models = models
+        self.listing: Action | None = None
         self._traffic = _Traffic()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -307,6 +328,8 @@ class ModelServer:
             self._changed.notify_all()
 
     def _models(self, path: str) -> Action:
+        if self.listing is not None:
+            return self.listing
         if self.models is None or not path.split("?")[0].endswith("/models"):
             return html(404)
         names = [{"id": name, "object": "model"} for name in self.models]
@@ -335,7 +358,7 @@ class ModelServer:
         lines = [
             f"HTTP/1.1 {action.status} Scripted",
             f"content-type: {action.content_type}",
-            f"content-length: {len(action.body)}",
+            "connection: close" if action.endless else f"content-length: {len(action.body)}",
             *(f"{name}: {value}" for name, value in action.headers),
         ]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
@@ -347,6 +370,10 @@ class ModelServer:
         return action.cut_after is None
 
     async def _send_body(self, action: Action, writer: asyncio.StreamWriter) -> None:
+        while action.endless:
+            writer.write(action.body)
+            await writer.drain()
+            await asyncio.sleep(action.drip or 0)
         body = action.body if action.cut_after is None else action.body[: action.cut_after]
         if action.drip is None:
             writer.write(body)

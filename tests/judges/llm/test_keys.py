@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import string
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import RunStops
-from mast_tui.judges.llm.keys import NO_KEY, SHORTEST, find_key, scrub
+from mast_tui.judges.llm.keys import HIDDEN, LEAST_PART, NO_KEY, SHORTEST, find_key, scrub
 
 HERE = "http://127.0.0.1:8000/v1"
 AWAY = "https://api.openai.com/v1"
@@ -68,3 +74,110 @@ def test_a_key_that_is_escaped_in_json_leaves_the_text(key: str, data: st.DataOb
 
 def test_a_slash_of_a_key_may_be_escaped_in_its_own_way() -> None:
     assert scrub(r"says sk\/ab now", "sk/ab") == "says [key] now"
+
+
+# Disguises
+
+real_keys = st.text(string.ascii_letters + string.digits + "-_", min_size=20, max_size=120).map(
+    lambda tail: f"sk-{tail}"
+)
+parts = st.integers(LEAST_PART, 200)
+BETWEEN: Final = [
+    " ",
+    "\n",
+    "\x00",
+    "\x1b",
+    "\xad",
+    "\u200b",
+    "\u200d",
+    "\u2060",
+    "\ufeff",
+    "\u3164",
+    "\U000e0020",
+]
+
+
+def _in_base64(encode: Callable[[bytes], bytes], before: int) -> Callable[[str], str]:
+    """A way to write a text in base64, behind so many other bytes."""
+    return lambda text: encode(b"\xf0" * before + text.encode()).decode()
+
+
+WAYS: Final[dict[str, Callable[[str], str]]] = {
+    "as it is": str,
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "swapped case": str.swapcase,
+    "URL": lambda text: quote(text, safe=""),
+    "URL, every character": lambda text: "".join(f"%{ord(char):02X}" for char in text),
+    "JSON": lambda text: "".join(f"\\u{ord(char):04x}" for char in text),
+    "JSON in JSON": lambda text: "".join(f"\\\\u{ord(char):04X}" for char in text),
+    "source code": lambda text: "".join(f"\\x{ord(char):02x}" for char in text),
+    "HTML": lambda text: "".join(f"&#{ord(char)};" for char in text),
+    "HTML, hexadecimal": lambda text: "".join(f"&#x{ord(char):x};" for char in text),
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "hex with spaces": lambda text: text.encode().hex(" "),
+    "hex with colons": lambda text: text.encode().hex(":"),
+    "hex of upper case": lambda text: text.upper().encode().hex(),
+    **{
+        f"base64 behind {before} bytes": _in_base64(base64.b64encode, before) for before in range(3)
+    },
+    **{
+        f"base64 for URLs behind {before} bytes": _in_base64(base64.urlsafe_b64encode, before)
+        for before in range(3)
+    },
+    "base64 in lines": _in_base64(base64.encodebytes, 0),
+    **{f"{char!a} between": char.join for char in BETWEEN},
+    "line breaks of JSON between": "\\n".join,
+    "escaped marks between": "\\u200b".join,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=30)
+@given(key=real_keys, count=parts, start=st.integers(0, 120))
+def test_no_disguise_and_no_part_keeps_a_key_in_a_text(
+    way: str, key: str, count: int, start: int
+) -> None:
+    start = min(start, len(key) - LEAST_PART)
+    part = key[start : start + count]
+    disguised = WAYS[way](part)
+    said = scrub(f"({disguised})", key)
+    before, hidden, after = said.partition(HIDDEN)
+    assert hidden
+    # Of base64 the characters at the ends may also stand for what is beside the key.
+    left = before.removeprefix("(") + after.removesuffix(")")
+    spare = 8 if "base64" in way else 0
+    assert len(left.strip()) <= spare
+    assert spare or left == ""
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_what_stands_around_a_disguised_key_stays(before: str, behind: str) -> None:
+    key = "sk-q7Zt2Lm9XcV4bN8rTyU1"
+    before, behind = f"{before}¶", f"¶{behind}"
+    text = f"{before}{key.upper()}{behind}"
+    assert scrub(text, key) == f"{before}{HIDDEN}{behind}"
+
+
+@given(st.text(string.ascii_letters + string.digits + " -_%\\u&#;\n", max_size=200))
+def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
+    assert scrub(text, "sk-q7Zt2Lm9XcV4bN8rTyU1") == text
+
+
+def test_fewer_characters_are_no_part() -> None:
+    key = "sk-0123456789abcdefghij"
+    assert scrub(key[: LEAST_PART - 1], key) == key[: LEAST_PART - 1]
+    assert scrub(f"{key[:LEAST_PART]}…", key) == f"{HIDDEN}…"
+
+
+def test_all_places_are_taken_out_whatever_is_between() -> None:
+    key = "sk-0123456789abcdefghij"
+    text = f"{key} {key.upper()}{key[:15]} x {key.encode().hex()}, {key[5:]}."
+    assert scrub(text, key) == f"{HIDDEN} {HIDDEN} x {HIDDEN}, {HIDDEN}."
+
+
+@given(st.text("ab-", min_size=SHORTEST, max_size=30), st.text("abAB- \n\u200b", max_size=60))
+def test_a_key_that_repeats_itself_leaves_the_text_as_well(key: str, text: str) -> None:
+    said = scrub(f"{text}{key}{text}", key)
+    assert key not in said

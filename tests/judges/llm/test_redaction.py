@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.example import Example
 from mast_tui.judges.llm.redaction import Numbers, Redaction
-from mast_tui.judges.llm.redaction_file import RedactionError
+from mast_tui.judges.llm.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
+from mast_tui.judges.llm.redaction_rules import DEFAULT_RULES
 from mast_tui.labels import VerdictValue
 
 DEFAULT = Redaction.default()
@@ -167,13 +178,169 @@ def test_a_second_time_takes_out_nothing_more_of_ours(text: str) -> None:
     assert once.text.count("[redacted ") == text.count("[redacted ") + len(once.cuts)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["-----BEGIN PRIVATE KEY-----\n", "eyJaaaaaaaaaa.", "sk-", "a.", "@a", "a@a.", "://", ":a"],
-)
-def test_long_texts_made_of_beginnings_are_searched_in_a_straight_line(unit: str) -> None:
-    text = unit * (200_000 // len(unit))
-    assert DEFAULT.apply(text).text.count("[redacted") <= len(text)
+BEGINNINGS: Final = [
+    "-----BEGIN PRIVATE KEY-----\n",
+    "-----BEGIN PRIVATE KEY-----" + " " * 500,
+    "-----BEGIN PRIVATE KEY-----\nA: a\n",
+    "eyJaaaaaaaaaa.",
+    "eyJaaaaaaaaaaeyJ",
+    "sk-",
+    "\\nsk-",
+    "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ",
+    "a.",
+    "@a",
+    "a@a.",
+    "://",
+    ":a",
+    "bearer ",
+    "bearer aaaaaaaaaaaaaaaaaaaa\t",
+    "authorization:",
+    "authorization: a ",
+    "api-key:",
+    "apikey=",
+    "aws_secret_access_key=",
+    *(need for rule in DEFAULT_RULES for need in rule.needs),
+]
+
+IN_A_PROCESS: Final = """
+import json, sys
+from pathlib import Path
+from mast_tui.judges.llm.redaction import Redaction
+units, patterns = json.loads(sys.stdin.readline())
+redaction = Redaction.default() if patterns is None else Redaction.none().with_file(Path(patterns))
+for unit in units:
+    print(len(redaction.apply(unit * (1_000_000 // len(unit))).text), flush=True)
+"""
+
+
+def looked_through(units: list[str], patterns: Path | None = None) -> int:
+    """How many texts of a megabyte, made of each of the units, are looked through in the end."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS],
+        input=json.dumps([units, None if patterns is None else str(patterns)]) + "\n",
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=300,
+    )
+    assert done.stderr == ""
+    return len(done.stdout.splitlines())
+
+
+def test_long_texts_made_of_beginnings_are_searched_in_a_straight_line() -> None:
+    assert looked_through(BEGINNINGS) == len(BEGINNINGS)
+
+
+NEVER_ENDING: Final = [
+    "tag = (<+)+>",
+    '("+)+;',
+    r"(\x3c|\x3c\x3c)+>",
+    "(a+)+$",
+    "name = (x+x+)+y",
+    "(a|a)*b",
+    "(.*)*=",
+    r"(\w+\s?)+!",
+]
+
+
+def test_patterns_that_never_end_elsewhere_come_to_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.txt"
+    path.write_text("\n".join(NEVER_ENDING))
+    units = ["<", '"', "a", "x", "=", "a ", "\u00e9"]
+    assert looked_through(units, path) == len(units)
+
+
+def test_a_search_by_a_pattern_can_be_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.txt"
+    path.write_text("x.*?y|x")  # each of a million matches looks through the whole text
+    asked = json.dumps([["x"], str(path)]) + "\n"
+    begun = IN_A_PROCESS.replace("for unit", "print('begun', flush=True)\nfor unit")
+    with subprocess.Popen(
+        [sys.executable, "-c", begun],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(asked)
+        process.stdin.flush()
+        assert process.stdout.readline() == "begun\n"
+        os.kill(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in told
+
+
+PATTERNS: Final = [
+    r"cust-[0-9]{6}",
+    r"\d+",
+    r"\D+",
+    r"\w+@\w+",
+    r"[\w.+-]+@[\w-]+\.[\w.]+",
+    r"\s{2,}",
+    r"\S+=\S+",
+    r"[^\W\d_]+",
+    r"[\s\S]{3}",
+    r"[^\s\w]+",
+    r"(?i)bearer\s+(?P<secret>\S+)",
+    r"(?i)straße|ÄPFEL",
+    r"^.{3,}$",
+    r"a{,3}b",
+    r"[]x-]+",
+    r"[^]x]+",
+    r"[[a]+",
+    r"\u00e9|\U0001F642|\xe9",
+    r"\\u0041",
+    r"e\Z",
+    r"\é+",
+    r"\.\-\_\ \@",
+    r"(?s:k.+?)[A-Z]",
+    r"(sk|rk)-(?:[a-z]+-)*[A-Za-z0-9]+",
+    r"a|ab|abc",
+    r"(?P<secret>x)|y",
+]
+
+CORPUS: Final = [
+    *SECRETS.values(),
+    *(text.format(secret) for text, secret in IN_CONTEXT),
+    *HARMLESS,
+    "Straße STRASSE äpfel Ärger\nnächste Zeile\r\n\x1f\x85 \xa0 end",
+    "٣٤٥ Ⅷ ½ ² 🙂 é\u0301 中文 cust-123456 ___ \u2028 x",
+    "[a][x]]-]aaab \\u0041 .-_ @ kxyzA\nline\n",
+]
+
+
+def spans(pattern: str, text: str) -> list[tuple[int, int]]:
+    """Where Python's engine finds a pattern, or its group for the secret."""
+    compiled = re.compile(pattern, re.MULTILINE)
+    group = compiled.groupindex.get("secret", 0)
+    found = (match.span(group) for match in compiled.finditer(text))
+    return [(start, end) for start, end in found if start < end]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_finds_what_it_finds_in_python(pattern: str, tmp_path: Path) -> None:
+    path = tmp_path / "patterns.txt"
+    path.write_text(pattern, "utf-8")
+    (rule,) = Redaction.none().with_file(path).rules
+    for text in CORPUS:
+        assert list(rule.places(text)) == spans(pattern, text), text
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@given(st.sampled_from(PATTERNS), st.text(max_size=60))
+def test_a_pattern_finds_in_any_text_what_it_finds_in_python(pattern: str, text: str) -> None:
+    rule = file_rule("text", pattern, re2.compile(f"(?m){in_re2(pattern)}"))
+    assert list(rule.places(text)) == spans(pattern, text)
+
+
+@pytest.mark.parametrize("escape", [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"])
+def test_sets_of_characters_are_those_of_python(escape: str) -> None:
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+    rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
+    assert list(rule.places(every)) == spans(f"{escape}+", every)
 
 
 def test_an_example_has_one_number_for_a_value_in_all_its_parts() -> None:
@@ -211,9 +378,19 @@ class TestFile:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("ok\n(a", "line 2"),
-            ("ok\n\n# x\n(a+)+$", "line 4"),
-            ("name = (x+x+)+y", "too long"),
+            ("ok\n(a", "line 2: .*missing"),
+            ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” looks around"),
+            ("a(?=b)", r"“\(\?=” looks around"),
+            ("a(?!b)", r"“\(\?!” looks around"),
+            ("(?<=a)b", r"“\(\?<=” looks around"),
+            (r"name = (a)x\1", r"“\\1” refers back"),
+            ("(?P<a>a)x(?P=a)", "refers back"),
+            ("a++", "bad repetition"),
+            ("a{1001}", "repetition size"),
+            ("((a{100}){100}){100}", "repetition size|too large"),
+            (r"(\w{500}){2}", "repetition size|too large"),
+            (r"\bMüller\b", "letters a to z only"),
+            (r"a\C", "no part"),
             ("a*", "empty"),
             ("^", "empty"),
         ],
@@ -223,6 +400,25 @@ class TestFile:
             Redaction.none().with_file(self.write(tmp_path, text))
         assert "redact.txt: line" in str(caught.value)
         assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+    def test_patterns_without_end_are_too_many(self, tmp_path: Path) -> None:
+        many = "\n".join(f"cust-{n}" for n in range(MOST_RULES + 1))
+        large = "\n".join([r"\w{1,200}x"] * 10)
+        for text, line in ((many, MOST_RULES + 1), (large, 4)):
+            with pytest.raises(RedactionError, match=f"line {line}: .*too many or too large"):
+                Redaction.none().with_file(self.write(tmp_path, text))
+
+    def test_half_a_character_does_not_keep_a_pattern_from_its_places(self, tmp_path: Path) -> None:
+        redaction = Redaction.none().with_file(self.write(tmp_path, "cust-[0-9]+"))
+        assert redaction.apply("é\ud83d cust-17\udc00").text == "é\ud83d [redacted text 1]\udc00"
+
+    def test_a_text_that_takes_too_long_is_told_with_the_pattern(self) -> None:
+        rule = file_rule("text", "[0-9]", re2.compile("[0-9]"), now=count(0.0, 10.0).__next__)
+        with pytest.raises(
+            TraceFails, match=r"“\[0-9\]” takes too long on a text of 12 characters"
+        ):
+            Redaction((rule,)).apply("123456789012")
 
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(RedactionError, match=r"missing\.txt"):

@@ -12,9 +12,10 @@ import pytest
 
 from mast_tui.judges.configuration import Prices
 from mast_tui.judges.llm.alone import alone
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.redaction_rules import Rule
 from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.setup import Allowance, Setup
 from mast_tui.judges.runner import Progress, Step
@@ -415,6 +416,22 @@ def test_what_is_taken_out_is_part_of_the_judges_name(runs: Path, tmp_path: Path
     assert len({usual.judge, own.judge, bare.judge}) == 3
     assert dict(usual.settings().parameters)["redaction"] == "default"
     assert dict(bare.settings().parameters)["redaction"] == "none"
+
+
+def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(
+    runs: Path, workspace: Workspace
+) -> None:
+    def places(text: str) -> Iterator[tuple[int, int]]:
+        if "run 4" in text:
+            raise TraceFails("the pattern “x.*?y|x” takes too long")
+        yield from ()
+
+    with ModelServer(right) as server:
+        summary = judged(server, runs, workspace, redaction=Redaction((Rule("text", places),)))
+    assert dict(summary.steps) == {Step.JUDGED: 5, Step.FAILED: 1}
+    (failed,) = summary.failed
+    assert failed.path.name == "run-0004.json"
+    assert failed.problem == "the pattern “x.*?y|x” takes too long"
 
 
 def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:

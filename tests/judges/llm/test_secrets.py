@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import traceback
+from base64 import b64encode
 
 import pytest
 
@@ -86,6 +87,31 @@ async def test_an_answer_does_not_tell_the_key() -> None:
         async with a_client(server, key=KEY) as client:
             reply = await client.ask(a_request(), ANSWER_TOKENS)
     assert reply.text == "you sent Bearer [key], which is wrong"
+
+
+DISGUISED = {
+    "its first characters": KEY[:12],
+    "its last characters": KEY[-12:],
+    "some in its middle": KEY[9:21],
+    "upper case": KEY.upper(),
+    "base64": b64encode(f"Bearer {KEY}".encode()).decode()[12:-4],
+    "hex": KEY.encode().hex(),
+    "invisible marks between": "\u200b".join(KEY),
+}
+
+
+@pytest.mark.parametrize("way", DISGUISED)
+async def test_neither_answers_nor_errors_tell_the_key_in_a_disguise(way: str) -> None:
+    said = DISGUISED[way]
+    with ModelServer(
+        lambda _body, n: answer(f"<{said}>") if n == 0 else status(401, f"<{said}>")
+    ) as server:
+        async with a_client(server, key=KEY) as client:
+            assert said not in (await client.ask(a_request(), ANSWER_TOKENS)).text
+            with pytest.raises(AskError) as caught:
+                await client.ask(a_request(), ANSWER_TOKENS)
+    assert said not in everything_said_by(caught.value)
+    assert "[key]" in str(caught.value)
 
 
 IN_A_PROCESS = f"""

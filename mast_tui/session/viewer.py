@@ -1,0 +1,215 @@
+"""Who asks for labels and figures on the command line, and what they may see of them.
+
+The screens know who sits there. A command is told with ``--annotator NAME``, or by the login under
+which somebody worked in this workspace; where neither names anybody, nobody's sight limits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind, checked_person
+from mast_tui.session.errors import SessionError
+from mast_tui.session.sight import (
+    library_view,
+    record_reveal,
+    resolve_sight,
+    said_by,
+    visible_traces_for_agreement,
+)
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.places import login_setting
+
+
+def known_person(workspace: Workspace) -> str | None:
+    """Name who worked here last under this login, or return None."""
+    return workspace.get_setting(login_setting())
+
+
+def remember_person(workspace: Workspace, name: str) -> None:
+    """Let this login stand for ``name`` from now on."""
+    workspace.set_setting(login_setting(), name)
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who asks, under one taxonomy.
+
+    ``name`` is None where nobody is known. ``limited`` is whether they label here: only then is
+    anything hidden from them. ``named`` is somebody else, whom the command line names.
+    """
+
+    workspace: Workspace
+    taxonomy: str
+    name: str | None = None
+    blind: bool = False
+    limited: bool = False
+    named: str | None = None
+
+    @cached_property
+    def traces(self) -> frozenset[str] | None:
+        """The traces on which they may see what others say; None for all."""
+        if self.name is None or not self.limited:
+            return None
+        return visible_traces_for_agreement(self.workspace, self.name, self.taxonomy)
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """The traces that somebody else has finished, judges not counted."""
+        return self._said_by(judges=False)
+
+    @cached_property
+    def _said(self) -> dict[str, frozenset[str]]:
+        return said_by(self.workspace, self.taxonomy)
+
+    def _said_by(self, *, judges: bool) -> frozenset[str]:
+        return frozenset[str]().union(
+            *(
+                traces
+                for name, traces in self._said.items()
+                if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
+            )
+        )
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The traces of ``others`` that are hidden from them."""
+        return frozenset() if self.traces is None else self.others - self.traces
+
+    def may_see_others(self, trace_id: str) -> bool:
+        """Whether they may see what others say of a trace."""
+        return self.traces is None or trace_id in self.traces
+
+    def may_see_judges(self) -> Callable[[str], bool]:
+        """Make a test whether they may see what judges say of a trace, as things stand now."""
+        return self._visible(judges=True)
+
+    def may_see_outcomes(self) -> Callable[[str], bool]:
+        """Make a test whether they may see the outcome of a trace, as things stand now."""
+        return self._visible(judges=False)
+
+    def _visible(self, *, judges: bool) -> Callable[[str], bool]:
+        if self.name is None or not self.limited:
+            return lambda _trace_id: not self.blind
+        view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)
+
+        def visible(trace_id: str) -> bool:
+            entry = view.get(trace_id)
+            if entry is None:
+                return not self.blind
+            return entry.suggestions_visible if judges else entry.hidden_visible
+
+        return visible
+
+    @property
+    def judges_hidden(self) -> bool:
+        """Whether what judges find must not be counted: it would tell of traces on which they may
+        not know of it."""
+        if self.blind or self.name is None or not self.limited:
+            return self.blind
+        view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
+        return any(entry.withheld for entry in view.values())
+
+    def reveal(self, trace_ids: Iterable[str], *, judges: bool = False) -> None:
+        """Record that they are shown what others say of these traces.
+
+        Args:
+            trace_ids: What is shown; of it those traces are recorded on which others have spoken.
+            judges: Whether judges' words are shown as well: then also those on which these
+                were hidden.
+        """
+        if self.name is None or self.traces is None:
+            return
+        shown = self.traces.intersection(trace_ids)
+        told = shown & self.others
+        if judges:
+            may_see = self.may_see_judges()
+            judged = shown & self._said_by(judges=True)
+            told |= {trace_id for trace_id in judged if not may_see(trace_id)}
+        record_reveal(self.workspace, self.name, self.taxonomy, sorted(told))
+
+
+def viewer_of(
+    workspace: Workspace,
+    taxonomy: str,
+    *,
+    annotator: str | None = None,
+    blind: bool = False,
+    assisted: bool = False,
+) -> Viewer:
+    """Find out who asks, and whether they label here.
+
+    Somebody whom the workspace knows for this login asks as that person, whoever is named: nothing
+    is shown or recorded under another's name. They label here where they have begun a trace, are an
+    annotator of the study, or have said once how they work; somebody named who is not known here
+    is about to. ``blind`` hides for this once; leaving blind is recorded.
+
+    Args:
+        workspace: Where to look.
+        taxonomy: Under which taxonomy, as ``id@version``.
+        annotator: Whom the command line names.
+        blind: Hide what somebody who works blind may not see.
+        assisted: Stop to work blind.
+
+    Raises:
+        SessionError: The name cannot be one.
+    """
+    if annotator is not None:
+        try:
+            annotator = checked_person(annotator)
+        except ValueError as error:
+            raise SessionError(str(error)) from error
+    name = known_person(workspace) or annotator
+    if name is None:
+        return Viewer(workspace, taxonomy, blind=blind)
+    info = next((one for one in workspace.annotators() if one.name == name), None)
+    study = workspace.study(taxonomy)
+    in_study = study is not None and name in study.annotators
+    before = study.blind if study is not None and in_study else bool(info and info.blind)
+    if assisted and before:
+        resolve_sight(workspace, name, assisted=True, taxonomy=taxonomy)
+    labels_here = (
+        blind
+        or info is None
+        or info.blind is not None
+        or in_study
+        or any(
+            one.kind is not PassKind.ADJUDICATION
+            for one in workspace.passes(annotator=name, taxonomy=taxonomy)
+        )
+    )
+    return Viewer(
+        workspace,
+        taxonomy,
+        name,
+        blind=blind or (before and not assisted),
+        limited=labels_here,
+        named=annotator if annotator != name else None,
+    )
+
+
+def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
+    """Name who asks where they work blind, as they said or under any study; else None.
+
+    Args:
+        workspace: Where to look.
+        annotator: Whom the command line names; counts where this login stands for nobody.
+        assisted: Leave blind, which is recorded.
+    """
+    name = known_person(workspace) or annotator
+    blind: list[str | None] = []
+    if any(one.blind for one in workspace.annotators() if one.name == name):
+        blind.append(None)
+    for taxonomy in workspace.taxonomies():
+        study = workspace.study(taxonomy.ref)
+        if study is not None and study.blind and name in study.annotators:
+            blind.append(taxonomy.ref)
+    if name is None or not blind:
+        return None
+    if not assisted:
+        return name
+    for ref in blind:
+        resolve_sight(workspace, name, assisted=True, taxonomy=ref)
+    return None

@@ -1,0 +1,113 @@
+"""The one door to files: whatever is read of a trace, or of what lies beside it, is opened here.
+
+A folder that somebody else has packed may hold a pipe, a device or a link to one under any name.
+None of them is ever waited for or read without end.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from errno import EFBIG, EINVAL
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+BESIDE_BYTES: Final = 16 << 20
+"""How big a file beside a trace may be that only says something of it."""
+
+NOT_REGULAR: Final = "not a regular file"
+
+
+class UnreadableFile(OSError):
+    """A file that is not read; ``strerror`` says why, and the whole error names the file too."""
+
+    def __init__(self, path: Path, reason: str, number: int = EINVAL) -> None:
+        super().__init__(number, reason, os.fspath(path))
+
+    def __str__(self) -> str:
+        return f"{Path(self.filename).name}: {self.strerror}"
+
+
+def open_regular(path: Path) -> FileIO:
+    """Open a regular file for reading, without ever waiting for one that is not.
+
+    Raises:
+        UnreadableFile: it is a folder, a pipe, a socket or a device, or a link to one.
+        OSError: from the file system.
+    """
+    _check_regular(path, path.stat())  # a device may do something as soon as it is opened
+    file = FileIO(path, opener=_open_at_once)
+    try:
+        _check_regular(path, os.fstat(file.fileno()))  # another file may stand there by now
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a regular file is there; not so where nobody can tell."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; not so where nobody can tell."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
+    """Read a whole file that lies beside a trace.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have.
+
+    Returns:
+        Its bytes, or None where there is no such file.
+
+    Raises:
+        UnreadableFile: it is there but cannot be read, is no regular file or is too big.
+    """
+    try:
+        with open_regular(path) as file:
+            return _all_of(path, file, most)
+    except FileNotFoundError:
+        return None
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise UnreadableFile(path, reason, error.errno or EINVAL) from error
+
+
+def _all_of(path: Path, file: FileIO, most: int) -> bytes:
+    """What the file holds; its size is not believed, as it may grow or tell nothing."""
+    pieces, left = [], most + 1
+    expected = os.fstat(file.fileno()).st_size + 1
+    if expected <= left:
+        while left > 0 and (piece := file.read(min(left, max(expected, 1 << 16)))):
+            pieces.append(piece)
+            left -= len(piece)
+        if left > 0:
+            return b"".join(pieces)
+    raise UnreadableFile(path, f"holds more than {_size(most)}", EFBIG)
+
+
+def _size(most: int) -> str:
+    return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def _check_regular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UnreadableFile(path, NOT_REGULAR)

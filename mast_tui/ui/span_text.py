@@ -1,0 +1,55 @@
+"""The text of the span that a screen shows, and what is said where it cannot be read any more."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.screen import Screen
+
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
+from mast_tui.traces.opened_file import changed
+
+_NO_TEXT: Final = "This step has no text."
+
+
+class SpanText:
+    """Reads the text of one span at a time for ``screen``; that a trace has changed is said once.
+
+    A text that cannot be read is empty, so that there is nothing to quote or to copy.
+    """
+
+    def __init__(self, screen: Screen[None]) -> None:
+        self.unreadable: str | None = None
+        """Why the text that was read last cannot be read; None where it can."""
+        self._screen = screen
+        self._last: tuple[Trace | None, int, str] = (None, -1, "")
+        self._told_of: Trace | None = None
+
+    @property
+    def words_on_nothing(self) -> str:
+        """What is shown in place of a text that is empty."""
+        return _NO_TEXT if self.unreadable is None else f"[cannot be read: {self.unreadable}]"
+
+    def forget(self) -> None:
+        """Read the next text in any case."""
+        self._last = (None, -1, "")
+
+    def of(self, trace: Trace, index: int) -> str:
+        """The text of the span at ``index``; the one read last is kept."""
+        if self._last[0] is not trace or self._last[1] != index:
+            self._last = (trace, index, self._read(trace, index))
+        return self._last[2]
+
+    def _read(self, trace: Trace, index: int) -> str:
+        try:
+            text, self.unreadable = trace.text(index), None
+        except OSError as error:
+            text, self.unreadable = "", error.strerror or str(error)
+        reason = self.unreadable or changed(trace)
+        if reason is not None and self._told_of is not trace:
+            self._told_of = trace
+            words = f"{trace.path.name} is not what was opened: {reason}. "
+            words += "Leave this trace and open it again to read the file as it is now"
+            self._screen.app.notify(one_line(words), severity="warning", timeout=12, markup=False)
+        return text

@@ -1,0 +1,271 @@
+"""Whatever a server sends, asking it ends in words and takes no more memory than an answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mast_tui.judges.llm.answers import (
+    MOST_ENTRIES,
+    MOST_FINDINGS,
+    QUOTE_CHARS,
+    RATIONALE_CHARS,
+    Malformed,
+    parse_answer,
+)
+from mast_tui.judges.llm.bounded_http import MOST_BYTES
+from mast_tui.judges.llm.errors import RunStops, TraceFails
+from mast_tui.judges.llm.model import Window
+from tests.judges.llm.asking import ANSWER_TOKENS, a_client, a_request, after, ask_once, failure
+from tests.judges.llm.server import (
+    MODEL,
+    Action,
+    ModelServer,
+    answer,
+    endless,
+    packed,
+    raw,
+    status,
+)
+from tests.judges.llm.views import MAST
+
+TOO_LONG: Final = f"longer than {MOST_BYTES >> 20} MB"
+
+ROOM: Final = 1 << 30
+"""Bytes of address space that the asking process may have; an unbounded answer takes more."""
+
+IN_A_PROCESS: Final = f"""
+import asyncio, resource, sys
+from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.errors import AskError
+from mast_tui.judges.llm.model import Parameters
+from tests.judges.llm.asking import a_request
+from tests.judges.llm.fake_time import FakeTime
+
+resource.setrlimit(resource.RLIMIT_AS, ({ROOM}, {ROOM}))
+
+async def ask(url, timeout):
+    async with Client(
+        Parameters({MODEL!r}), base_url=url, api_key="none",
+        timeout=timeout, tries=2, timing=FakeTime().timing,
+    ) as client:
+        try:
+            return f"answered: {{len((await client.ask(a_request(), 100)).text)}}"
+        except AskError as error:
+            return f"{{type(error).__name__}}: {{error}}"
+
+for line in sys.stdin:
+    url, timeout = line.split()
+    print(asyncio.run(ask(url, float(timeout))), flush=True)
+"""
+
+
+def nothing_packed() -> Action:
+    """Packed blocks that hold nothing, three megabytes of them."""
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    return Action(200, head + b"\0\0\0\xff\xff" * 600_000, (("content-encoding", "gzip"),))
+
+
+def unpacked_by_its_charset() -> Action:
+    """A body that a careless reader of its content type unpacks to gigabytes."""
+    packer = zlib.compressobj()
+    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    piece = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
+    return Action(200, head + piece * 1_500, content_type="application/json; charset=zlib")
+
+
+HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
+    "4 GB of gzip": (lambda: packed(4_000), 60, TOO_LONG),
+    "4 GB of gzip in an error": (lambda: packed(4_000, code=400), 60, TOO_LONG),
+    "endless": (endless, 60, TOO_LONG),
+    "endless error": (lambda: endless(code=503), 60, TOO_LONG),
+    "a lot of packed nothing": (nothing_packed, 60, "an empty body"),
+    "packed by its charset": (unpacked_by_its_charset, 60, "no JSON"),
+    "an endless drip": (
+        lambda: Action(200, b" ", endless=True, drip=0.02),
+        0.5,
+        "no whole answer within 0.5 s",
+    ),
+    "a million findings": (
+        lambda: answer(json.dumps({"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]})),
+        60,
+        TOO_LONG,
+    ),
+}
+"""What a server does, the seconds that it gets, and what is said of it in the end."""
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, str]:
+    """What a process of little memory says when it asks each of these servers."""
+    with ExitStack() as stack:
+        asked = ""
+        for action, seconds, _ in HOSTILE.values():
+            made = action()
+            server = stack.enter_context(ModelServer(lambda _body, _n, made=made: made))  # type: ignore[misc]
+            asked += f"{server.base_url} {seconds}\n"
+        done = subprocess.run(
+            [sys.executable, "-c", IN_A_PROCESS],
+            input=asked,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=300,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    return dict(zip(HOSTILE, done.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
+    assert told[name].startswith("TraceFails: ")
+    assert HOSTILE[name][2] in told[name]
+    assert "in 2 tries" in told[name]
+
+
+async def test_what_is_packed_twice_is_refused_in_words() -> None:
+    action = Action(200, b"", (("content-encoding", "gzip, gzip"),))
+    with after(9, action) as server:
+        assert "packs its answer more than once" in str(await failure(server))
+
+
+@pytest.mark.parametrize("code", [200, 400])
+async def test_what_is_packed_once_is_read(code: int) -> None:
+    whole = answer("ok") if code == 200 else status(400, "roles must alternate")
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    body = packer.compress(whole.body) + packer.flush()
+    action = Action(code, body, (("content-encoding", "gzip"),))
+    with ModelServer(lambda _body, _n: action) as server:
+        if code == 200:
+            assert (await ask_once(server)).text == "ok"
+        else:
+            assert "roles must alternate" in str(await failure(server))
+
+
+async def test_an_answer_just_within_the_bound_is_read() -> None:
+    text = "x" * (MOST_BYTES - len(answer("").body))
+    with ModelServer(lambda _body, _n: answer(text)) as server:
+        assert (await ask_once(server)).text == text
+    with ModelServer(lambda _body, _n: answer(f"{text}x")) as server:
+        assert TOO_LONG in str(await failure(server))
+
+
+async def test_a_list_of_models_without_bounds_is_passed_over() -> None:
+    action = status(404, "The model `test-model` does not exist")
+    for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
+        with ModelServer(lambda _body, _n: action) as server:
+            server.listing = listed
+            async with a_client(server) as client:
+                with pytest.raises(RunStops, match="knows no model"):
+                    await client.ask(a_request(), ANSWER_TOKENS)
+
+
+NESTED: Final = 1_000
+"""Deeper than functions may call themselves, and not too deep for a reader of JSON."""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error":' * NESTED + b'"x"' + b"}" * NESTED,
+        b'{"error":{"message":' + b"[" * NESTED + b'"x"' + b"]" * NESTED + b"}}",
+        b'{"error":{"code":' + b"[" * NESTED + b"]" * NESTED + b',"message":"x"}}',
+        b'{"error":{"loc":[' + b"[" * NESTED + b"]" * NESTED + b'],"message":"x"}}',
+        b'{"error":{"code":"' + b"9" * 5_000 + b'","message":"x"}}',
+        b'{"error":{"code":' + b"9" * 5_000 + b',"message":"x"}}',
+        b'{"error":{"message":"' + b"model " * 100_000 + b'"}}',
+        b'{"error":{"type":"' + b"max_tokens exceed " * 50_000 + b'","message":"x"}}',
+        b"[" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("code", [200, 400, 404, 429, 500])
+async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> None:
+    with ModelServer(lambda _body, _n: raw(body, code=code)) as server:
+        error = await failure(server)
+    assert isinstance(error, TraceFails | RunStops)
+    assert len(str(error)) < 1_000
+
+
+# What an answer holds
+
+WINDOW = Window(0, 3, True, tuple(mode.slug for mode in MAST.modes))
+
+
+def test_findings_without_end_are_cut_and_told() -> None:
+    findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
+    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": findings}] * 2}
+    read = parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)
+    assert [claim.quote for claim in read.claims] == [f"q{n}" for n in range(MOST_FINDINGS)]
+    assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
+
+
+def test_findings_of_one_mode_leave_room_for_those_of_others() -> None:
+    many = {"mode": "1.1", "verdict": "present", "findings": [{"first": 1}] * 1_000}
+    one = {"mode": "1.3", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
+    read = parse_answer(json.dumps({"modes": [many, one]}), taxonomy=MAST, window=WINDOW)
+    assert any(claim.quote == "q" for claim in read.claims)
+
+
+@pytest.mark.parametrize("shape", ["list", "dictionary", "bare"])
+def test_entries_without_end_are_not_all_read(shape: str) -> None:
+    names = ["1.3", *(f"x{n}" for n in range(3 * MOST_ENTRIES))]
+    by_name = dict.fromkeys(names, "absent")
+    said: object = by_name if shape == "bare" else {"modes": by_name}
+    if shape == "list":
+        said = {"modes": [{"mode": name, "verdict": "absent"} for name in names]}
+    read = parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)
+    assert len(read.verdicts) == 1
+    assert read.remarks[-1] == f"and {MOST_ENTRIES - 1 - 20:,} remarks more"
+
+
+def test_long_words_of_a_finding_are_cut() -> None:
+    finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
+    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
+    (claim,) = (read := parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)).claims
+    assert (claim.quote, claim.rationale) == ("q" * QUOTE_CHARS, "r" * RATIONALE_CHARS)
+    assert any("quote has more than" in remark for remark in read.remarks)
+
+
+def test_beginnings_without_end_are_not_all_read() -> None:
+    text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
+    with pytest.raises(Malformed, match="no whole JSON object"):
+        parse_answer(text, taxonomy=MAST, window=WINDOW)
+
+
+def test_a_run_with_more_findings_than_anybody_reads_comes_to_its_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text(
+        json.dumps(
+            {
+                "messages": [
+                    {"role": "user", "content": "Find out why the cart is slow."},
+                    {"role": "assistant", "content": "I have looked at it, and it is not."},
+                ]
+            }
+        )
+    )
+    modes = [{"mode": "1.3", "verdict": "present", "findings": [{}] * 500_000}]
+    text = json.dumps({"modes": modes}, separators=(",", ":"))
+    with ModelServer(lambda _body, _n: answer(text, tokens_in=5_000)) as server:
+        command = ["judge", str(trace), "--judge", "llm", "--model", MODEL, "--json"]
+        done = subprocess.run(
+            [sys.executable, "-m", "mast_tui", *command, "--base-url", server.base_url],
+            cwd=tmp_path,
+            env={"HOME": str(tmp_path), "PATH": ""},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=300,
+        )
+        assert len(server.chats) == 1
+    assert done.returncode == 0, done.stderr
+    assert f"1.3 has more than {MOST_FINDINGS} findings" in done.stdout

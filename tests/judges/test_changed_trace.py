@@ -1,0 +1,46 @@
+"""A trace whose file has changed since it was read is not judged by what was put in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.labels import Label, Target
+from mast_tui.session.locate import locate
+from mast_tui.traces import lines
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from tests.traces.rollouts import message, meta, write
+
+
+@pytest.fixture
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """A rollout that was cut after it was read, of which no text is in memory."""
+    monkeypatch.setattr(lines, "_CACHED_CHARS", 0)
+    said = [message("assistant", f"{number} " + "word " * 40_000) for number in range(3)]
+    path = write(tmp_path, meta(), message("user", "go"), *said, name="run.jsonl")
+    (trace,) = read_file(path, named=True).traces
+    read_fully(trace)
+    path.write_bytes(path.read_bytes()[:1000])
+    return trace
+
+
+def test_the_rules_do_not_judge_it(changed: Trace) -> None:
+    with pytest.raises(OSError, match="the file has been cut"):
+        RulesJudge().judge(changed)
+
+
+def test_nothing_of_it_is_sent_to_a_model(changed: Trace) -> None:
+    with pytest.raises(OSError, match="the file has been cut"):
+        list(SentTrace(changed, Redaction()).spans(0, 3))
+
+
+def test_no_quote_is_found_in_it(changed: Trace) -> None:
+    key = changed.span(2).key
+    target = Target(key, key, "the file has been cut", 0, 21)
+    label = Label("l", "alice", "t", "mast@3", "m", target)
+    assert locate(label, changed) is None

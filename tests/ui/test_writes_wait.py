@@ -1,0 +1,294 @@
+"""While another program writes, the screen goes on; and what it writes is shown here."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Target
+from mast_tui.session import Session
+from mast_tui.ui.screens import annotate
+from mast_tui.ui.screens.ask import Ask
+from mast_tui.ui.services import watch
+from mast_tui.workspace import Workspace, commands
+from tests.ui.settle import settle
+from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "w" / "w.db"
+
+
+@contextmanager
+def somebody_writes(path: Path) -> Iterator[None]:
+    """Another program holds the right to write."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+async def send(on: Stage, *keys: str) -> None:
+    """Press keys, and wait until each has been handed out or has to wait."""
+    taken = on.app.keys_taken
+    for key in keys:
+        await on.pilot.press(key)
+    await until(on, lambda: on.app.keys_taken >= taken + len(keys) or on.app._waits_for_writes)
+
+
+async def until(on: Stage, condition: Callable[[], object]) -> None:
+    """Let the app go on until something holds, for a bounded number of turns."""
+    for _ in range(20_000):
+        if condition():
+            return
+        await on.pilot.pause(0.001)
+    raise AssertionError(f"waited in vain; the last line says {last_line(on)!r}")
+
+
+def last_line(on: Stage) -> str:
+    return on.lines[-1]
+
+
+def kept(place: Path) -> set[tuple[str, str | None]]:
+    """Mode and first span's key of every label on disk."""
+    with closing(Workspace.open(place, create=False)) as store:
+        return {(one.mode, one.target.first) for one in store.labels()}
+
+
+async def test_moves_and_labels_go_on_while_another_program_writes(
+    small: Path, place: Path
+) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        with somebody_writes(place):
+            await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
+            assert on.number == 5
+            assert on.labels == set()
+            await until(on, lambda: "Waiting for another program" in last_line(on))
+            assert "3 changes not saved" in last_line(on)
+        await settle(on.pilot)
+        assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}
+        assert on.number == 5
+        assert "Waiting" not in last_line(on)
+        trace = on.annotate.trace
+        assert trace is not None
+        expected = {
+            (SLUGS[code], trace.span(number - 1).key)
+            for code, number in (("1.3", 2), ("1.4", 3), ("2.6", 5))
+        }
+    assert kept(place) == expected
+
+
+async def test_a_key_that_acts_on_what_waits_comes_after_it(small: Path, place: Path) -> None:
+    trace = read_trace(small)
+    suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]")
+        assert on.number == 3
+        with somebody_writes(place):
+            # Labelled is the evidence of the next suggestion, wherever the cursor was meanwhile.
+            await send(on, "a", "1", "4")
+            assert on.number == 3
+            assert on.labels == set()
+        await settle(on.pilot)
+        assert on.number == 10
+        assert on.labels == {("1.3", 3, 3), ("1.4", 10, 10)}
+
+
+async def test_undo_takes_back_the_label_that_was_waited_for(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        with somebody_writes(place):
+            await send(on, "1", "3", "u")
+        await settle(on.pilot)
+        assert on.labels == set()
+        assert "taken back: 1.3" in on.message
+
+
+async def test_a_label_that_waited_in_vain_is_refused_and_shown_nowhere(
+    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        monkeypatch.setattr(commands, "PATIENCE", 0.1)
+        with somebody_writes(place):
+            await send(on, "1", "3")
+            await until(on, lambda: "another program has been writing" in on.message)
+            assert on.labels == set()
+        await settle(on.pilot)
+        assert on.labels == set()
+        monkeypatch.undo()
+        await on.press("1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+
+
+async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        with somebody_writes(place):
+            await send(on, "j", "j", "j")
+            on.annotate.write_read()
+            assert on.number == 4
+        await settle(on.pilot)
+        on.annotate.write_read()
+        await settle(on.pilot)
+        trace = on.annotate.trace
+        assert trace is not None
+        assert {trace.span(index).key for index in range(4)} <= on.session.read
+
+
+# What another window does
+
+
+def label_elsewhere(place: Path, small: Path, code: str, number: int) -> None:
+    """The same annotator labels a span in another window."""
+    trace = read_trace(small)
+    with closing(Workspace.open(place)) as store:
+        session = Session.open(store, trace, MAST, "alice", blind=False)
+        key = trace.span(number - 1).key
+        session.toggle_label(SLUGS[code], Target(key, key), suggestions_on_screen=False)
+
+
+async def test_what_another_window_does_is_shown_without_a_key(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j", "1", "3")
+        label_elsewhere(place, small, "1.4", 3)
+        await until(on, lambda: on.labels == {("1.3", 2, 2), ("1.4", 3, 3)})
+        assert "In another window: 1.4" in on.message
+        assert "#3" in on.message
+
+
+async def test_a_key_that_another_window_was_quicker_than_shows_what_stands_now(
+    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        label_elsewhere(place, small, "1.3", 2)
+        await on.press("1", "3")
+        # Nothing is taken off by a key that was to put it on; what stands is said and shown.
+        assert on.labels == {("1.3", 2, 2)}
+        assert "1.3 Step repetition on #2" in on.message
+        assert "has done nothing" in on.message
+        assert any("1.3" in line for line in on.lines[2:20])
+
+
+async def test_what_a_judge_finds_in_another_program_is_shown(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        assert not on.session.suggestions
+        trace = read_trace(small)
+        suggest(place, trace, [finding(trace, "1.1", 10, 10)])
+        await until(on, lambda: len(on.session.pending) == 1)
+
+
+# When the file is gone
+
+
+async def test_a_lost_workspace_is_told_at_once_and_all_of_it_is_written_back(
+    small: Path, place: Path
+) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j", "1", "3")
+        shutil.rmtree(place.parent)
+        await until(on, lambda: any("The workspace is gone" in line for line in on.lines))
+        await on.pilot.press("w")
+        await settle(on.pilot)
+        assert on.labels == {("1.3", 2, 2)}
+        await on.press("j", "1", "4")
+        assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
+    assert len(kept(place)) == 2
+
+
+async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_there_now(
+    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    async with stage(small, workspace=place) as on:
+        await on.press("j", "1", "3")
+        Workspace.open(place.with_name("other.db")).close()
+        place.with_name("other.db").replace(place)
+        await on.pilot.press("j", "1", "4")
+        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.pilot.press("w")
+        await settle(on.pilot)
+        assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
+        on.app.close_workspace()
+    assert kept(place) == set()
+    assert len(kept(place.with_name("w-rescued.db"))) == 2
+
+
+async def test_refusing_to_go_on_claims_nothing(
+    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        shutil.rmtree(place.parent)
+        await on.pilot.press("1", "4")
+        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.pilot.press("n")
+        await settle(on.pilot)
+        assert on.labels == set()
+        assert "deleted, moved or replaced" in on.message
+    assert not place.exists()
+
+
+async def test_what_was_saved_is_brought_into_the_one_file_when_nobody_labels(
+    small: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "IDLE", 0.0)
+    monkeypatch.setattr(watch, "LOOK_EVERY", 0.01)
+    async with stage(small, workspace=place) as on:
+        await on.press("j", "1", "3")
+        copy = tmp_path / "copy.db"
+
+        def is_whole() -> bool:
+            shutil.copy(place, copy)
+            return len(kept(copy)) == 1
+
+        await until(on, is_whole)
+
+
+# Whose workspace it is
+
+
+async def test_a_workspace_that_others_may_write_is_opened_only_when_asked(small: Path) -> None:
+    place = Path(".mast-tui") / "workspace.db"
+    Workspace.open(place).close()
+    place.chmod(0o666)
+    async with stage(small) as on:
+        assert isinstance(on.app.screen, Ask)
+        assert "others may write" in " ".join(on.lines)
+        await on.pilot.press("r")
+        await settle(on.pilot)
+        assert on.annotate.session is None
+    async with stage(small) as on:
+        await on.pilot.press("o")
+        await settle(on.pilot)
+        await on.press("1", "3")
+        assert on.labels == {("1.3", 1, 1)}
+
+
+async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("L")
+        with somebody_writes(place):
+            on.app.writes.do(lambda: on.app.guarded(lambda: _set(on)))
+            await until(on, lambda: "Waiting for another program" in last_line(on))
+        await settle(on.pilot)
+        assert "Waiting" not in last_line(on)
+
+
+def _set(on: Stage) -> None:
+    assert on.app.desk is not None
+    on.app.desk.workspace.set_setting("a", "b")
