@@ -45,9 +45,8 @@ AFTER: Final = (
     ("status", "--json"),
     ("agree", *FIGURES, "--no-spans"),
     ("report", *FIGURES),
-    ("export", "--format", "jsonl", "-o", "after.jsonl"),
 )
-"""What is done with the workspace after every import; one more export changes from try to try."""
+"""What is done with a workspace after every import that was taken, and one of the exports."""
 
 NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
 WORDS: Final = (
@@ -162,8 +161,9 @@ def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None
     """Import a file, and do all else with the workspace; every exit code goes into ``codes``."""
     skipping = ("--skip-errors",) if skip and file_format != "jsonl" else ()
     one_more = ("export", "--format", more, "-o", "after.out")
-    todo = (("import", file, "--format", file_format, *skipping), *AFTER, one_more)
-    codes = [run(split_words((*words, *PLACE))) for words in todo]
+    codes = [run(split_words(("import", file, "--format", file_format, *skipping, *PLACE)))]
+    if codes == [0]:
+        codes += [run(split_words((*words, *PLACE))) for words in (*AFTER, one_more)]
     (home / "codes").write_text(json.dumps(codes))
 
 
@@ -218,11 +218,14 @@ def attack(setting: Setting, number: int, template: Path, before: State) -> Outc
             after = state(home / DB)
             if any(rest):
                 fell = f"after it the commands end with {rest}: {done.err[-500:]}"
+            elif not taken:
+                fell = "" if after == before else "it was refused, and changed the workspace"
             elif gone := guarded(before) - guarded(after):
                 fell = f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
             else:
                 fell = unsound(home / DB, imported=True)
-        if bad := forbidden((done.out + done.err).encode("utf-8", "replace")):
+        raw = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
+        if bad := forbidden(raw.replace("\ufffd".encode(), b"?")):
             fell = fell or f"said what a terminal obeys: {bad[:3]}"
         if fell and setting.kept is not None:
             shutil.copy(file, setting.kept / f"{number}.{file_format}")

@@ -217,7 +217,7 @@ def labelling(setting: Setting, number: int) -> Outcome:
 def _to_the_end(story: Story) -> str:
     """Wait until all is shown and saved; what does not come, or nothing."""
     until = time.monotonic() + PATIENCE
-    while story.drawn < len(story.sent) or "not saved yet" in story.terminal.text:
+    while story.drawn < len(story.sent) or "not saved" in story.terminal.text:
         story.watch(0.05)
         if time.monotonic() > until:
             return f"move {story.drawn} of {len(story.sent)} is not drawn:\n{story.terminal.text}"
