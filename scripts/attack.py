@@ -48,7 +48,7 @@ KINDS: Final[dict[str, Callable[[Setting], Iterator[Outcome]]]] = {
     "files": files.tries,
 }
 SHOWN: Final = 2_000
-"""Characters of a case that are shown, its last ones."""
+"""Characters of a case that are shown."""
 
 NAMES: Final = {
     "kills": "SIGKILL at a random moment",
@@ -127,6 +127,11 @@ def print_table(tried: dict[str, list[Outcome]]) -> None:
             print(f"- {kind}: {note}: {figure:,.0f}")
 
 
+def short(fell: str) -> str:
+    """The beginning and the end of what is told of a case."""
+    return fell if len(fell) < SHOWN else f"{fell[: SHOWN // 4]} … {fell[-SHOWN * 3 // 4 :]}"
+
+
 def main() -> int:
     """Read the arguments, attack, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -148,7 +153,7 @@ def main() -> int:
                 print(f"\r{done}", end="", file=sys.stderr)
     print_table(tried)
     for (kind, what, _), fell in sorted(cases.items()):
-        print(f"\n{kind}: {what}: {fell if len(fell) < SHOWN else '… ' + fell[-SHOWN:]}")
+        print(f"\n{kind}: {what}: {short(fell)}")
     return 1 if cases else 0
 
 

@@ -27,11 +27,10 @@ from tests.attack.trying import (
     Setting,
     app,
     command,
+    end_of,
     must,
 )
 from tests.terminal.hostile import HOSTILE, forbidden
-
-WHOLE: Final = 160
 
 GOOD: Final = "support_desk_exchange.json"
 """The trace that has to be read, whatever lies beside it."""
@@ -127,6 +126,7 @@ FOLDERS: Final[Mapping[str, Callable[[Path], object]]] = MappingProxyType(
 
 
 def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     return path
 
@@ -276,6 +276,7 @@ def template(setting: Setting) -> Path:
     home = setting.folder / "template"
     if not home.exists():
         (home / "runs").mkdir(parents=True)
+        _made(home / ".local" / "share" / "mast-tui" / "welcomed")
         shutil.copy(SAMPLES / GOOD, home / "runs" / GOOD)
         (home / "victim").write_text(VICTIM, "utf-8")
         must(home, *COMMANDS["judge"])
@@ -284,6 +285,8 @@ def template(setting: Setting) -> Path:
         table = f"trace_id,annotator,mode,value\n{known},mira,1.1,present\n{known},mira,,finished\n"
         (home / "labels.csv").write_text(table, "utf-8")
         must(home, "import", "labels.csv", "--format", "csv-long")
+        if fell := _app(home, read=True):  # which fills the caches
+            raise RuntimeError(fell)
     return home
 
 
@@ -298,12 +301,21 @@ def _cases() -> list[tuple[str, str, str]]:
         for name in ("status", "export", "judge", "the app")
     ]
     found += [
-        ("cache", trap, name) for trap in CACHES for name in ("inspect", "judge", "the app")
+        ("cache", trap, name) for trap in CACHES for name in ("judge", "the app")
     ]
     return found + [("output", trap, "export") for trap in OUTPUTS]
 
 
 CASES: Final = _cases()
+WHERE: Final = MappingProxyType(
+    {
+        "folder": f"{len(FOLDERS)} traps beside a good trace: inspect, judge, the app",
+        "workspace": f"{len(WORKSPACES)} traps in a workspace: status, export, judge, the app",
+        "cache": f"{len(CACHES)} traps in caches: judge, the app",
+        "output": f"{len(OUTPUTS)} traps where an export goes",
+    }
+)
+"""What the traps are counted as."""
 
 
 def attack(setting: Setting, number: int) -> Outcome:
@@ -329,7 +341,7 @@ def attack(setting: Setting, number: int) -> Outcome:
             # Else the folder could not be taken away.
             if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o777 == 0:
                 path.chmod(0o600)
-    return Outcome(setting.kind, trap, fell and f"{name}: {fell}")
+    return Outcome(setting.kind, WHERE[group], fell and f"{trap}, {name}: {fell}")
 
 
 def _command(home: Path, name: str, group: str) -> str:
@@ -349,37 +361,27 @@ def _command(home: Path, name: str, group: str) -> str:
 def _read_the_rest(done: Done, name: str) -> bool:
     if name == "inspect":
         return GOOD in done.out
-    return re.search(r"[1-9]\d* trace", done.out + done.err) is not None
+    return re.search(r"[1-9]\d* (?:traces judged|known)", done.out + done.err) is not None
 
 
 def _app(home: Path, *, read: bool) -> str:
     """Open the folder; it shows the good trace, or ends with words about the workspace."""
-    with app(home, "runs", "--annotator", "mira", columns=120, room=ROOM * 2) as terminal:
+    with app(home, "runs", "--annotator", "bob", columns=120, room=ROOM * 2) as terminal:
         try:
             terminal.until(lambda text: GOOD in text or "mast-tui: " in text, seconds=60.0)
             shown = GOOD in terminal.text
-            for keys in (("down",), ("o",), ("enter",), ("1",), ("3",), ("escape",), ("Q",)):
-                with suppress(OSError):
-                    terminal.press(*keys)
-                terminal.read(0.1)
-            code = _ended(terminal.process.pid)
+            with suppress(OSError):  # where it has ended with words
+                for key in ("down", "o", "enter", "1", "3", "ctrl+q"):
+                    terminal.press(key)
+                    terminal.read(0.1)
+            code = end_of(terminal, 60.0)
         except AssertionError as error:
             return str(error)
-        finally:
-            with suppress(OSError):
-                terminal.read(0.1)
-        crashed = "Traceback" in terminal.text or "unexpected error" in terminal.text
-        if crashed:
+        if b"unexpected error" in terminal.raw or b"Traceback" in terminal.raw:
             return f"crashed:\n{terminal.text}"
-    del code
+    if code not in (0, 1):
+        return f"ended with {code}:\n{terminal.text}"
     return "" if shown or not read else f"the good trace is not shown:\n{terminal.text}"
-
-
-def _ended(pid: int) -> bool:
-    """Whether a process has ended within a few seconds."""
-    from tests.attack.trying import PATIENCE
-
-    return pid > 0 and PATIENCE > 0
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

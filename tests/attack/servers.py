@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import socket
 import struct
@@ -32,8 +33,6 @@ from tests.attack.trying import (
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import Action, answer, close, document, empty, html, raw, status
 from tests.terminal.hostile import HOSTILE, forbidden
-
-WHOLE: Final = 100
 
 KEY: Final = "sk-attack-5f0c1d7be2a94c6f8a31"
 TRACE: Final = "clean.jsonl"
@@ -225,10 +224,9 @@ def _judge(words: Sequence[str]) -> int:
     return run(split_words(words))
 
 
-def attack(setting: Setting, number: int, url: str) -> Outcome:
+def attack(setting: Setting, behaviour: int, url: str) -> Outcome:
     """Have a trace judged by one of the servers, with little memory and a key in the open."""
     names = [*ACTIONS, *STREAMS]
-    behaviour = number % len(names)
     words: tuple[str, ...] = ("judge", TRACE, "--judge", "llm", "--model", "m")
     words = (*words, "--base-url", f"{url}/{behaviour}/v1", "--workspace", DB)
     words = (*words, "--timeout", str(SECONDS))
@@ -249,18 +247,18 @@ def attack(setting: Setting, number: int, url: str) -> Outcome:
             fell = fell or unsound(home / DB)
             kept = b"".join(path.read_bytes() for path in home.glob(f"{DB}*"))
             fell = fell or ("the key is in the workspace" if KEY.encode() in kept else "")
-    return Outcome(setting.kind, names[behaviour], fell)
+    what = f"{len(ACTIONS)} answers, errors and headers"
+    if behaviour >= len(ACTIONS):
+        what = f"{len(STREAMS)} streams without an end, and bombs"
+    return Outcome(setting.kind, what, fell and f"{names[behaviour]}: {fell}")
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:
-    """Every behaviour in turn, twice; a small share takes some of all of them."""
-    numbers = list(setting.numbers(WHOLE))
-    if not numbers:
-        return
-    whole = len(ACTIONS) + len(STREAMS)
-    with serving(serve) as url:
-        for number in numbers:
-            # By a step that meets all of them, so that the first few are no neighbours.
-            yield attack(setting, number * 7 % whole, url)
-
-
+    """Every behaviour twice, in an order by chance."""
+    behaviours = 2 * [*range(len(ACTIONS) + len(STREAMS))]
+    random.Random(setting.seed).shuffle(behaviours)
+    numbers = setting.numbers(len(behaviours))
+    if numbers:
+        with serving(serve) as url:
+            for number in numbers:
+                yield attack(setting, behaviours[number], url)

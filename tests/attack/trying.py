@@ -154,12 +154,16 @@ class App(ForkedProcess):
         super().__init__(descriptor, pid)
         self.pid = pid
         self.code: int | None = None
+        self.gone = False
 
     def close(self, force: bool = False) -> None:
         """Take the terminal away, and see the process off."""
+        if self.gone:
+            force = False
         super().close(force)
-        if self.code is None:
+        if not self.gone:
             self.code = wait_for(self.pid)
+            self.gone = True
 
 
 def app(
@@ -174,6 +178,17 @@ def app(
         _leave(lambda: mast_tui_main(words))
     process = App(descriptor, pid)
     return Terminal(home=home, columns=columns, rows=rows, process=process)
+
+
+def end_of(terminal: Terminal, seconds: float = PATIENCE) -> int | None:
+    """Take in what the app still writes until it ends; its exit code, None where it hangs."""
+    until = time.monotonic() + seconds
+    while terminal.read(0.1) and time.monotonic() < until:
+        pass
+    process: App = terminal.process
+    process.code = wait_for(process.pid, max(0.0, until - time.monotonic()))
+    process.gone = True
+    return process.code
 
 
 def forked(
