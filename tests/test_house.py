@@ -7,10 +7,14 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
@@ -184,6 +188,28 @@ def test_the_core_needs_no_textual() -> None:
         "print(json.dumps(sorted(n for n in sys.modules if n.split('.')[0] == 'textual')))"
     )
     assert run_python(code) == []
+
+
+LOCKED: Final = re.compile(
+    r"^([\w.-]+)==([\w.]+).*((?:\\\n +--hash=sha256:[0-9a-f]{64} ?)+)$", re.M
+)
+
+
+def test_every_dependency_has_a_ceiling_and_a_locked_version_with_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    lock = (ROOT / "requirements-test.lock").read_text("utf-8")
+    locked: dict[str, list[str]] = {}
+    for name, version, _ in LOCKED.findall(lock):
+        locked.setdefault(canonicalize_name(name), []).append(version)
+    names = [line for line in lock.splitlines() if line[0].isalnum()]
+    assert len(names) == sum(map(len, locked.values())), "each has its hashes"
+    for line in (*project["dependencies"], *chain.from_iterable(extras.values())):
+        wanted = Requirement(line)
+        assert any(part.operator == "<" for part in wanted.specifier), line
+        versions = locked.get(canonicalize_name(wanted.name), [])
+        assert versions, f"{line}: not in requirements-test.lock; README.md says how to make it"
+        assert all(wanted.specifier.contains(version) for version in versions), line
 
 
 MACHINE_PATH: Final = re.compile(r"(?<![\w.~>$}])/(?:work|tmp|root)/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 from typing import NoReturn
 
 from mast_tui.cli.words import app_words, split_words
@@ -15,6 +16,7 @@ from mast_tui.cli.words import app_words, split_words
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
+    sys.excepthook = _unexpected
     given = tuple(sys.argv[1:] if args is None else args)
     words = split_words(given)
     plain = app_words(given) if words.command is None else None
@@ -36,3 +38,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             assisted="--assisted" in plain.flags,
         )
     )
+
+
+def _unexpected(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    from mast_tui.ui.crashes import tell_and_leave_it_there
+
+    tell_and_leave_it_there(kind, error, trace)

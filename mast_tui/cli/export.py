@@ -142,4 +142,9 @@ def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict
 
     lines = list(workspace_lines(workspace))
     outputs.add(output, "".join(lines))
+    for event in workspace.edited_histories():
+        say(
+            f"{event.annotator}'s events were edited outside of mast-tui, at or before step "
+            f"{event.seq}; who imports this is asked for --replace"
+        )
     return {"traces": len(workspace.traces()), "lines": len(lines)}

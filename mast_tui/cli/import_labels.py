@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.incoming import Incoming
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -47,6 +49,13 @@ _QUICK_WORKS = 500
     ),
 )
 @click.option("--skip-errors", is_flag=True, help="Import the rest where rows are wrong.")
+@click.option(
+    "--replace",
+    multiple=True,
+    metavar="NAME",
+    help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
+    "only who set it up may say so.",
+)
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 def import_command(
@@ -54,6 +63,7 @@ def import_command(
     file_format: str,
     crosswalk: Path | None,
     skip_errors: bool,
+    replace: tuple[str, ...],
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
@@ -68,10 +78,13 @@ def import_command(
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
     if file_format == "jsonl":
-        if crosswalk is not None or annotator is not None:
+        if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(files, workspace, as_json)
+        return _import_workspaces(files, workspace, replace, annotator, as_json)
+    if replace:
+        raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     from mast_tui.exchange.apply import apply_incoming
+    from mast_tui.exchange.change_words import changes_in_words, changes_to_dict
     from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
     from mast_tui.exchange.names import annotator_of
 
@@ -103,12 +116,16 @@ def import_command(
         "written": applied.written,
         **_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},
+        "people": [changes_to_dict(changes) for changes in applied.people],
         "problems": [
             {"file": str(p.file), "place": p.place, "reason": p.reason} for p in applied.problems
         ],
         "notes": notes,
     }
-    _tell(document, as_json)
+    _tell_problems(applied.problems)
+    if not applied.written:
+        say("mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors")
+    _tell(document, map(changes_in_words, applied.people), as_json)
     return 0 if applied.written else 1
 
 
@@ -190,58 +207,64 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
     }
 
 
-def _import_workspaces(files: tuple[Path, ...], workspace: str | None, as_json: bool) -> int:
-    from mast_tui.exchange.conflict_words import conflicts_in_words, told_differently
-    from mast_tui.exchange.jsonl import merge_content, read_jsonl
-    from mast_tui.exchange.study_words import new_set_ups, studies_in_words, studies_under
-    from mast_tui.workspace import WorkspaceError
+def _import_workspaces(
+    files: tuple[Path, ...],
+    workspace: str | None,
+    replacing: tuple[str, ...],
+    annotator: str | None,
+    as_json: bool,
+) -> int:
+    from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
+    from mast_tui.exchange.jsonl import read_jsonl
+    from mast_tui.exchange.merge_files import merge_files
+    from mast_tui.session import known_person
 
-    contents = [read_jsonl(file) for file in files]
+    contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
-    new = known = 0
-    notes: list[str] = []
-    with place.transaction():
-        for file, content in zip(files, contents, strict=True):
-            set_ups = new_set_ups(place, content.events)
-            before = studies_under(place, set_ups)
-            try:
-                report = merge_content(content, place)
-            except WorkspaceError as error:
-                raise WorkspaceError(f"{file}: {error}") from error
-            new, known = new + report.added, known + report.known
-            notes += conflicts_in_words(place, report.conflicts)
-            notes += studies_in_words(place, set_ups, before)
-            altered = told_differently(place, content.events, report.altered)
-            if altered:
-                notes.append(f"{file}: {altered} events are here with other content; ours stay")
+    who = known_person(place) or annotator
+    merged = merge_files(contents, place, replacing=replacing, asked_by=who)
     place.close()
-    events = [event for content in contents for event in content.events]
+    events = [event for content in contents.values() for event in content.foreign.events]
+    lines = {name for content in contents.values() for name, _ in content.annotators}
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": True,
-        "taxonomies": sorted({t.ref for content in contents for t in content.taxonomies}),
-        "annotators": sorted({name for content in contents for name, _ in content.annotators}),
-        "traces": len({trace.trace_id for content in contents for trace in content.traces}),
+        "written": not merged.refused,
+        "taxonomies": sorted(
+            {t.ref for content in contents.values() for t in content.taxonomies}
+            | {event.taxonomy for event in events if event.taxonomy is not None}
+        ),
+        "annotators": sorted(lines | {event.annotator for event in events}),
+        "traces": len(
+            {t.trace_id for content in contents.values() for t in content.traces}
+            | {event.trace_id for event in events if event.trace_id is not None}
+        ),
         "labels": len({e.id for e in events if e.kind == "label_added"}),
         "verdicts": len({e.id for e in events if e.kind == "verdict_set"}),
         "finished": len({e.id for e in events if e.kind == "pass_finished"}),
-        "events": {"new": new, "known": known},
-        "problems": [],
-        "notes": notes,
+        "events": {"new": merged.new, "known": merged.known},
+        "people": [changes_to_dict(changes) for changes in merged.people],
+        "problems": [
+            {"file": str(file), "place": changes.annotator, "reason": changes_in_words(changes)}
+            for file, people in merged.refused.items()
+            for changes in people
+        ],
+        "notes": merged.notes,
     }
-    _tell(document, as_json)
-    return 0
+    for file, people in merged.refused.items():
+        say(f"mast-tui import: {refusal_in_words(file, people)}")
+    _tell(document, map(changes_in_words, merged.people), as_json)
+    return 1 if merged.refused else 0
 
 
-def _tell(document: dict[str, Any], as_json: bool) -> None:
-    problems = document["problems"]
+def _tell_problems(problems: Sequence[RowProblem]) -> None:
     for problem in problems[:_PROBLEMS_SHOWN]:
-        say(f"mast-tui import: {problem['file']}: {problem['place']}: {problem['reason']}")
+        say(f"mast-tui import: {problem}")
     if len(problems) > _PROBLEMS_SHOWN:
         say(f"mast-tui import: and {len(problems) - _PROBLEMS_SHOWN} more")
-    if not document["written"]:
-        say("mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors")
+
+
+def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
@@ -258,3 +281,5 @@ def _tell(document: dict[str, Any], as_json: bool) -> None:
             f"{events['known']} were here already"
         )
     )
+    for changes in people:
+        click.echo(one_line(changes))

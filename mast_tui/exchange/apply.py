@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming, IncomingWork, label_id, lasting_id
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
-from mast_tui.workspace import NewEvent, Workspace
+from mast_tui.workspace import History, NewEvent, PersonChanges, Workspace
+from mast_tui.workspace.changes import NOTHING, compare
 from mast_tui.workspace.facts import (
     Fact,
     Judged,
@@ -30,7 +32,8 @@ class Applied:
 
     ``differing`` counts those of the known that the file now tells with other details (another
     note, another confidence); what is there stays. ``problems`` holds those of the reader and
-    those that showed against the workspace; unless ``written``, nothing has changed.
+    those that showed against the workspace; unless ``written``, nothing has changed. ``people``
+    says what changed by name, also where it joins what somebody has begun here.
     """
 
     written: bool
@@ -38,6 +41,7 @@ class Applied:
     known: int
     differing: int
     problems: tuple[RowProblem, ...]
+    people: tuple[PersonChanges, ...] = ()
 
 
 class _Refused(Exception):
@@ -60,7 +64,7 @@ def apply_incoming(
             if applied.problems and not skip_errors:
                 raise _Refused
     except _Refused:
-        return replace(applied, written=False, new=0)
+        return replace(applied, written=False, new=0, people=())
     return applied
 
 
@@ -73,6 +77,8 @@ class _Applier:
         self._problems = list(incoming.problems)
         self._known = 0
         self._differing = 0
+        self._worked = set[str]()
+        """Who has worked here before."""
 
     def apply(self, source: str) -> Applied:
         """Register what is new and append the events; runs within a transaction."""
@@ -93,16 +99,30 @@ class _Applier:
             trace_id = names[work.trace_id]
             where = (work.annotator, trace_id, work.taxonomy)
             events += self._events(work, where, passes.get(where), known)
+        before = {event.annotator: NOTHING for event in events}
+        before |= {name: self._workspace.standing(name) for name in before.keys() & self._worked}
         new = self._workspace.append(events, action=f"import:{source}:{self._workspace.new_id()}")
-        return Applied(True, len(new), self._known, self._differing, tuple(self._problems))
+        people = tuple(
+            compare(
+                name,
+                History.LONGER if name in self._worked else History.NEW,
+                before[name],
+                self._workspace.standing(name),
+                events=count,
+            )
+            for name, count in sorted(Counter(event.annotator for event in new).items())
+        )
+        problems = tuple(self._problems)
+        return Applied(True, len(new), self._known, self._differing, problems, people)
 
     def _known_facts(self) -> Mapping[str, Fact]:
         """What these annotators' events say that are here already, by id."""
-        return {
-            event.id: event.fact
-            for name in {work.annotator for work in self._incoming.work}
-            for event in self._workspace.events(annotator=name)
-        }
+        known = {}
+        for name in {work.annotator for work in self._incoming.work}:
+            for event in self._workspace.events(annotator=name):
+                known[event.id] = event.fact
+                self._worked.add(name)
+        return known
 
     def _events(
         self, work: IncomingWork, where: _Work, last: Pass | None, known: Mapping[str, Fact]

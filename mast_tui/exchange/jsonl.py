@@ -10,7 +10,7 @@ Nor are the answers of models: what a run used is written, not what was said.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,21 +29,23 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.json_values import InvalidJSON, load_json
 from mast_tui.workspace import (
     Event,
+    Foreign,
     MergeReport,
     Run,
     TraceRecord,
     Workspace,
     event_from_dict,
     event_to_dict,
+    examined,
 )
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 3
-"""Version 1 knew less of judges, version 2 nothing of studies and guidelines; programs of those
-times would drop it without a word, or stumble."""
+VERSION: Final = 4
+"""Version 1 knew less of judges, version 2 nothing of studies and guidelines, version 3 nothing of
+chains; programs of those times would drop it without a word, or stumble."""
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
@@ -69,19 +71,19 @@ def _line(record: str, values: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds, in the order of its lines."""
+    """What a file holds, in the order of its lines; its events as ``examined`` has them."""
 
     taxonomies: list[Taxonomy] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
     shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    foreign: Foreign = field(default_factory=Foreign)
 
 
 def read_jsonl(path: Path) -> Content:
     """The content of an export; raises ``ExchangeError`` with file and line for a bad one."""
-    content = Content()
+    content, events = Content(), list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -90,11 +92,15 @@ def read_jsonl(path: Path) -> Content:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
-            _take(value, content, is_first=number == 1)
+            if value.get("record") == "event" and number > 1:
+                events.append(event_from_dict(value))
+            else:
+                _take(value, content, is_first=number == 1)
         except (InvalidJSON, TaxonomyError, ValueError) as error:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
         raise ExchangeError(f"{path}: empty; an export begins with a 'workspace' line")
+    content.foreign = examined(events)
     return content
 
 
@@ -124,17 +130,28 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             content.annotators.append(name)
         case "run":
             content.runs.append(run_from(fields))
-        case "event":
-            content.events.append(event_from_dict(value))
         case _:
             raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
 
 
-def merge_content(content: Content, workspace: Workspace) -> MergeReport:
+def merge_content(
+    content: Content, workspace: Workspace, *, replacing: Collection[str] = ()
+) -> MergeReport:
     """Bring what a workspace lacks into it, in one transaction.
 
-    The union of both by the ids of the events: merging twice changes nothing. Raises
-    ``WorkspaceError``, among others where a taxonomy's name stands for another one here.
+    The union of both by the ids of the events: merging twice changes nothing.
+
+    Args:
+        content: what a file holds.
+        workspace: what takes it.
+        replacing: the people whose earlier word may change by it.
+
+    Returns:
+        What was added, and what changed by name.
+
+    Raises:
+        MergeRefused: it would change what others have said.
+        WorkspaceError: among others, a taxonomy's name stands for another one here.
     """
     with workspace.transaction():
         for taxonomy in content.taxonomies:
@@ -144,4 +161,4 @@ def merge_content(content: Content, workspace: Workspace) -> MergeReport:
         add_shares(workspace, content.shares)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        return workspace.merge_events(renamed(content.events, names))
+        return workspace.merge_events(renamed(content.foreign, names), replacing=replacing)

@@ -56,6 +56,15 @@ _EVERYWHERE = (
         "app.quit",
         priority=True,
     ),
+    Action(
+        Where.EVERYWHERE,
+        "suspend",
+        ("ctrl+z",),
+        "suspend",
+        "Suspend, also while typing; fg in the shell comes back",
+        "app.suspend_process",
+        priority=True,
+    ),
 )
 
 _LIBRARY = rows(

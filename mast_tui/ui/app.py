@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.console import RenderableType
 from textual.binding import BindingType
+from textual.message import Message
+from textual.worker import WorkerFailed, get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for, textual_keymap
-from mast_tui.ui.background import ListsTraces
+from mast_tui.ui.background import ListsTraces, WorkspaceRefused
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.courtesy import take_short_turns
+from mast_tui.ui.judging import Judged
 from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.read_ahead import ReadAhead
+from mast_tui.ui.reading import FilesRead
 from mast_tui.ui.services.writes import Holds
+from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.trace_queue import TraceQueue
 
 if TYPE_CHECKING:
@@ -43,6 +54,8 @@ class MastApp(TraceQueue):
         self._taxonomy = taxonomy
         self.configuration: Configuration = read_configuration(configuration_path())
         self.desk: Desk | None = None
+        self.crash: str | None = None
+        """What has ended the app though nobody expected it, in words, with the log's place."""
         self._at_desk: list[Callable[[Desk], None]] = []
 
     @property
@@ -134,13 +147,71 @@ class MastApp(TraceQueue):
             if isinstance(screen, ListsTraces):
                 screen.refresh_rows()
 
+    def action_suspend_process(self) -> None:
+        """Stop, with all that runs beside it, until the shell has it go on."""
+        driver = self._driver
+        if driver is None or not driver.can_suspend:
+            return
+        if os.getpgrp() == os.getsid(0):
+            # No shell would notice that it has stopped, and nothing could have it go on.
+            self.notify("No shell has started the app, so nothing could bring it back.")
+            return
+        self._suspend_signal()
+        os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
+
+    # What nobody expected. Textual (8.2) brings all such errors here, and would print them with the
+    # values of variables, which hold text of traces; TEXTUAL=debug still has it do so.
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep a log of an error: one in a worker is told, any other ends the app."""
+        if "debug" in self.features:
+            super()._handle_exception(error)
+            return
+        if self._exception is None:  # what run_test raises at its end
+            self._exception = error
+            self._exception_event.set()
+        from mast_tui.ui.crashes import told
+
+        if isinstance(error, WorkerFailed):
+            self._worker_failed(told(error.error))
+        elif self.crash is None:
+            self.crash = told(error)
+            self._return_code = 1
+            self._close_messages_no_wait()
+
+    def _worker_failed(self, words: str) -> None:
+        """Say that work beside the screen broke, to whatever waits for that work too."""
+        worker: Any = get_current_worker()
+        waiting: dict[str, Message] = {
+            "workspace": WorkspaceRefused(words),
+            "judge": Judged(f"The judge stopped: {words}", done=True, problem=True),
+            "read": FilesRead([], True),
+        }
+        message = waiting.get(worker.group) if worker.node is self else None
+        if message is not None:
+            self.post_message(message)
+        if not isinstance(message, WorkspaceRefused | Judged):
+            self.complain(f"Something went wrong in the background: {words}")
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """End the app where Textual has only a traceback to show, not the error it is of."""
+        if "debug" in self.features:
+            super().panic(*renderables)
+        elif self.crash is None:
+            from rich.traceback import Traceback
+
+            from mast_tui.ui.crashes import told_of_traceback
+
+            shown = next((one for one in renderables if isinstance(one, Traceback)), None)
+            self.crash = "unexpected end" if shown is None else told_of_traceback(shown)
+            self._return_code = 1
+            self._close_messages_no_wait()
+
 
 def run_app(options: AppOptions) -> int:
     """Run the app to its end; the exit code."""
     taxonomy = None
     if options.taxonomy is not None:
-        import sys
-
         from mast_tui.taxonomy.loader import TaxonomyError, load_taxonomy
 
         try:
@@ -150,8 +221,27 @@ def run_app(options: AppOptions) -> int:
             return 1
     take_short_turns()
     app = MastApp(options, taxonomy)
-    try:
-        app.run()
-    finally:
-        app.close_workspace()
-    return 0
+    asyncio.run(_run(app))
+    app.close_workspace()
+    return app.return_code or 0
+
+
+async def _run(app: MastApp) -> None:
+    """Run the app; where a signal or an error ends it, the process ends here."""
+    signals = EndingSignals(app, app.close_workspace)
+    asyncio.get_running_loop().set_exception_handler(_broken_callback)
+    await signals.run()
+    if app.crash is not None:
+        with suppress(OSError):  # the terminal may have gone
+            sys.stderr.write(f"mast-tui: {app.crash}\n")
+            sys.stderr.flush()
+        signals.leave(1)
+
+
+def _broken_callback(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Keep a log of what broke where nobody waits for it; its words stay off the terminal."""
+    from mast_tui.ui.crashes import told
+
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        told(error)

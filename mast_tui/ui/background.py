@@ -115,6 +115,7 @@ class Background(KeysInOrder):
     """Why there is no workspace, where one could not be opened."""
     read_ahead: ReadAhead
     _watch: Watch | None = None
+    _workspace: Workspace | None = None
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -218,6 +219,7 @@ class Background(KeysInOrder):
 
     @on(WorkspaceOpened)
     def _workspace_opened(self, message: WorkspaceOpened) -> None:
+        self._workspace = message.workspace
         if message.name is not None:
             self._sit(message.workspace, message.name)
             return
@@ -391,12 +393,15 @@ class Background(KeysInOrder):
             if isinstance(screen, HearsOthers):
                 screen.written_elsewhere()
 
-    def close_workspace(self) -> None:
-        """Leave the workspace's file whole, at the end."""
+    def on_unmount(self) -> None:
+        """Nobody hears any more what others write."""
         if self._watch is not None:
             self._watch.stop()
-        if self.desk is not None:
-            self.desk.workspace.close()
+
+    def close_workspace(self) -> None:
+        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
+        if self._workspace is not None:
+            self._workspace.close()
 
     def complain(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""

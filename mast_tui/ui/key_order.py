@@ -11,13 +11,14 @@ from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Coroutine
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.widgets import Input
 
 from mast_tui.ui.courtesy import Courtesy
 from mast_tui.ui.services.writes import Holds, Writes
@@ -33,6 +34,25 @@ already, and no label that is saved meanwhile changes it."""
 
 PATIENCE: Final = 0.5
 """Seconds after which a key whose widget has gone away no longer holds up the next."""
+
+
+@runtime_checkable
+class AsksInLastLine(Protocol):
+    """A screen that may wait for an answer in its last line, and then hears of keys first."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether an answer is waited for."""
+        ...
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Take a key as an answer, or as none; False where it does what it does elsewhere.
+
+        Args:
+            key: The key's name.
+            action: The id of the action that is bound to it here, if any.
+        """
+        ...
 
 
 class KeysInOrder(App[None]):
@@ -111,7 +131,9 @@ class KeysInOrder(App[None]):
         self._number += 1
         self.keys_taken += 1
         event, target = self._held.popleft(), self.focused or self.screen
-        if isinstance(target, VirtualLines) and not isinstance(self.screen, ModalScreen):
+        if self._is_answer(event.key, target):
+            pass
+        elif isinstance(target, VirtualLines) and not isinstance(self.screen, ModalScreen):
             # A list takes no key for itself, nor does anything that it stands in: what is bound to
             # the key is done here, where it would be done after a turn in the queue of each.
             if not await self._check_bindings(event.key, priority=True):
@@ -125,6 +147,16 @@ class KeysInOrder(App[None]):
         else:
             # What the key has changed is drawn first, unless another key comes meanwhile.
             self.screen.call_after_refresh(self._let_it_be_written)
+
+    def _is_answer(self, key: str, target: DOMNode) -> bool:
+        """Whether a question in the last line has taken the key, if only to let it do nothing."""
+        screen = self.screen
+        if not isinstance(screen, AsksInLastLine) or not screen.asks or isinstance(target, Input):
+            return False
+        bound = screen.active_bindings.get(key)
+        if bound is None:
+            return screen.take_key(key, None)
+        return not bound.binding.priority and screen.take_key(key, bound.binding.id)
 
     def _let_it_be_written(self) -> None:
         # The thread that writes to the terminal only has its turn once this one waits.

@@ -1,6 +1,7 @@
 """The workspace: where labels, reviews, runs of judges and decisions are kept."""
 
-from mast_tui.workspace.errors import ChangedElsewhere, WorkspaceError, WorkspaceGone
+from mast_tui.workspace.chain import Foreign, examined
+from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError, WorkspaceGone
 from mast_tui.workspace.events import Event, NewEvent, event_from_dict, event_to_dict
 from mast_tui.workspace.facts import EventKind, Fact, inverse
 from mast_tui.workspace.judgements import store_judgement
@@ -11,8 +12,10 @@ from mast_tui.workspace.records import (
     AnnotatorInfo,
     Asked,
     EventConflict,
+    History,
     Judgement,
     MergeReport,
+    PersonChanges,
     Run,
     RunSettings,
     RunTrace,
@@ -30,10 +33,14 @@ __all__ = [
     "EventConflict",
     "EventKind",
     "Fact",
+    "Foreign",
+    "History",
     "Judgement",
+    "MergeRefused",
     "MergeReport",
     "NewEvent",
     "PassChoice",
+    "PersonChanges",
     "Run",
     "RunSettings",
     "RunTrace",
@@ -45,6 +52,7 @@ __all__ = [
     "default_workspace_path",
     "event_from_dict",
     "event_to_dict",
+    "examined",
     "examples_of",
     "held_out",
     "held_out_share",

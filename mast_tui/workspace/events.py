@@ -40,7 +40,8 @@ class Event:
 
     ``id`` is a UUID (version 7 unless an import named it), ``seq`` counts from 1 per annotator,
     ``at`` is ISO 8601 in UTC. ``action`` groups what one key press did; ``undoes`` or ``redoes``
-    names the action that this one takes back or does again.
+    names the action that this one takes back or does again. ``chain`` is the hash over it and what
+    the annotator did before (see ``mast_tui.workspace.chain``), None for judges' events.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Event:
     undoes: str | None = None
     redoes: str | None = None
     replaces: tuple[str, ...] = ()
+    chain: str | None = None
 
     @property
     def kind(self) -> EventKind:
@@ -86,6 +88,7 @@ def event_to_dict(event: Event) -> Values:
             }
         ),
         "action": event.action,
+        **compact({"chain": event.chain}),
         "payload": fact_to_dict(event.fact),
     }
 
@@ -117,4 +120,5 @@ def event_from_dict(values: Mapping[str, object]) -> Event:
         undoes=fields.text_or_none("undoes"),
         redoes=fields.text_or_none("redoes"),
         replaces=fields.texts("replaces"),
+        chain=fields.text_or_none("chain"),
     )

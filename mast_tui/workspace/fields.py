@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Word = TypeVar("Word", bound=StrEnum)
+
+_GREATEST: Final = (1 << 53) - 1
+"""What every reader of JSON takes for a whole number, and every database keeps."""
 
 
 class Fields:
@@ -34,6 +37,8 @@ class Fields:
         value = self._fields.get(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._wrong(name, "a whole number")
+        if not -_GREATEST <= value <= _GREATEST:
+            raise self._wrong(name, "a whole number of at most 53 bits")
         return value
 
     def whole_or_none(self, name: str) -> int | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mast_tui.gold.model import Guideline
 from mast_tui.study.model import Study
+from mast_tui.workspace.chain import Foreign, examined
 from mast_tui.workspace.events import Event
 from mast_tui.workspace.facts import (
     Fact,
@@ -21,13 +22,25 @@ from mast_tui.workspace.set_aside import add_shares, shares_set_aside
 from mast_tui.workspace.store import Workspace
 
 
-def merge(into: Workspace, other: Workspace) -> MergeReport:
+def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
     """Bring everything that ``into`` lacks over from ``other``, in one transaction.
 
-    Raises ``WorkspaceError`` where a taxonomy of the same name has another content. A trace whose
-    id stands for another content here is kept as ``id~2``, with its labels. What models answered
-    stays where it was asked; what it used comes over.
+    A trace whose id stands for another content here is kept as ``id~2``, with its labels. What
+    models answered stays where it was asked; what it used comes over.
+
+    Args:
+        into: what takes it.
+        other: what is read.
+        replacing: the people whose earlier word may change by it.
+
+    Returns:
+        What was added, and what changed by name.
+
+    Raises:
+        MergeRefused: it would change what others have said.
+        WorkspaceError: a taxonomy of the same name has another content.
     """
+    foreign = examined(other.events())
     with into.transaction():
         for taxonomy in other.taxonomies():
             into.add_taxonomy(taxonomy)
@@ -36,7 +49,7 @@ def merge(into: Workspace, other: Workspace) -> MergeReport:
         for run in other.runs():
             into.add_run(renamed_run(run, names))
         add_shares(into, shares_set_aside(other))
-        return into.merge_events(renamed(other.events(), names))
+        return into.merge_events(renamed(foreign, names), replacing=replacing)
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
@@ -62,17 +75,20 @@ def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
     return replace(run, traces=tuple(traces), settings=settings)
 
 
-def renamed(events: Iterable[Event], names: Mapping[str, str]) -> Iterator[Event]:
-    """The events with each trace under the name that ``names`` gives it."""
-    for event in events:
-        if event.trace_id is None:
-            yield replace(event, fact=_with_names(event.fact, names))
-            continue
-        name = names.get(event.trace_id)
-        if name is None or name == event.trace_id:
-            yield event
-        else:
-            yield replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
+def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
+    """The events with each trace under the name that ``names`` gives it; their chains stay."""
+    if all(name == known for name, known in names.items()):
+        return foreign
+    return replace(foreign, events=[_renamed_event(event, names) for event in foreign.events])
+
+
+def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
+    if event.trace_id is None:
+        return replace(event, fact=_with_names(event.fact, names))
+    name = names.get(event.trace_id, event.trace_id)
+    if name == event.trace_id:
+        return event
+    return replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
 
 
 def _renamed_fact(fact: Fact, trace_id: str) -> Fact:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from mast_tui.workspace import chain
 from mast_tui.workspace.schema import SCHEMA_VERSION
 
 _STEPS: Final[dict[int, tuple[str, ...]]] = {
@@ -39,17 +40,25 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "taxonomy TEXT NOT NULL, written_at TEXT NOT NULL, document TEXT NOT NULL, "
         "PRIMARY KEY (annotator, id)) WITHOUT ROWID",
     ),
+    3: ("ALTER TABLE events ADD COLUMN chain TEXT",),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""
+
+_CHAINED: Final = 4
+"""From this version on events are chained."""
 
 
 def migrate(connection: Connection, version: int) -> None:
     """Bring the tables of a file of an earlier version up to date, in the transaction that runs.
 
-    Every row stays; what is new is empty in those that are there.
+    Every row stays; what is new is empty in those that are there, but for the chains of events.
     """
     for step in range(version, SCHEMA_VERSION):
         for statement in _STEPS[step]:
             connection.exec_driver_sql(statement)
+    if version < _CHAINED:
+        names = connection.exec_driver_sql("SELECT DISTINCT annotator FROM events").scalars().all()
+        for annotator in sorted(names):
+            chain.make_anew(connection, annotator)
     connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")

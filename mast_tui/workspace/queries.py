@@ -273,6 +273,15 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
     return None if document is None else study_from(Fields(json.loads(document), "study"))
 
 
+def study_leads(connection: Connection) -> dict[str, str]:
+    """Who set up each study that stands, by taxonomy: of several the one who did it last."""
+    table = schema.studies
+    statement = select(table.c.taxonomy, table.c.annotator).order_by(
+        table.c.set_at, table.c.annotator
+    )
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
 def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     """The guidelines on a taxonomy's modes, the earliest first; each as it was put last.
 

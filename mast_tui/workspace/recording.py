@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
-from mast_tui.workspace import projection, schema
-from mast_tui.workspace.errors import ChangedElsewhere, WorkspaceError
+from mast_tui.workspace import chain, changes, projection, schema
+from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError
 from mast_tui.workspace.events import Event, NewEvent, payload_text
 from mast_tui.workspace.facts import LabelAdded, LabelChanged, LabelRemoved
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import EventConflict, MergeReport
+from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
 from mast_tui.workspace.rows import event_of, event_to_row
 
 _AT_ONCE: Final = 500
-
 _INSERT: Final = insert(schema.events)
-_LAST_SEQ: Final = select(func.max(schema.events.c.seq)).where(
+_REPLACE: Final = (
+    update(schema.events)
+    .where(schema.events.c.id == bindparam("new_id"))
+    .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
+)
+_COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
+    schema.events.c.annotator == bindparam("annotator")
+)
+_LAST: Final = select(func.max(schema.events.c.seq), chain.LAST_LINK).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
@@ -47,6 +56,7 @@ def append(
     at = now()
     recorded = []
     counters: dict[str, int] = {}
+    links: dict[str, str] = {}
     known = _known_rows(connection, [event.id for event in new if event.id is not None])
     for event in new:
         if event.id in known:
@@ -54,67 +64,169 @@ def append(
         _check_label(event)
         name = event.annotator
         if name not in counters:
-            last = connection.execute(_LAST_SEQ, {"annotator": name}).scalar_one()
+            last, before = connection.execute(_LAST, {"annotator": name}).one()
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
+            if chain.has_chain(name):
+                links[name] = before or chain.START
         counters[name] += 1
-        recorded.append(
-            Event(
-                id=event.id or new_id(),
-                annotator=name,
-                seq=counters[name],
-                at=at,
-                trace_id=event.trace_id,
-                taxonomy=event.taxonomy,
-                pass_number=event.pass_number,
-                fact=event.fact,
-                action=action,
-                undoes=undoes,
-                redoes=redoes,
-                replaces=event.replaces,
-            )
+        one = Event(
+            id=event.id or new_id(),
+            annotator=name,
+            seq=counters[name],
+            at=at,
+            trace_id=event.trace_id,
+            taxonomy=event.taxonomy,
+            pass_number=event.pass_number,
+            fact=event.fact,
+            action=action,
+            undoes=undoes,
+            redoes=redoes,
+            replaces=event.replaces,
         )
+        if name in links:
+            (one,) = chain.chained([one], links[name])
+            links[name] = chain.follows(one, links[name])
+        recorded.append(one)
     if recorded:
         connection.execute(_INSERT, [event_to_row(event) for event in recorded])
     projection.apply(connection, recorded)
     return tuple(recorded)
 
 
-def merge(connection: Connection, foreign: Iterable[Event]) -> MergeReport:
-    """Add the events that are not here, and make their annotators' state anew."""
+def merge(
+    connection: Connection, foreign: chain.Foreign, *, replacing: Collection[str] = ()
+) -> MergeReport:
+    """Add the events that are not here, and make their annotators' state anew.
+
+    Args:
+        connection: one in a transaction, which the caller takes back where this raises.
+        foreign: what comes, looked at by ``chain.examined``.
+        replacing: the people whose word may change by it; where they have events of the same ids
+            and other content, those that come take the place of ours.
+
+    Returns:
+        What was added, and what changed by name.
+
+    Raises:
+        MergeRefused: it would change what others have said, or their history was edited.
+        WorkspaceError: an event without an id or a counter.
+    """
+    here = _known(connection, foreign.events)
+    standing = changes.standing_decisions(connection)
     added = known = 0
     altered: list[str] = []
-    touched: set[str] = set()
     counted: set[tuple[str, int]] = set()
-    for batch in _in_batches(foreign):
-        # Of events that stand twice in what is merged, the first one counts.
-        unique: dict[str, Event] = {}
-        for event in batch:
-            if unique.setdefault(event.id, event) is event:
-                continue
-            known += 1
-            if _content(event_to_row(unique[event.id])) != _content(event_to_row(event)):
-                altered.append(event.id)
-        here = _known_rows(connection, list(unique))
-        fresh = []
-        for event in unique.values():
-            if event.id not in here:
-                fresh.append(event)
-                continue
-            known += 1
-            if _content(here[event.id]) != _content(event_to_row(event)):
-                altered.append(event.id)
-        if fresh:
-            connection.execute(_INSERT, [event_to_row(event) for event in fresh])
-        added += len(fresh)
-        touched.update(event.annotator for event in fresh)
-        counted.update((event.annotator, event.seq) for event in fresh)
-    for annotator in sorted(touched):
-        note_annotator(connection, annotator)
-    projection.rebuild(connection, touched)
+    people: list[PersonChanges] = []
+    for name, own in groupby(foreign.events, key=lambda event: event.annotator):
+        part = _Part(connection, name, tuple(own), here, foreign.broken.get(name))
+        added, known = added + len(part.fresh), known + len(part.events) - len(part.fresh)
+        altered += [event.id for event in part.edited]
+        counted.update((name, event.seq) for event in part.fresh)
+        told = part.write(standing, replacing=name in replacing)
+        if told is not None:
+            people.append(told)
+    refused = [change for change in people if change.refused]
+    if refused:
+        raise MergeRefused(refused)
+    touched = {name for name, _ in counted}
     found = tuple(c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted)
-    return MergeReport(added, known, tuple(altered), found)
+    return MergeReport(added, known + foreign.repeats, tuple(altered), found, tuple(people))
+
+
+class _Part:
+    """The events of one annotator among those that come."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        name: str,
+        events: Sequence[Event],
+        here: Mapping[str, _Known],
+        broken: Event | None,
+    ) -> None:
+        self._connection = connection
+        self._name = name
+        self._broken = broken
+        self._is_person = chain.has_chain(name)
+        self.events = events
+        self.fresh = [event for event in events if event.id not in here]
+        # Where the chains hold, equal ones say the same; else events are held against each other.
+        unsure = [
+            event
+            for event in events
+            if event.id in here
+            and (broken or event.chain is None or here[event.id].chain != event.chain)
+        ]
+        ours = _known_rows(connection, [event.id for event in unsure])
+        same = {event.id: _same(ours[event.id], event) for event in unsure}
+        self.edited = [event for event in unsure if not same[event.id]]
+        self._chains_differ = any(
+            same[event.id] and event.chain != here[event.id].chain for event in unsure
+        )
+        self._own = {event.id for event in events if event.id in here} - {
+            event.id for event in unsure if here[event.id].annotator != name
+        }
+
+        counters = [0, *(event.seq for event in events)]
+        self._whole = all(later - one <= 1 for one, later in pairwise(counters))
+
+    def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
+        """Write what is new and make the state anew; returns what changed, None for nothing."""
+        counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
+        history = self._history(*counts)
+        edited = self._is_person and bool(self.edited or self._broken)
+        if not self.fresh and not edited:
+            if self._chains_differ:
+                chain.make_anew(self._connection, self._name)
+            return None
+        is_new = history is History.NEW
+        before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
+        if self.fresh:
+            self._connection.execute(_INSERT, [event_to_row(event) for event in self.fresh])
+            note_annotator(self._connection, self._name)
+        if edited and replacing:
+            self._replace()
+        elif self._chains_differ:
+            chain.make_anew(self._connection, self._name)
+        if history in (History.NEW, History.LONGER) and not edited:
+            projection.apply(self._connection, self.fresh)
+        else:
+            projection.rebuild(self._connection, [self._name])
+        after = changes.read_state(self._connection, self._name)
+        told = changes.compare(self._name, history, before, after, events=len(self.fresh))
+        asked = told.refused or edited
+        if history is History.APART and self._is_person:
+            asked = asked or not changes.only_adds(self.fresh, whole=self._whole)
+        return replace(
+            told,
+            decisions_overruled=changes.overruled(self._name, standing, before, after),
+            edited=len(self.edited) if self._is_person else 0,
+            broken=None if self._broken is None else self._broken.seq,
+            refused=asked and not replacing,
+            replaced=asked and replacing,
+        )
+
+    def _history(self, count: int, last: int | None) -> History:
+        if not count:
+            return History.NEW
+        if not self.fresh:
+            return History.SAME
+        if not self._own or not self._whole:
+            return History.APART
+        later = all(event.seq > (last or 0) for event in self.fresh)
+        return History.LONGER if later and len(self._own) == count else History.FORKED
+
+    def _replace(self) -> None:
+        """Put the events that say something else in the place of ours, and chain all anew."""
+        # What stands here under another name stays, whoever was to be replaced.
+        rows = [event_to_row(event) for event in self.edited if event.id in self._own]
+        if rows:
+            self._connection.execute(
+                _REPLACE, [{f"new_{name}": value for name, value in row.items()} for row in rows]
+            )
+        chain.make_anew(self._connection, self._name)
 
 
 def conflicts(
@@ -125,12 +237,10 @@ def conflicts(
     A judge's counters say nothing: it looks at traces in any order and finds the same.
     """
     table = schema.events
-    doubled = (
-        select(table.c.annotator, table.c.seq)
-        .group_by(table.c.annotator, table.c.seq)
-        .having(func.count() > 1)
-        .subquery()
-    )
+    counted = select(table.c.annotator, table.c.seq)
+    if annotators is not None:
+        counted = counted.where(table.c.annotator.in_(sorted(annotators)))
+    doubled = counted.group_by(table.c.annotator, table.c.seq).having(func.count() > 1).subquery()
     statement = (
         select(table)
         .join(
@@ -139,8 +249,6 @@ def conflicts(
         )
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
-    if annotators is not None:
-        statement = statement.where(table.c.annotator.in_(sorted(annotators)))
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in connection.execute(statement).mappings():
         if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
@@ -186,8 +294,42 @@ def _known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _content(row: Any) -> tuple[object, ...]:
-    return tuple(row[column.name] for column in schema.events.columns)
+class _Known(NamedTuple):
+    """What tells whether an event that is here is the one that comes."""
+
+    annotator: str
+    chain: str | None
+
+
+def _known(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
+    """Those of the events that are here, by id."""
+    table = schema.events
+    found: dict[str, _Known] = {}
+    for start in range(0, len(events), _AT_ONCE):
+        batch = events[start : start + _AT_ONCE]
+        for event in batch:
+            if not event.id or event.seq < 1:
+                raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
+        rows = connection.execute(
+            select(table.c.id, table.c.annotator, table.c.chain).where(
+                table.c.id.in_([event.id for event in batch])
+            )
+        )
+        found.update((row[0], _Known(row[1], row[2])) for row in rows)
+    return found
+
+
+def _same(ours: Any, theirs: Event) -> bool:
+    """Whether a row says the same as the event of its id, but for the chain.
+
+    What an import named may say so at any hour.
+    """
+    if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
+        return True
+    try:
+        return chain.digest(event_of(ours)) == chain.digest(theirs)
+    except ValueError:
+        return False
 
 
 def _said(event: Event) -> tuple[object, ...]:
@@ -197,16 +339,3 @@ def _said(event: Event) -> tuple[object, ...]:
 
 def _timeless(event: Event) -> str:
     return payload_text(event.fact)
-
-
-def _in_batches(events: Iterable[Event]) -> Iterable[list[Event]]:
-    batch: list[Event] = []
-    for event in events:
-        if not event.id or event.seq < 1:
-            raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
-        batch.append(event)
-        if len(batch) == _AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

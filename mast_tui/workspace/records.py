@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from mast_tui.labels import AnnotatorKind
@@ -197,14 +198,68 @@ class EventConflict:
     events: tuple[str, ...]
 
 
+class History(StrEnum):
+    """How somebody's events from elsewhere go together with those that are here."""
+
+    NEW = "new"
+    """There are none here."""
+    SAME = "same"
+    """Nothing comes that is not here."""
+    LONGER = "longer"
+    """All that is here comes too, and the rest is later."""
+    FORKED = "forked"
+    """Both have events that the other lacks."""
+    APART = "apart"
+    """They share none, or what comes is not whole: counters are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonChanges:
+    """What a merge changes of one annotator's work, all passes together.
+
+    ``events`` are those that were not here. ``verdicts_changed`` counts those taken back too.
+    ``passes_joined`` were open and hold more now; ``passes_finished`` are new or were open;
+    ``passes_changed`` were finished before and hold or say something else now.
+    ``decisions_overruled`` are other people's that no longer count. ``sight`` is how they work now,
+    True for blind, where that changed. ``edited`` counts the events that are here with another
+    content, ``broken`` is the counter of the first one whose chain does not fit. ``refused``: it
+    needs somebody's word; ``replaced``: it has it.
+    """
+
+    annotator: str
+    history: History
+    events: int = 0
+    labels_added: int = 0
+    labels_changed: int = 0
+    labels_removed: int = 0
+    verdicts_added: int = 0
+    verdicts_changed: int = 0
+    passes_added: int = 0
+    passes_joined: int = 0
+    passes_finished: int = 0
+    passes_reopened: int = 0
+    passes_changed: int = 0
+    decisions_added: int = 0
+    decisions_changed: int = 0
+    decisions_taken_back: int = 0
+    decisions_overruled: int = 0
+    sight: bool | None = None
+    edited: int = 0
+    broken: int | None = None
+    refused: bool = False
+    replaced: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class MergeReport:
     """What came of merging: ``added`` events, ``known`` ones, and what does not fit together.
 
-    ``altered`` are ids of events that are here with other content; ours were kept.
+    ``altered`` are ids of events that are here with other content. Ours were kept, but for people
+    who were to be replaced. ``people`` says by name what changed, of everybody with new events.
     """
 
     added: int
     known: int
     altered: tuple[str, ...] = ()
     conflicts: tuple[EventConflict, ...] = ()
+    people: tuple[PersonChanges, ...] = ()

@@ -169,6 +169,7 @@ def event_to_row(event: Event) -> Row:
         "action": event.action,
         "undoes": event.undoes,
         "redoes": event.redoes,
+        "chain": event.chain,
     }
 
 
@@ -194,4 +195,5 @@ def event_of(row: RowMapping) -> Event:
         undoes=row["undoes"],
         redoes=row["redoes"],
         replaces=tuple(json.loads(row["replaces"])),
+        chain=row["chain"],
     )

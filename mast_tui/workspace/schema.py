@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -47,6 +47,7 @@ events: Final = Table(
     _text("action"),
     _text("undoes", empty=True),
     _text("redoes", empty=True),
+    _text("chain", empty=True),
     # Not unique: two copies of a workspace count on separately, and can be merged all the same.
     Index("events_in_order", "annotator", "seq", "id"),
     Index("events_of_work", "annotator", "trace_id", "taxonomy", "seq"),

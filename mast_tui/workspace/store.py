@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mast_tui.gold.model import Decision, Guideline
@@ -10,6 +10,8 @@ from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdic
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import projection, queries, recording, register, trace_register
+from mast_tui.workspace.chain import Foreign, edited_histories, examined
+from mast_tui.workspace.changes import State, read_state
 from mast_tui.workspace.columns import Row, Taken, read_columns
 from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
@@ -210,14 +212,45 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return recording.last_seq(connection, annotator, trace_id, taxonomy)
 
-    def merge_events(self, events: Iterable[Event]) -> MergeReport:
+    def merge_events(
+        self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()
+    ) -> MergeReport:
         """Add foreign events that are not here yet, all in one transaction.
 
         The outcome does not depend on the order of merges, and merging twice changes nothing.
         Register their traces, taxonomies and annotators beside it (``merge`` does all of it).
+
+        Args:
+            events: what comes; look at it with ``examined`` before a transaction begins.
+            replacing: the people whose finished passes, decisions and sight may change by it, and
+                whose edited histories take the place of those here.
+
+        Returns:
+            What was added, and what changed by name.
+
+        Raises:
+            MergeRefused: it would change what others have said; nothing was written.
+            WorkspaceError: it cannot be written.
         """
+        foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
-            return recording.merge(connection, events)
+            return recording.merge(connection, foreign, replacing=replacing)
+
+    def standing(self, annotator: str) -> State:
+        """Everything that stands of one annotator, for ``changes.compare``."""
+        with self._database.reading() as connection:
+            return read_state(connection, annotator)
+
+    def edited_histories(self) -> tuple[Event, ...]:
+        """For each person whose events were changed outside of this program, the first of them."""
+        names = [info.name for info in self.annotators()]
+        with self._database.reading() as connection:
+            return edited_histories(connection, names)
+
+    def study_leads(self) -> Mapping[str, str]:
+        """Who set up each study that stands, by taxonomy."""
+        with self._database.reading() as connection:
+            return queries.study_leads(connection)
 
     def conflicts(self) -> tuple[EventConflict, ...]:
         """What people counted alike, with other content, in workspaces that were merged."""

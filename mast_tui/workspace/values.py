@@ -61,7 +61,9 @@ def label_to_dict(label: Label) -> Values:
         }
     )
     named: Values = {"id": label.id, "mode": label.mode, "target": target_to_dict(label.target)}
-    return _numbered(named | values, confidence=label.confidence, decisive=label.decisive)
+    # As it is read back: a whole number that stays one would be hashed as another confidence.
+    confidence = None if label.confidence is None else float(label.confidence)
+    return _numbered(named | values, confidence=confidence, decisive=label.decisive)
 
 
 def _evidence_to_dict(evidence: Evidence) -> Values:

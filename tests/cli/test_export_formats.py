@@ -177,7 +177,7 @@ def test_two_copies_of_one_person_are_told_apart_in_words(cli: Cli, tmp_path: Pa
     assert (quiet.json["events"]["new"], quiet.json["notes"]) == (0, [])
 
 
-def test_a_step_that_says_something_else_in_the_file_is_counted(cli: Cli, tmp_path: Path) -> None:
+def test_a_step_that_says_something_else_in_the_file_refuses_it(cli: Cli, tmp_path: Path) -> None:
     head = "trace_id,annotator,mode,value,note\n"
     (tmp_path / "a.csv").write_text(f"{head}t,alice,1.3,present,first\n")
     cli("import", "a.csv", "--format", "csv-long")
@@ -185,7 +185,10 @@ def test_a_step_that_says_something_else_in_the_file_is_counted(cli: Cli, tmp_pa
     text = (tmp_path / "a.jsonl").read_text("utf-8")
     (tmp_path / "b.jsonl").write_text(text.replace('"first"', '"other"'))
     done = cli("import", "b.jsonl", "--format", "jsonl", "--json")
-    assert done.json["notes"] == ["b.jsonl: 1 events are here with other content; ours stay"]
+    assert (done.code, done.json["written"]) == (1, False)
+    (told,) = done.json["people"]
+    assert (told["annotator"], told["edited"], told["refused"]) == ("alice", 1, True)
+    assert "1 event here with another content" in done.json["problems"][0]["reason"]
     cli("export", "--format", "jsonl", "-o", "c.jsonl")
     assert (tmp_path / "c.jsonl").read_text("utf-8") == text
 

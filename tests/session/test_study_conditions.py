@@ -257,7 +257,7 @@ def test_another_screen_goes_on_with_a_retest_that_was_begun() -> None:
     open_before = room.open(trace_id)
     room.finish(*(x for x in room.order() if x != trace_id))
     put(room.open(trace_id), TWO, span(1))
-    with pytest.raises(SessionError, match="another screen"):
+    with pytest.raises(SessionError, match="another window"):
         put(open_before, THREE, span(0))
     assert [x.mode for x in open_before.labels] == [TWO]
     put(open_before, THREE, span(0))

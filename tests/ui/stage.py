@@ -241,7 +241,10 @@ async def stage(
     place = None if workspace is None else str(workspace)
     options = AppOptions(paths, samples, place, annotator, None, blind, assisted)
     app = MastApp(options, MAST)
-    async with app.run_test(size=size) as pilot:
-        if settled:
-            await settle(pilot)
-        yield Stage(app, pilot)
+    try:
+        async with app.run_test(size=size) as pilot:
+            if settled:
+                await settle(pilot)
+            yield Stage(app, pilot)
+    finally:
+        app.close_workspace()

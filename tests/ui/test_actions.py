@@ -43,6 +43,7 @@ AGREED: Final = {
 
 PLAIN_TWINS: Final = {
     "everywhere.palette": "everywhere.goto",
+    "everywhere.suspend": "everywhere.goto",
     "annotate.search_regex": "annotate.search",
 }
 """Actions whose only key takes a modifier, and the one with a plain key that does the same:
@@ -95,8 +96,8 @@ def test_every_control_or_function_key_has_a_plain_twin() -> None:
         assert any(is_plain(key) for key in keys), action.id
 
 
-def test_only_quitting_works_while_one_types() -> None:
-    assert [action.keys for action in ACTIONS if action.priority] == [("ctrl+q",)]
+def test_only_leaving_works_while_one_types() -> None:
+    assert [action.keys for action in ACTIONS if action.priority] == [("ctrl+q",), ("ctrl+z",)]
 
 
 def test_every_key_is_one_that_a_terminal_sends() -> None:

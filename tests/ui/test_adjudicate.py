@@ -162,6 +162,22 @@ async def test_the_boundary_is_moved_at_either_end_and_enter_decides(two: Office
         assert here(on) == "3.1 open"
 
 
+async def test_while_a_boundary_is_moved_other_keys_decide_nothing(two: Office) -> None:
+    async with adjudicating(two) as on:
+        await on.press("e", "j")
+        row, asked = here(on), screen(on).hints.message
+        marked = screen(on).marked_range()
+        assert "move its end" in asked
+        for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
+            await on.send(key)
+            assert on.app.screen is screen(on)
+            assert (here(on), screen(on).hints.message) == (row, asked), key
+            assert screen(on).marked_range() == marked, key
+        await on.press("escape")
+        assert screen(on).marked_range() is None
+        assert not two.decisions("one")
+
+
 async def test_a_boundary_can_begin_anew_and_escape_leaves_it(two: Office) -> None:
     async with adjudicating(two) as on:
         await on.press("e", "j", "j", "v", "j")

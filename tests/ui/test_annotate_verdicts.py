@@ -107,6 +107,8 @@ async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path)
         await on.press("backspace", "escape")
         assert len(on.labels) == 2
         await on.press("j", "1", "1", "2", "2", "k", "backspace", "j")
+        assert on.number == 1
+        await on.press("escape", "j")
         assert "1.3" not in on.message
         await on.press("backspace")
         assert len(on.labels) == 4

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.labels import Label
-from mast_tui.workspace import Event, Workspace, event_from_dict, event_to_dict
+from mast_tui.workspace import Event, MergeRefused, Workspace, event_from_dict, event_to_dict
 from mast_tui.workspace.facts import Fact, LabelAdded, SpansRead, inverse
 from tests.workspace.build import MAST, TRACE, event, label, state
 from tests.workspace.facts import facts, labels, names, texts
@@ -112,7 +112,8 @@ def test_evidence_that_cannot_be_is_refused(evidence: dict[str, object], words: 
         event_from_dict(values)
 
 
-people = st.sampled_from(["alice", "bob"])
+PEOPLE = ("alice", "bob")
+people = st.sampled_from(PEOPLE)
 
 
 @st.composite
@@ -156,12 +157,13 @@ def test_merging_gives_the_same_in_any_order_and_once(
         record(first, here)
         record(second, there)
         ours, theirs = list(first.events()), list(second.events())
-        report = first.merge_events(theirs)
+        report = first.merge_events(theirs, replacing=PEOPLE)
         assert (report.added, report.known) == (len(there), len(common))
-        second.merge_events(ours)
+        second.merge_events(ours, replacing=PEOPLE)
         assert state(first) == state(second)
         assert list(first.events()) == list(second.events())
         assert first.conflicts() == second.conflicts()
+        assert first.edited_histories() == second.edited_histories() == ()
         once = state(first)
         again = first.merge_events(theirs)
         assert (again.added, again.known) == (0, len(theirs))
@@ -194,7 +196,7 @@ def test_judges_may_count_as_they_like() -> None:
         assert first.merge_events(second.events()).conflicts == ()
 
 
-def test_an_event_that_was_altered_is_reported_and_ours_stays() -> None:
+def test_an_event_that_was_altered_is_refused_unless_it_is_to_replace_ours() -> None:
     with (
         closing(Workspace.open(":memory:")) as first,
         closing(Workspace.open(":memory:")) as second,
@@ -202,7 +204,15 @@ def test_an_event_that_was_altered_is_reported_and_ours_stays() -> None:
         one = label(first, note="as it was")
         first.append([event(LabelAdded(one))])
         (known,) = first.events()
-        second.merge_events([replace(known, fact=LabelAdded(replace(one, note="altered")))])
-        report = first.merge_events(second.events())
-        assert report.altered == (known.id,)
+        second.append([event(LabelAdded(replace(one, note="altered")))])
+        (altered,) = second.events()
+        theirs = [replace(altered, id=known.id, chain=None)]
+        with pytest.raises(MergeRefused) as refused:
+            first.merge_events(theirs)
+        (told,) = refused.value.people
+        assert (told.annotator, told.edited, told.labels_changed) == ("alice", 1, 0)
         assert [found.note for found in first.labels()] == ["as it was"]
+        report = first.merge_events(theirs, replacing=["alice"])
+        assert (report.altered, report.people[0].replaced) == ((known.id,), True)
+        assert [found.note for found in first.labels()] == ["altered"]
+        assert first.edited_histories() == ()

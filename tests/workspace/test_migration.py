@@ -123,6 +123,41 @@ def test_everything_is_there_and_new_things_can_be_kept(old: Path, held: dict[st
         assert len(workspace.runs()) == 2
 
 
+def test_the_events_of_people_are_chained(old: Path) -> None:
+    with closing(Workspace.open(old)) as workspace:
+        chains = {one.annotator: one.chain for one in workspace.events()}
+        assert {name: chain is None for name, chain in chains.items()} == {
+            "alice": False,
+            JUDGE: True,
+        }
+        assert workspace.edited_histories() == ()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_files_of_the_versions_between_hold_the_same(
+    old: Path, tmp_path: Path, held: dict[str, Any], version: int
+) -> None:
+    with closing(sqlite3.connect(old)) as raw, raw:
+        for step in range(1, version):
+            for statement in migration._STEPS[step]:
+                raw.execute(statement)
+        raw.execute(f"PRAGMA user_version = {version}")
+    with closing(Workspace.open(old)) as workspace:
+        assert content(workspace) == held
+        workspace.rebuild()
+        assert content(workspace) == held
+        assert workspace.edited_histories() == ()
+    Workspace.open(tmp_path / "new.db").close()
+    assert shape(old) == shape(tmp_path / "new.db")
+
+
+def test_an_event_that_cannot_be_read_keeps_nobody_out(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as raw, raw:
+        raw.execute("UPDATE events SET payload = '{' WHERE annotator = 'alice' AND seq = 1")
+    with closing(Workspace.open(old)) as workspace:
+        assert [one.annotator for one in workspace.labels(annotator="alice")] == ["alice"]
+
+
 def test_the_file_becomes_one_as_it_is_made_today(old: Path, tmp_path: Path) -> None:
     Workspace.open(old).close()
     Workspace.open(tmp_path / "new.db").close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from textual import on
 
@@ -12,6 +12,7 @@ from mast_tui.gold import Conflict, ConflictKind
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
+from mast_tui.ui.action_rows import MOVE
 from mast_tui.ui.adjudicate_cases import letters_of
 from mast_tui.ui.adjudicate_items import TraceItems
 from mast_tui.ui.adjudicate_names import Names
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
+
+MOVING: Final = frozenset(
+    f"adjudicate.{name}"
+    for name in (
+        *(name for name, *_ in MOVE),
+        *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
+    )
+) | {"everywhere.back", "everywhere.goto"}
+"""Actions of keys that are known while a boundary is moved."""
 
 
 class Deciding(Queue):
@@ -288,6 +298,18 @@ class Deciding(Queue):
             self.decided(work, tuple(d.item for d in made), f"It is {code} {name}")
 
     # Boundaries
+
+    @property
+    def asks(self) -> bool:
+        """Whether a boundary is being moved."""
+        return self.range_from is not None
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Let a key do nothing that is not known while a boundary is moved."""
+        if action in MOVING:
+            return False
+        self.hints.prompt(BOUNDARY_PROMPT)
+        return True
 
     def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""

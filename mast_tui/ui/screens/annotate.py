@@ -15,6 +15,7 @@ from textual.timer import Timer
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.digits import DigitEntry
 from mast_tui.ui.folding import Run
 from mast_tui.ui.screens.annotate_base import Waiting
 from mast_tui.ui.screens.annotate_finish import Finishing
@@ -119,6 +120,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         self.trace, self.session = trace, None
         self._shown = set()
         self.selection, self.suggestion_id = PLAIN, None
+        self.entry, self._editing = DigitEntry(), None
+        self._choice, self._choosing = None, False
         self.drop_search()
         self.drop_filter()
         self.span_text.forget()

@@ -21,6 +21,8 @@ class LabelKeys(AnnotateBase):
     """The label under the cursor; where there are several, one is chosen first."""
 
     _choice: tuple[Chooses, str] | None = None
+    _choosing = False
+    """Whether the last line asks whether the choice is meant; severity and confidence keep it."""
 
     def action_note(self) -> None:
         """Write a note on the label under the cursor, or on the span."""
@@ -62,6 +64,7 @@ class LabelKeys(AnnotateBase):
             return
         chosen = self._chosen(what, labels)
         if chosen is not None:
+            self._choosing = False
             if what not in ("severity", "confidence"):
                 self._choice = None
             self._apply(what, chosen)
@@ -91,8 +94,33 @@ class LabelKeys(AnnotateBase):
     def drop_choice(self) -> None:
         """Forget the choice where the cursor has left the label that was offered."""
         if self._choice is not None and self._chosen(self._choice[0], self.labels_here()) is None:
-            self._choice = None
+            self._choice, self._choosing = None, False
             self.hints.clear()
+
+    def take_choice_key(self, key: str, action: str | None) -> bool:
+        """Take a key where the last line asks which label: Enter takes the one that is offered.
+
+        What is typed for a note must do nothing before there is a line to type it on.
+        """
+        assert self._choice is not None
+        what = self._choice[0]
+        if action in (f"annotate.{what}", "annotate.pane", "everywhere.back"):
+            return False
+        if key == "enter":
+            self._choose_here(what)
+        else:
+            self._show_choice_again()
+        return True
+
+    def _show_choice_again(self) -> None:
+        assert self._choice is not None
+        labels = self.labels_here()
+        chosen = self._chosen(self._choice[0], labels)
+        if chosen is None:  # it was taken off elsewhere meanwhile
+            self._choice, self._choosing = None, False
+            self.hints.clear()
+        else:
+            self._show_choice(self._choice[0], labels, labels.index(chosen))
 
     def next_choice(self) -> bool:
         """Go to the next of several labels under the cursor; False where none is being chosen."""
@@ -107,12 +135,12 @@ class LabelKeys(AnnotateBase):
 
     def _show_choice(self, what: Chooses, labels: tuple[Label, ...], place: int) -> None:
         label = labels[place]
-        self._choice = (what, label.id)
+        self._choice, self._choosing = (what, label.id), True
         mode = self.taxonomy.mode(label.mode)
         key = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}[what]
         self.hints.prompt(
             f"{what}: {mode.code} {mode.name} on {self.where_words(label.target)} "
-            f"({place + 1} of {len(labels)}) · {key} takes it · Tab the next"
+            f"({place + 1} of {len(labels)}) · {key} takes it · Tab the next · Esc leaves"
         )
 
     def _apply(self, what: Chooses, label: Label) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.taxonomy.model import Mode
+from mast_tui.ui.action_rows import MOVE
 from mast_tui.ui.digits import DigitEntry, Purpose, type_digit
 from mast_tui.ui.screens.annotate_label_keys import LabelKeys
 from mast_tui.ui.screens.annotate_suggestions import Suggesting
@@ -17,8 +18,53 @@ if TYPE_CHECKING:
     from mast_tui.session import Change, Session
 
 
+TYPING: Final = frozenset(
+    f"annotate.{name}" for name in (*(f"digit_{d}" for d in range(10)), *(row[0] for row in MOVE))
+) | {"everywhere.back"}
+"""Actions of keys that are known while a mode is being typed: what it is for may still be found."""
+
+EDITING: Final = TYPING | {
+    "everywhere.goto",
+    *(
+        f"annotate.{name}"
+        for name in (
+            *("find_mode", "range", "quote", "whole", "word_right", "word_left"),
+            *("search", "search_next", "search_previous", "search_regex", "filter"),
+            *("next_error", "previous_error", "fold", "compare", "copy", "pane", "drawer"),
+            *("text_down", "text_up", "raw", "wrap"),
+        )
+    ),
+}
+"""The same while another place for a suggestion is marked: what finds the place, and the mode."""
+
+
 class Labelling(Suggesting, LabelKeys):
     """What keys do to labels; every command is on disk before the screen shows it."""
+
+    # What the last line asks
+
+    @property
+    def asks(self) -> bool:
+        """Whether a label, the rest of a mode, or another place for a suggestion is asked for."""
+        return self._choosing or self.entry.begun or self._editing is not None
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Take a key while something is asked; what is not known there does nothing."""
+        if self._choosing:
+            return self.take_choice_key(key, action)
+        if self.entry.begun:
+            if key == "backspace":
+                self._untype()
+                return True
+            if action in TYPING:
+                return False
+            self._show_typing()
+            return True
+        if action in EDITING or key == "enter":
+            return False
+        if not self.hints.message:
+            self.show_editing()
+        return True
 
     # Typing a mode
 
@@ -44,6 +90,8 @@ class Labelling(Suggesting, LabelKeys):
 
     def action_verdict(self, value: str) -> None:
         """The next two digits say that a mode is absent, or that one is unsure."""
+        if not self.has_spans:
+            return
         self.entry = DigitEntry(Purpose(value), None, True)
         self._show_typing()
 
@@ -52,6 +100,16 @@ class Labelling(Suggesting, LabelKeys):
         self.modes.show_typed(
             frozenset(mode.slug for _, mode in self.entry.candidates(self.taxonomy))
         )
+
+    def _untype(self) -> None:
+        """Take back the last of what has been typed of a mode."""
+        purpose, first = self.entry.purpose, self.entry.first
+        if purpose is not Purpose.LABEL and first is not None:
+            self.action_verdict(purpose.value)
+            return
+        self._stop_typing()
+        if self._editing is not None:
+            self.show_editing()
 
     def _stop_typing(self) -> None:
         self.entry = DigitEntry()
@@ -189,7 +247,7 @@ class Labelling(Suggesting, LabelKeys):
             or self.entry.begun
             or not self.selection.is_plain
         )
-        self._choice, self._editing = None, None
+        self._choice, self._choosing, self._editing = None, False, None
         self._stop_typing()
         self.set_selection(PLAIN)
         return waiting

@@ -185,6 +185,15 @@ class Suggesting(AnnotateBase):
         if start is not None and end is not None and end > start:
             self.timeline.go_to(end)
             self.set_selection(Selection(range_from=start))
+        self.show_editing()
+
+    def show_editing(self) -> None:
+        """Say what is waited for while another place for a suggestion is marked."""
+        session = self.session
+        suggestions = () if session is None else session.pending
+        suggestion = next((s for s in suggestions if s.id == self._editing), None)
+        if suggestion is None:
+            return
         mode = self.taxonomy.mode(suggestion.mode)
         self.hints.prompt(
             f"edit: move, v range, w quote, t whole; then two digits "

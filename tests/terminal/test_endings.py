@@ -1,0 +1,272 @@
+"""However the app ends, the terminal is as it was before, and the exit code says how."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Final
+
+import pexpect
+import pytest
+from pexpect.fdpexpect import fdspawn
+
+from mast_tui.traces.samples import samples_folder
+from tests.terminal.screen import TIMEOUT, Terminal, settings
+
+TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
+
+SECRET: Final = "picoCTF{what a trace holds}"
+
+RESTORED: Final = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l")
+"""The screen of before, a cursor, no mouse, no marked pastes."""
+
+RUN: Final = """
+import os, sys, time
+from pathlib import Path
+from mast_tui.cli import main
+from mast_tui.ui.app import MastApp
+
+Path("pid").write_text(str(os.getpid()))
+secret = {secret!r}
+
+def stuck(app):
+    Path("stuck").touch()
+    time.sleep(1000)
+
+def busy(app):
+    app.run_worker(lambda: time.sleep(1000), thread=True)
+    app.notify("at work")
+
+def crash(app):
+    held = [secret]
+    raise ValueError("in " + held[0])
+
+def crash_beside(app):
+    def work():
+        raise KeyError(secret)
+    app.run_worker(work, thread=True)
+
+if sys.argv[1] != "-":
+    MastApp.action_keys_help = globals()[sys.argv[1]]
+main(sys.argv[2:])
+"""
+"""Runs the app with another meaning of ``?``."""
+
+CONTROLLING: Final = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Makes the terminal the one whose end the process is told of."""
+
+IN_A_SHELL: Final = 'stty -a > before; "$@"; code=$?; stty -a > after; echo "left with $code ."'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home, in which somebody has seen the welcome."""
+    seen = tmp_path / ".local" / "share" / "mast-tui"
+    seen.mkdir(parents=True)
+    (seen / "welcomed").touch()
+    return tmp_path
+
+
+def command(planted: str) -> list[str]:
+    run = [sys.executable, "-c", RUN.format(secret=SECRET), planted]
+    return [*run, str(TRACE), "--workspace", "w.db", "--annotator", "alice"]
+
+
+def spawned(home: Path, program: str, *arguments: str) -> Terminal:
+    process = pexpect.spawn(
+        program,
+        list(arguments),
+        env=settings(home),
+        dimensions=(40, 120),
+        cwd=str(home),
+        timeout=TIMEOUT,
+    )
+    return Terminal(home=home, process=process)
+
+
+def in_a_shell(home: Path, planted: str = "-") -> Terminal:
+    """The app in a shell that tells its exit code, and what the terminal is set to then."""
+    return spawned(home, "/bin/sh", "-c", IN_A_SHELL, "sh", *command(planted))
+
+
+def send(home: Path, number: int) -> None:
+    os.kill(int((home / "pid").read_text()), number)
+
+
+def check_left(terminal: Terminal, home: Path, code: int) -> bytes:
+    """Wait for the app's end, check the terminal, and return what was written behind it."""
+    terminal.until(rf"left with {code} \.")
+    assert terminal.ended() == 0
+    raw = bytes(terminal.raw)
+    places = [raw.rfind(wanted) for wanted in RESTORED]
+    assert min(places) > raw.rfind(b"\x1b[?1049h")
+    assert (home / "after").read_text() == (home / "before").read_text()
+    return raw[raw.rfind(b"\x1b[?1049l") :]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT"])
+def test_a_signal_ends_the_app_as_a_key_does(name: str, home: Path) -> None:
+    number = signal.Signals[name]
+    with in_a_shell(home) as terminal:
+        terminal.until("alice")
+        terminal.press("j", "1", "3", ":")  # a dialog is open
+        terminal.until(r"1\.3 ●")
+        send(home, number)
+        after = check_left(terminal, home, 128 + number)
+    assert b"Traceback" not in after
+    assert not (home / "w.db-wal").exists()
+
+
+def test_a_signal_waits_for_no_thread(home: Path) -> None:
+    with in_a_shell(home, "busy") as terminal:
+        terminal.until("alice")
+        terminal.press("?")
+        terminal.until("at work")
+        send(home, signal.SIGTERM)
+        check_left(terminal, home, 143)
+
+
+def test_signals_end_an_app_that_answers_nothing_any_more(home: Path) -> None:
+    with in_a_shell(home, "stuck") as terminal:
+        terminal.until("alice")
+        terminal.press("?")
+        while not (home / "stuck").exists():
+            assert terminal.read()
+        send(home, signal.SIGTERM)
+        terminal.read(0.2)
+        send(home, signal.SIGTERM)
+        check_left(terminal, home, 143)
+
+
+def _drawing(terminal: Terminal) -> bool:
+    before = len(terminal.raw)
+    terminal.read(0.5)
+    return len(terminal.raw) > before
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["SIGHUP", "no signal"])
+def test_a_terminal_that_goes_away_ends_the_app(told: bool, home: Path) -> None:
+    outside, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    begin = [sys.executable, "-c", CONTROLLING, *command("-")] if told else command("-")
+    process = subprocess.Popen(
+        begin, stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
+        env=settings(home), cwd=home,
+    )  # fmt: skip
+    os.close(inside)
+    try:
+        terminal = Terminal(home=home, process=fdspawn(outside))
+        terminal.until("alice")
+        terminal.press("j", "1", "3")
+        terminal.until(r"1\.3 ●")
+        terminal.process.close()
+        assert process.wait(TIMEOUT) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()
+
+
+def logs(home: Path) -> list[Path]:
+    return sorted((home / ".local" / "state" / "mast-tui" / "log").glob("crash-*.log"))
+
+
+def test_a_crash_is_one_line_a_log_and_exit_code_1(home: Path) -> None:
+    with in_a_shell(home, "crash") as terminal:
+        terminal.until("alice")
+        terminal.press("?")
+        after = check_left(terminal, home, 1)
+    (log,) = logs(home)
+    said = after[: after.rindex(b"left with")]
+    assert said.count(b"\n") == 1
+    assert re.search(rb"mast-tui: unexpected error \(ValueError\); the log is \S+\.log\r\n", said)
+    assert log.name.encode() in said
+    assert SECRET[:7] not in terminal.raw.decode()
+    text = log.read_text()
+    assert "in crash" in text
+    assert "builtins.ValueError\n" in text
+    assert SECRET[:7] not in text
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert log.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_crash_in_a_worker_is_a_message_and_the_app_goes_on(home: Path) -> None:
+    with in_a_shell(home, "crash_beside") as terminal:
+        terminal.until("alice")
+        terminal.press("?")
+        terminal.until("Something went wrong in the background")
+        terminal.until(r"KeyError")
+        (log,) = logs(home)
+        assert "in work" in log.read_text()
+        assert SECRET[:7] not in log.read_text() + terminal.raw.decode()
+        terminal.press("j", "1", "3")
+        terminal.until(r"1\.3 ●")
+        terminal.press("Q")
+        check_left(terminal, home, 0)
+
+
+def suspended(home: Path, terminal: Terminal) -> str:
+    """Start the app from an interactive shell, label a span and suspend it; what was shown."""
+    terminal.press("PS1='$ '; clear\n")
+    words = [sys.executable, "-m", "mast_tui", *command("-")[4:]]
+    terminal.press(" ".join(f"'{word}'" for word in words) + "\n")
+    terminal.until("alice")
+    terminal.press("j", "1", "3")
+    terminal.until(r"1\.3 ●")
+    while _drawing(terminal):
+        pass
+    before = terminal.text
+    terminal.press("\x1a")
+    terminal.until(r"Stopped")
+    raw = bytes(terminal.raw)
+    assert all(raw.rfind(wanted) > raw.rfind(b"\x1b[?1049h") for wanted in RESTORED)
+    terminal.press("printf '\\033[2J\\033[Hin the %s' shell\n")
+    terminal.until(lambda text: "in the shell" in text and "Timeline" not in text)
+    return before
+
+
+def an_interactive_shell(home: Path) -> Terminal:
+    return spawned(home, "bash", "--norc", "--noprofile", "-i")
+
+
+def test_control_z_stops_and_the_shell_has_the_app_go_on(home: Path) -> None:
+    with an_interactive_shell(home) as terminal:
+        before = suspended(home, terminal)
+        terminal.press("fg\n")
+        terminal.until(lambda text: text == before)
+        terminal.press("Q")
+        terminal.until(lambda _: terminal.raw.count(b"\x1b[?1049l") == 2)
+        terminal.press("exit\n")
+        assert terminal.ended() == 0
+
+
+def test_a_signal_to_a_suspended_app_leaves_the_terminal_to_the_shell(home: Path) -> None:
+    with an_interactive_shell(home) as terminal:
+        suspended(home, terminal)
+        written = len(terminal.raw)
+        terminal.press("p=$(jobs -p %1); kill %1; while kill -0 $p; do sleep 0.1; done; jobs\n")
+        terminal.until(r"Exit 143")
+        assert b"\x1b[?1049l" not in terminal.raw[written:]
+        terminal.press("exit\n")
+        assert terminal.ended() == 0
+        assert not (home / "w.db-wal").exists()
+
+
+def test_control_z_stops_nothing_that_no_shell_could_have_go_on(home: Path) -> None:
+    with in_a_shell(home) as terminal:
+        terminal.until("alice")
+        terminal.press("\x1a")
+        terminal.until("No shell has started the app")
+        terminal.press("Q")
+        check_left(terminal, home, 0)

@@ -1,0 +1,207 @@
+"""The log of what nobody expected: where in the code, of which type, and no text of a trace."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from rich.traceback import Traceback
+from textual import work
+from textual.worker import WorkerFailed
+
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.ui import crashes
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.options import AppOptions
+from tests.ui.settle import settle
+from tests.ui.stage import stage, write_trace
+
+SECRET: Final = "the-flag-of-a-trace"
+
+
+def _key() -> None:
+    empty: dict[str, int] = {}
+    print(empty[SECRET])
+
+
+def _chained() -> None:
+    try:
+        int(SECRET)
+    except ValueError as error:
+        raise RuntimeError(SECRET) from error
+
+
+def _group() -> None:
+    raise ExceptionGroup(SECRET, [ValueError(SECRET), OSError(28, SECRET, SECRET)])
+
+
+def _bytes() -> None:
+    (SECRET.encode() + b"\xff").decode()
+
+
+def _database() -> None:
+    sqlite3.connect(":memory:").execute(f"select '{SECRET}' from {SECRET[:3]}{SECRET[4:8]}")
+
+
+def _attribute() -> None:
+    getattr(SECRET, SECRET)
+
+
+def _noted() -> None:
+    error = ValueError(SECRET)
+    error.add_note(SECRET)
+    raise error
+
+
+RAISING: Final[dict[str, tuple[Callable[[], None], tuple[str, ...]]]] = {
+    "key": (_key, ("builtins.KeyError",)),
+    "chained": (_chained, ("builtins.RuntimeError", "builtins.ValueError")),
+    "group": (_group, ("ExceptionGroup", "ValueError", "OSError: ENOSPC, No space left")),
+    "bytes": (_bytes, ("builtins.UnicodeDecodeError",)),
+    "database": (_database, ("sqlite3.OperationalError: SQLITE_ERROR",)),
+    "attribute": (_attribute, ("builtins.AttributeError: str has no …",)),
+    "noted": (_noted, ("builtins.ValueError",)),
+}
+
+
+def raised(name: str) -> Exception:
+    raising, _ = RAISING[name]
+    try:
+        raising()
+    except Exception as error:  # noqa: BLE001 - any error is what is looked at
+        return error
+    raise AssertionError("it raises nothing")
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_a_log_tells_where_and_what_but_no_text(name: str) -> None:
+    raising, wanted = RAISING[name]
+    log = crashes.log_of(raised(name))
+    assert SECRET not in log
+    assert f"in {raising.__name__}\n" in log
+    assert all(words in log for words in wanted)
+
+
+def test_names_that_python_made_an_error_of_are_told() -> None:
+    with pytest.raises(AttributeError) as caught:
+        SECRET.no_such()  # type: ignore[attr-defined]
+    assert "builtins.AttributeError: str has no no_such\n" in crashes.log_of(caught.value)
+
+
+def test_logs_are_few_small_and_for_ones_own_eyes() -> None:
+    from platformdirs import user_log_path
+
+    folder = user_log_path("mast-tui")
+    for _ in range(crashes.LOGS_KEPT + 3):
+        said = crashes.told(raised("chained"))
+    assert "unexpected error (RuntimeError); the log is " in said
+    assert SECRET not in said
+    logs = [*folder.iterdir()]
+    assert len(logs) == crashes.LOGS_KEPT
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
+    assert all(log.stat().st_size <= crashes.LONGEST_LOG for log in logs)
+
+
+def test_a_log_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+    assert "no log could be written: Not a directory" in crashes.told(ValueError(SECRET))
+
+
+COMMAND: Final = f"""
+import sys
+import mast_tui.cli.dispatch as dispatch
+from mast_tui.cli import main
+
+def broken(name):
+    held = {SECRET!r}
+    raise LookupError(held)
+
+dispatch.load_command = broken
+main(["status"])
+"""
+
+
+def test_a_command_that_breaks_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("mast-tui: unexpected error (LookupError); the log is ")
+    assert done.stderr.count("\n") == 1
+    log = Path(done.stderr.strip().rpartition(" ")[2]).read_text()
+    assert "in broken" in log
+    assert SECRET not in log + done.stderr
+
+
+class Breaking(MastApp):
+    """An app whose workspace cannot be opened for a reason that nobody expected."""
+
+    @work(thread=True, group="workspace", exclusive=True)
+    def open_workspace(self) -> None:
+        """Break."""
+        raise KeyError(SECRET)
+
+
+async def test_where_the_terminal_cannot_be_read_the_app_ends_with_a_log(tmp_path: Path) -> None:
+    async with stage(write_trace(tmp_path / "small.json")) as on:
+        try:
+            _chained()
+        except RuntimeError:
+            # So does the thread in which Textual reads keys.
+            on.app.panic(Traceback(show_locals=True))
+    said = on.app.crash
+    assert said is not None
+    assert "unexpected error (RuntimeError)" in said
+    assert on.app.return_code == 1
+    log = Path(said.rpartition(" ")[2]).read_text()
+    assert "_chained" in log
+    assert SECRET not in said + log
+
+
+async def test_where_opening_the_workspace_breaks_one_can_read_on(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "small.json")
+    app = Breaking(AppOptions((path,), False, None, "alice", None, False, False), load_mast())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "KeyError" in str(app.refused)
+        await pilot.press("r", "j")
+        assert app.is_running
+        assert app.crash is None
+        expected(app, KeyError)
+
+
+def expected(app: MastApp, kind: type[Exception]) -> None:
+    """Say that this error was to come: any other, and this one elsewhere, fails its test."""
+    assert isinstance(app._exception, WorkerFailed)
+    assert isinstance(app._exception.error, kind)
+    app._exception = None
+
+
+async def test_a_judge_that_breaks_is_told_and_another_may_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OverflowError(SECRET)
+
+    path = write_trace(tmp_path / "small.json")
+    async with stage(path) as on:
+        with monkeypatch.context() as planted:
+            planted.setattr("mast_tui.judges.runner.run_judge", broken)
+            await on.press("J")
+        assert "The judge stopped: unexpected error (OverflowError)" in on.message
+        assert SECRET not in on.text
+        assert on.app.judge_at_work is None
+        expected(on.app, OverflowError)
+        await on.press("J", "1", "3")
+        assert on.labels == {("1.3", 1, 1)}

@@ -1,0 +1,174 @@
+"""A question takes every key: what it does not know does nothing, whatever it does elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from textual.screen import ModalScreen
+
+from mast_tui.labels import Severity
+from mast_tui.ui.actions import ACTIONS, Where
+from mast_tui.ui.screens.ask import Ask
+from mast_tui.ui.screens.help import HelpScreen
+from mast_tui.ui.screens.mode_finder import ModeFinder
+from mast_tui.ui.screens.note import NoteScreen
+from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest, write_trace
+
+LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")
+"""Keys that every question knows; the last two end or suspend the app wherever one is."""
+
+EVERY_KEY: Final = tuple(
+    dict.fromkeys(
+        key
+        for action in ACTIONS
+        if action.where in (Where.ANNOTATE, Where.EVERYWHERE)
+        for key in action.keys
+        if key not in LEAVING
+    )
+)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A small trace in a file."""
+    return write_trace(tmp_path / "small.json")
+
+
+def state(on: Stage) -> tuple[object, ...]:
+    """What keys could have changed."""
+    session = on.session
+    return (
+        on.app.screen,
+        tuple(on.app.screen_stack),
+        on.number,
+        session.labels,
+        session.pending,
+        dict(session.span_notes),
+        session.finished,
+        on.annotate.selection,
+        on.annotate.focused,
+        on.message,
+    )
+
+
+async def test_a_note_typed_too_early_undoes_nothing(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "1", "2", "2", "m")
+        asked = on.message
+        assert "1.1 Disobey" in asked
+        await on.press(*"just a guess xDa u")
+        assert on.message == asked
+        assert on.labels == {("1.1", 1, 1), ("2.2", 1, 1)}
+        # The key that asked takes what is offered, and what is typed from there on is the note.
+        await on.press(*"submits the same flag")
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter")
+        assert on.labels == {("1.1", 1, 1), ("2.2", 1, 1)}
+        assert [label.note for label in on.session.labels] == ["its the same flag", ""]
+
+
+@pytest.mark.parametrize("own", ["m", "f", "c", "backspace"])
+async def test_which_label_is_all_that_is_answered(small: Path, own: str) -> None:
+    async with stage(small) as on:
+        await on.press("j", "1", "1", "2", "2", own)
+        asked = state(on)
+        for key in EVERY_KEY:
+            if key not in (own, "tab", "enter"):
+                await on.send(key)
+                assert state(on) == asked, key
+        await on.press("tab")
+        assert "2.2" in on.message
+        await on.press("escape", "k")
+        assert on.number == 1
+        assert len(on.labels) == 2
+
+
+async def test_enter_and_the_same_key_take_what_is_offered(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "1", "2", "2", "f", "tab", "enter")
+        assert [label.severity for label in on.session.labels] == [None, Severity.FATAL]
+        # Nothing is asked any more: the key goes round on the same label, and others do their work.
+        await on.press("f")
+        assert [label.severity for label in on.session.labels] == [None, Severity.BENIGN]
+        await on.press("j")
+        assert on.number == 2
+        await on.press("k", "backspace", "enter")
+        assert on.labels == {("2.2", 1, 1)}
+
+
+@pytest.mark.parametrize("begun", ["1", "-", "_", "-1"])
+async def test_half_a_mode_is_no_command_for_what_follows(small: Path, begun: str) -> None:
+    moves = {"up", "down", "j", "k", "g", "G", "home", "end", "pageup", "pagedown"}
+    async with stage(small) as on:
+        await on.press("2", "2", *begun)
+        asked = state(on)
+        for key in EVERY_KEY:
+            if key not in moves and not key.isdigit() and key != "backspace":
+                await on.send(key)
+                assert state(on) == asked, key
+        await on.press("enter")
+        assert state(on) == asked
+        # The place may still be looked for, with the digit waiting.
+        await on.press("j")
+        assert on.number == 2
+        assert on.message == asked[-1]
+
+
+async def test_backspace_takes_back_a_digit_and_no_label(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("2", "2", "1", "backspace")
+        assert on.message == ""
+        await on.press("1", "3")
+        assert on.labels == {("2.2", 1, 1), ("1.3", 1, 1)}
+        await on.press("-", "3", "backspace")
+        assert on.message.startswith("absent: two digits")
+        await on.press("backspace", "1", "1")
+        assert ("1.1", 1, 1) in on.labels
+
+
+async def test_while_a_suggestion_is_edited_keys_only_find_its_place(
+    small: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "w.db"
+    trace = read_trace(small)
+    suggest(place, trace, [finding(trace, "1.3", 3, 5), finding(trace, "2.6", 9, 9)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]", "e")
+        asked = state(on)
+        assert "two digits label it" in on.message
+        for key in ("a", "x", "u", "U", "m", "f", "c", "backspace", "-", "_", "D", "J", "}", "L"):
+            await on.send(key)
+            assert state(on) == asked, key
+        await on.press("j", "2", "backspace", "2", "1")
+        assert on.labels == {("2.1", 3, 6)}
+        assert len(on.session.pending) == 1
+
+
+DIALOGS: Final[dict[str, Callable[[], ModalScreen[Any]]]] = {
+    "ask": lambda: Ask("Really?", "It cannot be taken back.", (("§", "yes"),)),
+    "note": lambda: NoteScreen("Note"),
+    "finder": lambda: ModeFinder(MAST),
+    "help": lambda: HelpScreen(Where.ANNOTATE, {}),
+}
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+async def test_no_key_goes_past_a_dialog(small: Path, name: str) -> None:
+    leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"?", "f1", "Q", "enter"}}
+    async with stage(small) as on:
+        await on.press("1", "1")
+        stack = [*on.app.screen_stack]
+        dialog = DIALOGS[name]()
+        on.app.push_screen(dialog)
+        await on.pilot.pause()
+        for key in EVERY_KEY:
+            if key not in leaves.get(name, set()):
+                await on.send(key)
+                assert on.app.screen_stack == [*stack, dialog], key
+        await on.press("escape")
+        assert on.app.screen_stack == stack
+        assert on.labels == {("1.1", 1, 1)}
+        assert not on.session.finished

@@ -1,0 +1,203 @@
+"""Each person's events in a chain of hashes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.gold import Guideline
+from mast_tui.labels import PassKind, VerdictValue
+from mast_tui.study import Study
+from mast_tui.workspace import (
+    Event,
+    NewEvent,
+    TraceRecord,
+    Workspace,
+    event_from_dict,
+    event_to_dict,
+    examined,
+    merge,
+)
+from mast_tui.workspace.chain import LENGTH, digest, first_break
+from mast_tui.workspace.facts import (
+    Fact,
+    GuidelineSet,
+    LabelAdded,
+    PassFinished,
+    PassStarted,
+    SpanNoteSet,
+    SpansRead,
+    StudySet,
+    VerdictSet,
+)
+from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
+from tests.workspace.test_events import recorded
+
+
+def text(workspace: Workspace) -> str:
+    return "".join(workspace_lines(workspace))
+
+
+@given(recorded())
+def test_an_event_is_hashed_alike_once_it_comes_back_from_a_file(one: Event) -> None:
+    assert digest(event_from_dict(json.loads(json.dumps(event_to_dict(one))))) == digest(one)
+
+
+def test_a_whole_confidence_is_hashed_as_it_is_read_back() -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        started(workspace, replace(label(workspace), confidence=1))
+        assert workspace.edited_histories() == ()
+
+
+def test_each_event_of_a_person_hangs_on_the_one_before() -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
+        for _ in range(2):
+            workspace.append([event(SpansRead(("k0",))) for _ in range(2)])
+        judged = label(workspace, annotator="judge:rules@1")
+        workspace.append([event(LabelAdded(judged), annotator="judge:rules@1")])
+        events = list(workspace.events(annotator="alice"))
+        chains = [one.chain for one in events]
+        assert len(set(chains)) == 4
+        assert {len(chain or "") for chain in chains} == {LENGTH}
+        assert [one.chain for one in workspace.events(annotator="judge:rules@1")] == [None]
+        assert first_break(events) is None
+        assert first_break(events[1:]) == events[1]
+        assert first_break([events[0], *events[2:]]) == events[2]
+        bare = examined([replace(one, chain=None) for one in reversed(events)])
+        assert [one.chain for one in bare.events] == chains
+        assert bare.broken == {}
+
+
+def test_a_trace_may_have_another_name_in_another_workspace() -> None:
+    with (
+        closing(Workspace.open(":memory:")) as here,
+        closing(Workspace.open(":memory:")) as there,
+        closing(Workspace.open(":memory:")) as third,
+    ):
+        here.register_trace(TraceRecord.of(trace_of("one")))
+        there.register_trace(TraceRecord.of(trace_of("another")))
+        started(there, label(there))
+        study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),))
+        words = Guideline("g", MODES[0], "only with a reason", "alice", "now", TRACE)
+        there.append(
+            [
+                NewEvent("alice", None, MAST.ref, None, fact)
+                for fact in (StudySet(None, study), GuidelineSet("g", None, words))
+            ]
+        )
+        merge(here, there)
+        assert {one.trace_id for one in here.labels()} == {f"{TRACE}~2"}
+        assert here.edited_histories() == ()
+        assert merge(here, there).people == ()
+        merge(third, here)
+        assert merge(there, third).people == ()
+
+
+def test_what_two_machines_import_alike_goes_on_on_either(tmp_path: Path) -> None:
+    """Its events have other hours and counters there, and nobody has edited anything."""
+    table = tmp_path / "a.csv"
+    table.write_text("trace_id,annotator,mode,value\nt,alice,1.3,present\nt,alice,1.1,absent\n")
+    with (
+        closing(Workspace.open(":memory:")) as here,
+        closing(Workspace.open(":memory:")) as there,
+        closing(Workspace.open(":memory:")) as third,
+    ):
+        here.append([event(SpansRead(("k0",)), trace_id="other")])
+        for workspace in (here, there):
+            incoming = read_csv_long([table], taxonomy=MAST, known=lambda _: None)
+            apply_incoming(incoming, workspace, source="csv-long")
+        there.append([event(SpansRead(("k1",)), trace_id="t"), event(PassFinished(), trace_id="t")])
+        (told,) = merge(here, there).people
+        assert (told.events, told.passes_finished) == (2, 1)
+        assert here.edited_histories() == ()
+        merge(third, here)
+        assert third.edited_histories() == ()
+        assert merge(third, there).people == ()
+
+
+Step = tuple[int, str, str]
+steps = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["label", "verdict", "note", "read", "finish"]),
+        st.sampled_from(MODES[:2]),
+    ),
+    max_size=5,
+)
+
+
+def add(workspace: Workspace, machine: int, done: list[Step]) -> None:
+    """What one person adds on one machine; every machine has traces of its own and a shared one."""
+    for number, (where, kind, mode) in enumerate(done):
+        trace = "shared" if where == 0 else f"{machine}-{where}"
+        passes = workspace.passes(annotator="alice", trace_id=trace)
+        if any(one.finished for one in passes):
+            continue
+        unique = f"{machine}-{number}-{mode}"
+        facts: dict[str, Fact] = {
+            "label": LabelAdded(replace(label(workspace, mode, trace_id=trace), id=unique)),
+            "verdict": VerdictSet(unique, None, VerdictValue.ABSENT),
+            "note": SpanNoteSet(unique, "", "odd"),
+            "read": SpansRead((unique,)),
+            "finish": PassFinished() if where else SpansRead((unique,)),
+        }
+        begin = [] if passes else [PassStarted(PassKind.BLIND)]
+        workspace.append([event(fact, trace_id=trace) for fact in (*begin, facts[kind])])
+
+
+@given(steps, st.lists(steps, min_size=3, max_size=3), st.permutations(range(3)))
+@settings(max_examples=15, deadline=None)
+def test_what_one_person_adds_on_three_machines_comes_together_in_any_order(
+    common: list[Step], own: list[list[Step]], order: list[int]
+) -> None:
+    machines = [Workspace.open(":memory:") for _ in own]
+    machines[0].append([event(PassStarted(PassKind.BLIND), trace_id="shared")])
+    add(machines[0], 0, common)
+    for machine in machines[1:]:
+        merge(machine, machines[0])
+    for number, (machine, done) in enumerate(zip(machines, own, strict=True), start=1):
+        add(machine, number, done)
+    for one, other in itertools.permutations(order, 2):
+        merge(machines[one], machines[other])
+    assert len({text(machine) for machine in machines}) == 1
+    assert state(machines[0]) == state(machines[1]) == state(machines[2])
+    for machine in machines:
+        assert machine.edited_histories() == ()
+        before = state(machine)
+        machine.rebuild()
+        assert state(machine) == before
+        machine.close()
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_chains_that_were_computed_apart_become_one(seconds: int) -> None:
+    """Files of earlier versions have none: what each workspace made of them may differ."""
+    with (
+        closing(Workspace.open(":memory:")) as first,
+        closing(Workspace.open(":memory:")) as second,
+    ):
+        first.append([event(SpansRead(("k0",)))])
+        merge(second, first)
+        for workspace, key in ((first, "k1"), (second, "k2")):
+            workspace.append([event(SpansRead((key,)))])
+        with closing(Workspace.open(":memory:")) as both:
+            merge(both, first)
+            merge(both, second)
+            both.append([event(SpansRead((f"k{seconds}",)))])
+            old = [replace(one, chain=None) for one in both.events()]
+        for workspace, events in ((first, old), (second, old[::-1])):
+            workspace.merge_events(events)
+            assert workspace.edited_histories() == ()
+        merge(first, second)
+        merge(second, first)
+        assert text(first) == text(second)
