@@ -1,6 +1,7 @@
 """Attacks mast_tui in many ways: nothing that was shown or written may be lost, hang or crash.
 
-    .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J] [--keep FOLDER]
+    .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J]
+        [--keep FOLDER]
 
 The kinds: ``kills`` (SIGKILL in every screen and command), ``locks`` (another process holds the
 workspace while somebody labels), ``signals``, ``planted`` (folders and workspaces with traps),
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Final
@@ -74,23 +75,25 @@ def work(settings: list[Setting], told: Queue[Outcome | None]) -> None:
     told.put(None)
 
 
-def outcomes(options: argparse.Namespace, folder: Path) -> Iterator[Outcome]:
-    """What comes of all tries, as it comes."""
+def outcomes(
+    shares: Mapping[str, float], folder: Path, *, seed: int, jobs: int, kept: Path | None = None
+) -> Iterator[Outcome]:
+    """Make all tries, and tell what came of each as it comes.
+
+    Args:
+        shares: Of each kind that is wanted, the share of the tries of a whole run.
+        folder: An empty one, for all that is written.
+        seed: The same one makes the same tries.
+        jobs: How many processes make them side by side.
+        kept: Where files are kept by which something fell.
+    """
     context = multiprocessing.get_context("spawn")
     told: Queue[Outcome | None] = context.Queue()
     processes = []
-    for job in range(options.jobs):
+    for job in range(jobs):
         settings = [
-            Setting(
-                kind,
-                folder / f"{kind}-{job}",
-                options.share,
-                options.seed,
-                job,
-                options.jobs,
-                options.keep,
-            )
-            for kind in options.only
+            Setting(kind, folder / f"{kind}-{job}", share, seed, job, jobs, kept)
+            for kind, share in shares.items()
         ]
         process = context.Process(target=work, args=(settings, told))
         process.start()
@@ -144,7 +147,10 @@ def main() -> int:
     tried: dict[str, list[Outcome]] = {kind: [] for kind in KINDS if kind in options.only}
     cases: dict[tuple[str, str, str], str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for outcome in outcomes(options, Path(folder)):
+        shares = dict.fromkeys(tried, options.share)
+        for outcome in outcomes(
+            shares, Path(folder), seed=options.seed, jobs=options.jobs, kept=options.keep
+        ):
             tried[outcome.kind].append(outcome)
             if outcome.fell:
                 cases.setdefault((outcome.kind, outcome.what, outcome.fell[:80]), outcome.fell)

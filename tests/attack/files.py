@@ -21,7 +21,6 @@ def holds_traces(path: Path) -> bool:
     return bool(read_file(path, named=False).traces)
 
 
-
 def tries(setting: Setting) -> Iterator[Outcome]:
     """Damage the files of the corpus of real traces, or the samples where it is not here."""
     wanted = max(1, round(WHOLE * setting.share))

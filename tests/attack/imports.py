@@ -17,6 +17,7 @@ from typing import Any, Final
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.words import split_words
 from mast_tui.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
+from mast_tui.workspace import schema
 from tests.attack.trying import (
     SAMPLES,
     Outcome,
@@ -50,7 +51,17 @@ AFTER: Final = (
 
 NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
 WORDS: Final = (
-    *(*NAMES, BIDI, HIDDEN, HOSTILE, "\x1b]0;PWNED\x07", "\ud800", "x" * 100_000, "../../x", "=1+1"),
+    *(
+        *NAMES,
+        BIDI,
+        HIDDEN,
+        HOSTILE,
+        "\x1b]0;PWNED\x07",
+        "\ud800",
+        "x" * 100_000,
+        "../../x",
+        "=1+1",
+    ),
     *("mast@3", "mast@4", "1.3", "present", "absent", "finished", "step_repetition", "nan", "-1"),
 )
 NUMBERS: Final = ("0", "-1", "1e999", "9" * 30, "9" * 5_000, "2.5", "null", "true", "[]", "{}")
@@ -72,12 +83,12 @@ def seeds(setting: Setting) -> Path:
         everything = () if name in ("jsonl", "csv-wide") else ("--labels", "all")
         out = ("-o", f"good.{name}")
         must(home, "export", "--format", name, *everything, *out, *PLACE)
-    _move(who_and_when(home), home / "good.who-and-when")
+    who_and_when(home).rename(home / "good.who-and-when")
     write_json(home / "run-1.json", RUN)
-    _move(agentrx(home, {}, {"step_number": 2}), home / "good.agentrx")
+    agentrx(home, {}, {"step_number": 2}).rename(home / "good.agentrx")
     traces_file(home)
-    _move(labels_file(home, ANSWERS), home / "good.mast-human")
-    _move(trail_file(home, {}), home / "good.trail")
+    labels_file(home, ANSWERS).rename(home / "good.mast-human")
+    trail_file(home, {}).rename(home / "good.trail")
     documents = valid_documents()
     for name in ("agentdash", "adamast"):
         write_json(home / f"good.{name}", documents[name])
@@ -85,10 +96,6 @@ def seeds(setting: Setting) -> Path:
     for file in home.glob("said.*"):
         file.unlink()
     return home
-
-
-def _move(path: Path, target: Path) -> None:
-    path.rename(target)
 
 
 def forged(data: bytes, draw: random.Random) -> bytes:
@@ -184,16 +191,9 @@ def guarded(found: State) -> set[tuple[object, ...]]:
 
 def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
     """Annotator, trace, taxonomy and pass of a label."""
-    columns = label_columns()
+    columns = [column.name for column in schema.labels.columns]
     names = ("annotator", "trace_id", "taxonomy", "pass_number")
     return {tuple(row[columns.index(name)] for name in names)}
-
-
-def label_columns() -> list[str]:
-    """The names of a label's columns, in their order."""
-    from mast_tui.workspace.schema import labels
-
-    return [column.name for column in labels.columns]
 
 
 def attack(setting: Setting, number: int, template: Path, before: State) -> Outcome:

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from http.server import ThreadingHTTPServer
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,6 @@ from tests.attack.trying import (
     SAMPLES,
     Outcome,
     Setting,
-    State,
     app,
     begin,
     command,
@@ -340,8 +340,6 @@ class Command:
     words: tuple[str, ...]
     check: Callable[[Path, Path, Path], str]
     prepare: Callable[[Path], None] = lambda _: None
-    again: bool = True
-    """Whether the same command must afterwards come to what it comes to when left alone."""
 
     def attack(
         self, setting: Setting, before: Path, chance: random.Random, url: str
@@ -387,10 +385,6 @@ class Command:
         must(folder / "after", *words)
         (folder / "seconds").write_text(str(time.monotonic() - begun))
         return folder
-
-
-def _without(found: State, *names: str) -> State:
-    return {name: rows for name, rows in found.items() if name not in names}
 
 
 def _pairs(home: Path) -> set[tuple[object, ...]]:
@@ -448,7 +442,7 @@ def _content(home: Path, path: Path) -> bytes | None:
 
 
 def older_outputs(words: Sequence[str], home: Path) -> None:
-    """Write the outputs once before the second one labelled, so that there is something to be lost."""
+    """Write the outputs as they were before the second one labelled: they could be lost."""
     (home / "out").mkdir()
     must(home, *(word.replace(DB, "older.db") for word in words))
 
@@ -517,18 +511,19 @@ SCREENS: Final = (
     Screen("signatures", screen("S"), "carol"),
 )
 
-OFTEN: Final = (*SCREENS[:2], SCREENS[2], *SCREENS[:2], SCREENS[2], *COMMANDS[:3])
+SOME: Final = ((*SCREENS[:3], *SCREENS[:3]), COMMANDS[:3])
 """What is killed twice or three times as often as the rest."""
 
-CASES: Final = tuple(
-    case
-    for pair in zip(
-        [*SCREENS, *OFTEN], [*COMMANDS, *([None] * (len(SCREENS + OFTEN) - len(COMMANDS)))],
-        strict=True,
-    )
-    for case in pair
-    if case is not None
-)  # fmt: skip
+
+def _cases() -> tuple[Screen | Command, ...]:
+    """Screens and commands in turn, so that the first few are some of both."""
+    found: list[Screen | Command] = []
+    for one_screen, one_command in zip_longest([*SCREENS, *SOME[0]], [*COMMANDS, *SOME[1]]):
+        found += [one for one in (one_screen, one_command) if one is not None]
+    return tuple(found)
+
+
+CASES: Final = _cases()
 
 
 def practice(tell: Callable[[str], None]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
 from tests.attack.trying import (
     PATIENCE,
@@ -160,8 +161,6 @@ class Story:
 
 def kept(home: Path) -> set[tuple[int, str]]:
     """The labels on the disk: number of the span and code."""
-    from mast_tui.traces.library import read_file, read_fully
-
     trace = read_file(home / TRACE, named=True).traces[0]
     read_fully(trace)
     with closing(Workspace.open(home / DB, create=False)) as workspace:

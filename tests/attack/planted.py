@@ -107,8 +107,8 @@ FOLDERS: Final[Mapping[str, Callable[[Path], object]]] = MappingProxyType(
         "a folder that links to itself": lambda runs: (runs / "again").symlink_to("."),
         "a link to nothing": lambda runs: (runs / "x.json").symlink_to("nothing.json"),
         "a link to /dev/zero": lambda runs: (runs / "x.json").symlink_to("/dev/zero"),
-        "outcomes.csv as a link to /dev/zero": lambda runs: (
-            (runs / "outcomes.csv").symlink_to("/dev/zero")
+        "outcomes.csv as a link to /dev/zero": lambda runs: (runs / "outcomes.csv").symlink_to(
+            "/dev/zero"
         ),
         "outcomes.csv of 300 MB": lambda runs: os.truncate(_made(runs / "outcomes.csv"), 300 << 20),
         "a socket": lambda runs: _socket(runs / "x.json"),
@@ -207,7 +207,9 @@ def _poisoned(home: Path) -> None:
             tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             for (table,) in tables.fetchall():
                 for column in database.execute(f"PRAGMA table_info({table})").fetchall():
-                    value = draw.choice(("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'"))
+                    value = draw.choice(
+                        ("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'")
+                    )
                     with suppress(sqlite3.Error):
                         database.execute(f'UPDATE {table} SET "{column[1]}" = {value}')
             database.commit()
@@ -251,9 +253,7 @@ OUTPUTS: Final[Mapping[str, Callable[[Path], object]]] = MappingProxyType(
         "an output as a link to itself": lambda home: (home / "o.json").symlink_to("o.json"),
         "an output as a folder": lambda home: (home / "o.json").mkdir(),
         "an output as a socket": lambda home: _socket(home / "o.json"),
-        "a datasheet of somebody else": lambda home: (
-            (home / "o.datasheet.md").symlink_to("victim")
-        ),
+        "a datasheet of somebody else": lambda home: (home / "o.datasheet.md").symlink_to("victim"),
     }
 )
 
@@ -292,17 +292,13 @@ def template(setting: Setting) -> Path:
 
 def _cases() -> list[tuple[str, str, str]]:
     """Group, trap and command: every one that concerns the trap."""
-    found = [
-        ("folder", trap, name) for trap in FOLDERS for name in ("inspect", "judge", "the app")
-    ]
+    found = [("folder", trap, name) for trap in FOLDERS for name in ("inspect", "judge", "the app")]
     found += [
         ("workspace", trap, name)
         for trap in WORKSPACES
         for name in ("status", "export", "judge", "the app")
     ]
-    found += [
-        ("cache", trap, name) for trap in CACHES for name in ("judge", "the app")
-    ]
+    found += [("cache", trap, name) for trap in CACHES for name in ("judge", "the app")]
     return found + [("output", trap, "export") for trap in OUTPUTS]
 
 
@@ -354,7 +350,9 @@ def _command(home: Path, name: str, group: str) -> str:
     if "MemoryError" in done.err:
         return f"took more than {ROOM >> 20} MB more"
     if group in ("folder", "cache") and not _read_the_rest(done, name):
-        return f"the rest of the folder is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"
+        return (
+            f"the rest of the folder is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"
+        )
     return ""
 
 

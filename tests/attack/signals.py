@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.attack.kills import DB, ONE, PLACE, templates
-from tests.attack.trying import Outcome, Setting, app, end_of, unsound
-from tests.terminal.screen import TIMEOUT, Terminal
+from tests.attack.trying import Outcome, Setting, app, end_of, unsound, wait_for
+from tests.terminal.screen import Terminal
 
 SCREENS: Final = (
     ("annotate", (), r"Timeline"),
@@ -68,7 +68,7 @@ def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
     """Label, go to a screen, end the app from outside; what does not hold."""
     with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
         process = terminal.process
-        before = _before_the_app(terminal)
+        before = a_new_terminal()
         labelled(terminal)
         terminal.press(*keys)
         terminal.until(shown)
@@ -76,7 +76,8 @@ def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
             os.close(process.child_fd)
             process.child_fd = -1
             process.closed = True
-            code = _end_without_a_terminal(terminal)
+            code = process.code = wait_for(process.pid)
+            process.gone = True
             number: int = signal.SIGHUP
         else:
             number = signal.Signals[way.partition(" ")[0]]
@@ -92,22 +93,14 @@ def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
     return _kept(home, 1)
 
 
-def _before_the_app(terminal: Terminal) -> list[Any]:
-    """How a terminal is set that nobody has changed yet: as a new one."""
+def a_new_terminal() -> list[Any]:
+    """How a terminal is set that nobody has changed yet."""
     ours, theirs = os.openpty()
     try:
         return termios.tcgetattr(theirs)
     finally:
         os.close(ours)
         os.close(theirs)
-
-
-def _end_without_a_terminal(terminal: Terminal) -> int | None:
-    from tests.attack.trying import wait_for
-
-    terminal.process.code = wait_for(terminal.process.pid)
-    terminal.process.gone = True
-    return int(terminal.process.code) if terminal.process.code is not None else None
 
 
 def _kept(home: Path, labels: int) -> str:
@@ -120,7 +113,7 @@ def _kept(home: Path, labels: int) -> str:
 
 
 def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
-    """Stop the app on a screen and have it go on: it is drawn anew and labels as before."""
+    """Stop the app on a screen and have it go on, and end it by a key."""
     with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
         labelled(terminal)
         terminal.press(*keys)
@@ -131,9 +124,8 @@ def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
             terminal.read(0.05)
         terminal.process.kill(signal.SIGCONT)
         terminal.press("ctrl+q")
-        until = time.monotonic() + TIMEOUT
         code = end_of(terminal)
-        if fell := not_restored(terminal, _before_the_app(terminal)):
+        if fell := not_restored(terminal, a_new_terminal()):
             return fell
     if code != 0:
         return f"does not go on: ended with {code}\n{terminal.text}"

@@ -52,7 +52,6 @@ ROOM: Final = 1 << 30
 """Bytes of address space that a command may take beyond what it begins with, where that counts."""
 
 NOT_RUN_HERE: Final = ("mast_tui.__main__",)
-_ALIKE: Final = ("annotator", "trace_id", "taxonomy", "pass_number", "mode", "target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,8 @@ def app(
     pid, descriptor = pty.fork()
     if pid == 0:
         _become(home, {}, room)
-        sys.stdin = sys.__stdin__ = os.fdopen(0)  # the parent, a process of a pool, has closed it
+        sys.stdin = os.fdopen(0)  # multiprocessing has closed it in the parent
+        setattr(sys, "__stdin__", sys.stdin)  # noqa: B010 - it is declared to be final
         fcntl.ioctl(0, termios.TIOCSWINSZ, array.array("H", [rows, columns, 0, 0]))
         _leave(lambda: mast_tui_main(words))
     process = App(descriptor, pid)
