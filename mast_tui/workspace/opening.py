@@ -35,13 +35,15 @@ def examine(path: Path) -> Found:
     """Whether there is a workspace at ``path``, or nothing yet.
 
     Only reads, and leaves nothing behind. Raises ``WorkspaceError`` for anything else: a folder,
-    another kind of file, a workspace with a newer schema, or no right to read and write it.
+    a pipe, another kind of file, a workspace with a newer schema, or no right to read and write it.
     """
     try:
         if path.is_dir():
             raise WorkspaceError(f"{path}: this is a folder; name a file for the workspace in it")
         if not path.exists():
             return Found.NOTHING
+        if not path.is_file():  # a pipe would be waited for
+            raise WorkspaceError(f"{path}: this is no regular file; name one for the workspace")
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -127,6 +128,26 @@ def test_a_file_that_would_do_things_by_itself_is_refused(path: Path, planted: s
         connection.commit()
     with pytest.raises(WorkspaceError, match=r"trigger|view"):
         Workspace.open(path)
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_is_refused_unread(
+    path: Path, plant: Callable[[Path], object]
+) -> None:
+    path.parent.mkdir()
+    plant(path)
+    refused: list[str] = []
+
+    def try_it() -> None:
+        with pytest.raises(WorkspaceError) as error:
+            Workspace.open(path)
+        refused.append(str(error.value))
+
+    # In a thread: a pipe that is opened is waited for without an end.
+    thread = threading.Thread(target=try_it, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert refused == [f"{path}: this is no regular file; name one for the workspace"]
 
 
 def test_one_that_others_may_write_is_not_trusted_unasked(path: Path) -> None:

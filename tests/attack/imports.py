@@ -1,0 +1,242 @@
+"""Imports of every format, fuzzed and forged, and all that is done with a workspace afterwards."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from mast_tui.cli.dispatch import run
+from mast_tui.cli.words import split_words
+from mast_tui.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
+from mast_tui.workspace import schema
+from tests.attack.trying import (
+    SAMPLES,
+    Outcome,
+    Setting,
+    State,
+    forked,
+    must,
+    said,
+    state,
+    unsound,
+    wait_for,
+)
+from tests.exchange.test_hostile_files import valid_documents
+from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when, write_json
+from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
+from tests.exchange.test_trail import labels_file as trail_file
+from tests.terminal.hostile import BIDI, HIDDEN, HOSTILE, forbidden
+from tests.traces.damage import mutate
+
+WHOLE: Final = 2_000
+
+DB: Final = "w.db"
+PLACE: Final = ("--workspace", DB)
+FIGURES: Final = ("--rounds", "0", "--json")
+AFTER: Final = (
+    ("status", "--json"),
+    ("agree", *FIGURES, "--no-spans"),
+    ("report", *FIGURES),
+)
+"""What is done with a workspace after every import that was taken, and one of the exports."""
+
+NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
+WORDS: Final = (
+    *(
+        *NAMES,
+        BIDI,
+        HIDDEN,
+        HOSTILE,
+        "\x1b]0;PWNED\x07",
+        "\ud800",
+        "x" * 100_000,
+        "../../x",
+        "=1+1",
+    ),
+    *("mast@3", "mast@4", "1.3", "present", "absent", "finished", "step_repetition", "nan", "-1"),
+)
+NUMBERS: Final = ("0", "-1", "1e999", "9" * 30, "9" * 5_000, "2.5", "null", "true", "[]", "{}")
+KINDS: Final = ("label_removed", "verdict_set", "decided", "pass_unfinished", "sight_set", "judged")
+
+
+# What is changed
+
+
+def seeds(setting: Setting) -> Path:
+    """A folder with a workspace, and a good file of every format that can be imported."""
+    home = setting.folder / "template"
+    if home.exists():
+        return home
+    (home / "set").mkdir(parents=True)
+    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
+    must(home, "judge", str(SAMPLES), "--judge", "rules", "--quiet", *PLACE)
+    for name in ("jsonl", "csv-long", "csv-wide", "mast-data", "label-studio"):
+        everything = () if name in ("jsonl", "csv-wide") else ("--labels", "all")
+        out = ("-o", f"good.{name}")
+        must(home, "export", "--format", name, *everything, *out, *PLACE)
+    who_and_when(home).rename(home / "good.who-and-when")
+    write_json(home / "run-1.json", RUN)
+    agentrx(home, {}, {"step_number": 2}).rename(home / "good.agentrx")
+    traces_file(home)
+    labels_file(home, ANSWERS).rename(home / "good.mast-human")
+    trail_file(home, {}).rename(home / "good.trail")
+    documents = valid_documents()
+    for name in ("agentdash", "adamast"):
+        write_json(home / f"good.{name}", documents[name])
+    write_json(home / "x.json", documents["adamast taxonomy"])
+    for file in home.glob("said.*"):
+        file.unlink()
+    return home
+
+
+def forged(data: bytes, draw: random.Random) -> bytes:
+    """A file whose lines say other things, in the names of other people."""
+    lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+    for _ in range(draw.randrange(1, 20)):
+        place = draw.randrange(len(lines))
+        lines[place] = _forged_line(lines[place], draw)
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def _forged_line(line: str, draw: random.Random) -> str:
+    with suppress(ValueError):
+        record = json.loads(line)
+        if isinstance(record, dict) and record.get("record") == "event":
+            return json.dumps(_forged_event(record, draw)) + "\n"
+    cells = line.rstrip("\n").split(",")
+    if not line.lstrip().startswith(("{", "[")) and len(cells) > 3:
+        cells[draw.randrange(len(cells))] = draw.choice(WORDS + NUMBERS).replace("\n", " ")
+        return ",".join(cells) + "\n"
+    return _changed_words(line, draw)
+
+
+def _changed_words(line: str, draw: random.Random) -> str:
+    """Some word or number of JSON replaced by another."""
+    found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?', line))
+    if not found:
+        return line
+    match = draw.choice(found)
+    word = draw.choice(NUMBERS) if draw.random() < 0.4 else json.dumps(draw.choice(WORDS))
+    return line[: match.start()] + word + line[match.end() :]
+
+
+def _forged_event(record: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """An event that was never made: later than all, taken back, by somebody else, elsewhere."""
+    changed = {**record, "id": str(uuid.UUID(int=draw.getrandbits(128), version=4))}
+    changed["seq"] = draw.choice((record.get("seq"), 100_000 + draw.randrange(1_000), 1, 0, 2**63))
+    payload = changed.get("payload")
+    for _ in range(draw.randrange(1, 3)):
+        match draw.randrange(6):
+            case 0:
+                changed["annotator"] = draw.choice((*NAMES, "bob"))
+            case 1:
+                changed["kind"] = draw.choice((*KINDS, "label_added", "nonsense"))
+            case 2 if changed["kind"] == "label_added":
+                changed["kind"] = "label_removed"
+            case 3 if isinstance(payload, dict) and "after" in payload:
+                changed["payload"] = {**payload, "before": payload["after"], "after": None}
+            case 4:
+                changed["pass"] = draw.choice((None, 0, 1, 2, 99, -1))
+            case _:
+                changed["replaces"] = [record.get("id")]
+    return changed
+
+
+def damaged(data: bytes, draw: random.Random) -> bytes:
+    """A file that is damaged anywhere, as traces are."""
+    return mutate(data, draw).data
+
+
+WAYS: Final[Mapping[str, Callable[[bytes, random.Random], bytes]]] = MappingProxyType(
+    {"fuzzed": damaged, "forged": forged}
+)
+
+
+# A try
+
+
+def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None:
+    """Import a file, and do all else with the workspace; every exit code goes into ``codes``."""
+    skipping = ("--skip-errors",) if skip and file_format != "jsonl" else ()
+    one_more = ("export", "--format", more, "-o", "after.out")
+    codes = [run(split_words(("import", file, "--format", file_format, *skipping, *PLACE)))]
+    if codes == [0]:
+        codes += [run(split_words((*words, *PLACE))) for words in (*AFTER, one_more)]
+    (home / "codes").write_text(json.dumps(codes))
+
+
+def guarded(found: State) -> set[tuple[object, ...]]:
+    """What of people no import may change: finished passes with all in them, decisions, sight."""
+    passes = {row[:4]: row for row in found["passes"] if row[6] is not None}
+    kept: set[tuple[object, ...]] = {
+        ("pass", *key, row[4], row[6], row[11])
+        for key, row in passes.items()
+        if not str(row[0]).startswith("judge:")
+    }
+    for name in ("verdicts", "span_notes", "reviews"):
+        kept |= {(name, *row) for row in found[name] if row[:4] in passes}
+    kept |= {("label", *row) for row in found["labels"] if _pass_of(row) & passes.keys()}
+    kept |= {("decision", *row) for row in found["decisions"]}
+    return kept | {("sight", *row) for row in found["sights"]}
+
+
+def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
+    """Annotator, trace, taxonomy and pass of a label."""
+    columns = [column.name for column in schema.labels.columns]
+    names = ("annotator", "trace_id", "taxonomy", "pass_number")
+    return {tuple(row[columns.index(name)] for name in names)}
+
+
+def attack(setting: Setting, number: int, template: Path, before: State) -> Outcome:
+    """Change a file, import it into a copy of the workspace, and go on with that."""
+    draw = setting.draw(number)
+    file_format = IMPORT_FORMATS[number % len(IMPORT_FORMATS)]
+    way = "forged" if draw.random() < 0.4 else "fuzzed"
+    data = (template / f"good.{file_format}").read_bytes()
+    with setting.home() as home:
+        for name in (DB, "run-1.json", "traces.json", "x.json"):
+            shutil.copy(template / name, home / name)
+        end = {"csv-long": "csv", "csv-wide": "csv", "jsonl": "jsonl"}.get(file_format, "json")
+        file = home / f"labels.{end}"
+        file.write_bytes(WAYS[way](data, draw))
+        more = EXPORT_FORMATS[number // 2 % len(EXPORT_FORMATS)]
+        work = partial(_all, home, file_format, file.name, more, draw.random() < 0.7)
+        done = said(home, wait_for(forked(home, work)))
+        fell, taken = done.fell, 0
+        if not fell:
+            first, *rest = json.loads((home / "codes").read_text())
+            taken = int(first == 0)
+            after = state(home / DB)
+            if any(rest):
+                fell = f"after it the commands end with {rest}: {done.err[-500:]}"
+            elif not taken:
+                fell = "" if after == before else "it was refused, and changed the workspace"
+            elif gone := guarded(before) - guarded(after):
+                fell = f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
+            else:
+                fell = unsound(home / DB, imported=True)
+        raw = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
+        if bad := forbidden(raw.replace("\ufffd".encode(), b"?")):
+            fell = fell or f"said what a terminal obeys: {bad[:3]}"
+        if fell and setting.kept is not None:
+            shutil.copy(file, setting.kept / f"{number}.{file_format}")
+        return Outcome(
+            setting.kind, f"{file_format}, {way}", fell and f"#{number}: {fell}", {"taken": taken}
+        )
+
+
+def tries(setting: Setting) -> Iterator[Outcome]:
+    """Every format in turn."""
+    template = seeds(setting)
+    before = state(template / DB)
+    for number in setting.numbers(WHOLE):
+        yield attack(setting, number, template, before)

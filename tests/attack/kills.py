@@ -1,0 +1,557 @@
+"""SIGKILL at random moments, in every screen and in every command that writes."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from http.server import ThreadingHTTPServer
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Event, Workspace
+from mast_tui.workspace.facts import (
+    Decided,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    ReviewSet,
+    SpanNoteSet,
+    VerdictSet,
+)
+from scripts.practice_server import MODEL, Handler
+from tests.attack.trying import (
+    SAMPLES,
+    Outcome,
+    Setting,
+    app,
+    begin,
+    command,
+    ended,
+    events,
+    must,
+    said,
+    serving,
+    state,
+    unsound,
+    wait_for,
+)
+from tests.terminal.screen import Terminal
+
+WHOLE: Final = 500
+
+DB: Final = "w.db"
+PLACE: Final = ("--workspace", DB)
+TRACE: Final = "ad-restart-loop.jsonl"
+CODES: Final = tuple(mode.code for mode in load_mast().modes)
+NAMES: Final = {mode.code: f"{mode.code} {mode.name}" for mode in load_mast().modes}
+SLUGS: Final = {mode.slug: mode.code for mode in load_mast().modes}
+
+MOST_TRIES: Final = 6
+"""So often a command is begun anew when it was done before the kill came."""
+
+Token = tuple[str, str]
+"""Something that was done, as the screen tells it and as an event does: the kind and a code."""
+
+
+# The preparation
+
+
+def templates(setting: Setting) -> Path:
+    """A home with the samples, a workspace of two people who differ, and a judge's suggestions.
+
+    Carol may adjudicate, and nothing is decided; caches are warm. ``old.db`` is the same before
+    anybody has labelled, ``older.db`` before the second one has.
+    """
+    home = setting.folder / "template"
+    if home.exists():
+        return home
+    welcomed = home / ".local" / "share" / "mast-tui"
+    welcomed.mkdir(parents=True)
+    (welcomed / "welcomed").touch()
+    shutil.copytree(SAMPLES, home / "set", ignore=shutil.ignore_patterns("*.md"))
+    (home / "set" / "workspace.jsonl").rename(home / "samples.jsonl")
+    must(home, "judge", "set", "--judge", "rules", "--quiet", *PLACE)
+    _closed_copy(home / DB, home / "old.db")
+    must(home, "import", "samples.jsonl", "--format", "jsonl", "--workspace", "samples.db")
+    everything = ("--format", "csv-long", "--labels", "all", "-o", "labels.csv")
+    must(home, "export", *everything, "--workspace", "samples.db")
+    heading, *rows = (home / "labels.csv").read_text("utf-8").splitlines(keepends=True)
+    for name in ("mira", "tomas"):
+        if name == "tomas":
+            _closed_copy(home / DB, home / "older.db")
+        of_one = [heading, *(row for row in rows if f",{name}," in row)]
+        (home / f"{name}.csv").write_text("".join(of_one), "utf-8")
+        must(home, "import", f"{name}.csv", "--format", "csv-long", *PLACE)
+    names = ("--annotators", "mira,tomas", "--adjudicators", "carol", "--annotator", "carol")
+    must(home, "study", "set", "set", *names, *PLACE)
+    return home
+
+
+def _closed_copy(path: Path, target: Path) -> None:
+    with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+
+
+def _events(home: Path) -> list[Event]:
+    with closing(Workspace.open(home / DB, create=False)) as workspace:
+        return list(workspace.events())
+
+
+# Screens
+
+Lost = str
+"""What was shown and is not on the disk, or nothing."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the app that is going to be killed: what was pressed, and what was shown."""
+
+    home: Path
+    terminal: Terminal
+    chance: random.Random
+    shown: set[Token]
+    until: float
+    """The moment of the kill, as ``time.monotonic`` tells."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the moment of the kill has come."""
+        return time.monotonic() > self.until
+
+    def press(self, *keys: str) -> None:
+        """Type a few keys, a moment or none apart, and look at what is shown."""
+        for key in keys:
+            if self.over:
+                return
+            self.terminal.press(key)
+            until = min(self.until, time.monotonic() + self.chance.choice((0.0, 0.0, 0.03, 0.1)))
+            self.look()
+            while time.monotonic() < until:
+                self.terminal.read(0.01)
+                self.look()
+
+    def look(self) -> None:
+        """Remember what the screen says was done."""
+        self.terminal.read(0.0)
+        self.shown |= statements(self.terminal.text)
+
+
+_DONE: Final = (
+    ("label", r"{name} on (?:#\d|words in #\d|the whole trace)"),
+    ("changed", r"{name} changed on "),
+    ("removed", r"{name} taken off #\d"),
+    ("verdict", r"{name}: (?:absent|unsure) "),
+    ("accepted", r"accepted(?: with changes)?: {name} on "),
+    ("rejected", r"rejected: {name} on "),
+    ("decided", r"{name}: (?:present|absent|unsure|place)"),
+)
+_STATEMENTS: Final = [
+    (kind, code, re.compile(r"^ " + words.format(name=re.escape(name))))
+    for kind, words in _DONE
+    for code, name in NAMES.items()
+]
+_PLAIN: Final = (
+    ("note", re.compile(r"^ note on #\d+(?: |$)")),
+    ("finished", re.compile(r"^ finished · \d+ of \d+ spans read")),
+)
+
+
+def statements(text: str) -> set[Token]:
+    """What the last line of the screen says was done."""
+    line = text.rpartition("\n")[2]
+    found = {(kind, code) for kind, code, words in _STATEMENTS if words.match(line)}
+    found |= {(kind, "") for kind, words in _PLAIN if words.match(line)}
+    return found
+
+
+def done_by(event: Event) -> set[Token]:
+    """What an event on the disk says was done."""
+    match event.fact:
+        case LabelAdded(label):
+            code = SLUGS[label.mode]
+            return {("label", code), ("accepted", code)}
+        case LabelChanged(_, label):
+            return {("changed", SLUGS[label.mode]), ("accepted", SLUGS[label.mode])}
+        case LabelRemoved(label):
+            return {("removed", SLUGS[label.mode])}
+        case VerdictSet(mode, _, _):
+            return {("verdict", SLUGS[mode]), ("decided", SLUGS[mode])}
+        case ReviewSet():
+            return {(kind, code) for kind in ("accepted", "rejected") for code in CODES}
+        case SpanNoteSet():
+            return {("note", "")}
+        case PassFinished():
+            return {("finished", "")}
+        case Decided(item):
+            code = SLUGS[item.partition("@")[0]]
+            return {("decided", code), ("verdict", code)}
+        case _:
+            return set()
+
+
+def lost(session: Session, who: str) -> Lost:
+    """What the screen had shown as done and no event tells of."""
+    kept: set[Token] = set()
+    for event in _events(session.home):
+        if event.annotator == who:
+            kept |= done_by(event)
+    missing = sorted(session.shown - kept)
+    return f"shown, but lost: {missing}" if missing else ""
+
+
+def annotate(session: Session) -> None:
+    """Label, quote, note, set absent, answer, take back and finish, whatever comes first."""
+    codes = list(CODES)
+    session.chance.shuffle(codes)
+    session.press(":", str(session.chance.randrange(1, 60)), "enter")
+    while codes and not session.over:
+        code = codes.pop()
+        digits = code.replace(".", "")
+        match session.chance.randrange(11):
+            case 0 | 1 | 2:
+                session.press("down", *digits)
+            case 3:
+                session.press("down", "v", "down", *digits)
+            case 4:
+                session.press("down", "w", "right", *digits)
+            case 5:
+                session.press("t", *digits, "t")
+            case 6:
+                session.press(session.chance.choice("-_"), *digits)
+            case 7:
+                session.press("]", session.chance.choice("ax"))
+            case 8:
+                session.press("down", "m", "why", "enter")
+            case 9:
+                session.press("u", *session.chance.choice(((), ("u",), ("U",))))
+            case _:
+                session.press("down", *digits, "m", "why", "enter")
+    session.press("D", "j")
+
+
+def labels(session: Session) -> None:
+    """Label span after span, quickly."""
+    codes = list(CODES)
+    session.chance.shuffle(codes)
+    session.press(":", str(session.chance.randrange(1, 60)), "enter")
+    for code in codes:
+        session.press("down", *code.replace(".", ""))
+
+
+def finish(session: Session) -> None:
+    """Label, finish, take the finish back, and finish again."""
+    session.press("down", *session.chance.choice(CODES).replace(".", ""))
+    for _ in range(5):
+        session.press("D", "j", "u")
+
+
+def adjudicate(session: Session) -> None:
+    """Decide one conflict after the other."""
+    session.press("A")
+    if not session.over:
+        session.terminal.until(r"0 of \d+ decided")
+    while not session.over:
+        session.press(session.chance.choice(("1", "2", "0", "_", "1", "2", "u")))
+
+
+def library(session: Session) -> None:
+    """Filter, sort, move and choose a queue."""
+    while not session.over:
+        keys = (("/", "ad", "enter"), ("o",), ("down",), ("G",), ("escape",), ("enter", "escape"))
+        session.press(*session.chance.choice(keys))
+
+
+def judge_runs(session: Session) -> None:
+    """Have the rules judge what stands under the cursor, and look at the runs."""
+    while not session.over:
+        session.press("J", "r", "R", "L", "down")
+
+
+def study(session: Session) -> None:
+    """Change the study, over and over."""
+    session.press("Y")
+    while not session.over:
+        session.press("e", "down", session.chance.choice(("x", "backspace")), "enter")
+
+
+def screen(keys: str) -> Callable[[Session], None]:
+    """Look at pages of figures."""
+
+    def look(session: Session) -> None:
+        session.press(keys)
+        while not session.over:
+            session.press(session.chance.choice(("tab", "down", "p", "o", "1", "2", "3", "4")))
+
+    return look
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A screen with what is done there, by whom, on what, and for how long at most."""
+
+    what: str
+    act: Callable[[Session], None]
+    who: str = "alice"
+    paths: tuple[str, ...] = ("set",)
+    seconds: float = 2.5
+
+    def attack(self, home: Path, chance: random.Random) -> tuple[str, int]:
+        """Open it, act, kill it and look at the disk; what fell, and how much had been shown."""
+        words = (*self.paths, *PLACE, "--annotator", self.who)
+        with app(home, *words) as terminal:
+            terminal.until(self.who)
+            until = time.monotonic() + chance.uniform(0.0, self.seconds)
+            session = Session(home, terminal, chance, set(), until)
+            self.act(session)
+            os.kill(terminal.process.pid, signal.SIGKILL)
+            crashed = re.search(r"Something went wrong|unexpected error", terminal.text)
+        if terminal.process.code != -signal.SIGKILL:
+            return f"had ended with {terminal.process.code} before the kill", 0
+        if crashed:
+            return terminal.text, 0
+        return unsound(home / DB) or lost(session, self.who), len(session.shown)
+
+
+# Commands
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that writes, and what has to hold of the folder after it was killed.
+
+    ``check`` is given the folder, its state before, and that of a run that was left alone.
+    """
+
+    what: str
+    words: tuple[str, ...]
+    check: Callable[[Path, Path, Path], str]
+    prepare: Callable[[Path], None] = lambda _: None
+
+    def attack(
+        self, setting: Setting, before: Path, chance: random.Random, url: str
+    ) -> tuple[str, int]:
+        """Kill it while it is at work; what fell, and how often it was done before."""
+        words = tuple(word.replace("URL", url) for word in self.words)
+        alone = self._alone(setting, before, words)
+        start = float((alone / "seconds").read_text())
+        late = 0
+        while True:
+            with setting.home(alone / "before") as home:
+                pid = begin(home, *words)
+                moment = chance.uniform(0.0, start * 0.8**late)
+                code = ended(pid, moment)
+                if code is None:
+                    os.kill(pid, signal.SIGKILL)
+                    code = wait_for(pid)
+                if code == -signal.SIGKILL or late == MOST_TRIES:
+                    return self._look(home, alone, words), late
+                if code != 0:
+                    return said(home, code).fell or f"ended with {code}", late
+            late += 1
+
+    def _look(self, home: Path, alone: Path, words: Sequence[str]) -> str:
+        if fell := unsound(home / DB) or self.check(home, alone / "before", alone / "after"):
+            return fell
+        done = command(home, *words)
+        if done.code != 0:
+            return f"the same command again: {done.code} {done.err[-300:]}"
+        if fell := unsound(home / DB) or self.check(home, alone / "after", alone / "after"):
+            return f"the same command again: {fell}"
+        return ""
+
+    def _alone(self, setting: Setting, template: Path, words: Sequence[str]) -> Path:
+        """The folder before and after a run that is left alone, and how long that takes."""
+        folder = setting.folder / re.sub(r"\W+", "-", self.what)
+        if (folder / "seconds").exists():
+            return folder
+        shutil.copytree(template, folder / "before")
+        self.prepare(folder / "before")
+        shutil.copytree(folder / "before", folder / "after")
+        begun = time.monotonic()
+        must(folder / "after", *words)
+        (folder / "seconds").write_text(str(time.monotonic() - begun))
+        return folder
+
+
+def _pairs(home: Path) -> set[tuple[object, ...]]:
+    """Labels without what differs from run to run: ids and times."""
+    with closing(Workspace.open(home / DB, create=False)) as workspace:
+        return {
+            (one.annotator, one.trace_id, one.mode, one.target, one.pass_number)
+            for one in workspace.labels(pass_number=None)
+        }
+
+
+def nothing_strange(home: Path, before: Path, after: Path) -> str:
+    """Every label is one of before or of a run that was left alone, and none of before is gone."""
+    now, old, new = _pairs(home), _pairs(before), _pairs(after)
+    if strange := now - old - new:
+        return f"labels of nobody: {sorted(map(str, strange))[:2]}"
+    if gone := old - now:
+        return f"labels are gone: {sorted(map(str, gone))[:2]}"
+    return ""
+
+
+def all_or_nothing(home: Path, before: Path, after: Path) -> str:
+    """The events are those of before or those of after."""
+    counts = [events(one / DB) for one in (home, before, after)]
+    return "" if counts[0] in counts[1:] else f"{counts[0]} events, neither of {counts[1:]}"
+
+
+def old_or_new(home: Path, before: Path, after: Path) -> str:
+    """Each output is whole, the one of before or the one of after; the workspace is as before."""
+    for path in [*_outputs(before), *_outputs(after)]:
+        found = _content(home, path)
+        if found not in (_content(before, path), _content(after, path)):
+            return f"{path}: neither the older one nor the newer one"
+    strange = _outputs(home) - _outputs(before) - _outputs(after)
+    drafts = {path for path in strange if re.fullmatch(r"\.mast-tui-\w+\.part", path.name)}
+    if strange - drafts:
+        return f"there are strange files: {sorted(strange - drafts)[:3]}"
+    return "" if state(home / DB) == state(before / DB) else "the workspace has changed"
+
+
+def _outputs(home: Path) -> set[Path]:
+    folder = home / "out"
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+
+_MADE: Final = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC)?")
+
+
+def _content(home: Path, path: Path) -> bytes | None:
+    """What stands in an output, without the time at which it was written."""
+    try:
+        return _MADE.sub(b"", (home / "out" / path).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def older_outputs(words: Sequence[str], home: Path) -> None:
+    """Write the outputs as they were before the second one labelled: they could be lost."""
+    (home / "out").mkdir()
+    must(home, *(word.replace(DB, "older.db") for word in words))
+
+
+def empty_workspace(home: Path) -> None:
+    """Begin without a label."""
+    for path in home.glob(f"{DB}*"):
+        path.unlink()
+    shutil.copy(home / "old.db", home / DB)
+
+
+def fresh_workspace(home: Path) -> None:
+    """Begin with a workspace in which nothing is."""
+    for path in home.glob(f"{DB}*"):
+        path.unlink()
+    must(home, "import", "none.csv", "--format", "csv-long", *PLACE)
+
+
+def _none(home: Path) -> None:
+    (home / "none.csv").write_text("trace_id,annotator,mode,value\n", "utf-8")
+    fresh_workspace(home)
+
+
+def _writes(what: str, *words: str) -> Command:
+    words = (*words, *PLACE)
+    return Command(what, words, old_or_new, partial(older_outputs, words))
+
+
+FIGURES: Final = ("--rounds", "0")
+COMMANDS: Final = (
+    Command("judge rules", ("judge", "set", "--judge", "rules", "--quiet", *PLACE),
+            nothing_strange, _none),
+    Command(
+        "judge llm",
+        ("judge", "set", "--judge", "llm", "--model", MODEL, "--base-url", "URL", "--quiet",
+         *PLACE),
+        nothing_strange,
+        empty_workspace,
+    ),
+    Command("import jsonl", ("import", "samples.jsonl", "--format", "jsonl", *PLACE),
+            all_or_nothing, _none),
+    Command(
+        "study set",
+        ("study", "set", "set", "--annotators", "mira,tomas", "--adjudicators", "carol,dora",
+         "--retest", "0.2", "--annotator", "carol", *PLACE),
+        all_or_nothing,
+    ),
+    *(_writes(f"export {name}", "export", "--format", name, "-o", f"out/{name}.out")
+      for name in EXPORT_FORMATS),
+    _writes("report --html", "report", *FIGURES, "--by", "all", "--html", "out/page.html",
+            "--figures", "out"),
+    _writes("agree --csv --markdown", "agree", *FIGURES, "--no-spans", "--csv", "out/a.csv",
+            "--markdown", "out/a.md"),
+)  # fmt: skip
+
+ONE: Final = (f"set/{TRACE}",)
+SCREENS: Final = (
+    Screen("annotate: all kinds of keys", annotate, paths=ONE, seconds=4.0),
+    Screen("annotate: labels", labels, paths=ONE),
+    Screen("adjudicate", adjudicate, "carol", seconds=4.0),
+    Screen("annotate: finish", finish, paths=ONE),
+    Screen("study", study, "carol"),
+    Screen("library", library),
+    Screen("judge runs", judge_runs),
+    Screen("agreement", screen("K"), "carol"),
+    Screen("signatures", screen("S"), "carol"),
+)
+
+SOME: Final = ((*SCREENS[:3], *SCREENS[:3]), COMMANDS[:3])
+"""What is killed twice or three times as often as the rest."""
+
+
+def _cases() -> tuple[Screen | Command, ...]:
+    """Screens and commands in turn, so that the first few are some of both."""
+    found: list[Screen | Command] = []
+    for one_screen, one_command in zip_longest([*SCREENS, *SOME[0]], [*COMMANDS, *SOME[1]]):
+        found += [one for one in (one_screen, one_command) if one is not None]
+    return tuple(found)
+
+
+CASES: Final = _cases()
+
+
+def practice(tell: Callable[[str], None]) -> None:
+    """Serve answers by three plain rules, a little late."""
+    handler = type("Slow", (Handler,), {"seconds": 0.02})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # whoever asked is dead
+        tell(f"http://127.0.0.1:{server.server_address[1]}/v1")
+        server.serve_forever()
+
+
+def tries(setting: Setting) -> Iterator[Outcome]:
+    """Kill, one after the other, what the numbers say."""
+    numbers = setting.numbers(WHOLE)
+    if not numbers:
+        return
+    template = templates(setting)
+    with serving(practice) as url:
+        for number in numbers:
+            case, chance = CASES[number % len(CASES)], setting.draw(number)
+            try:
+                if isinstance(case, Screen):
+                    with setting.home(template) as home:
+                        fell, seen = case.attack(home, chance)
+                    notes = {"things shown before kills of screens": float(seen)}
+                else:
+                    fell, late = case.attack(setting, template, chance, url)
+                    notes = {"kills that came too late and were made again": float(late)}
+            except AssertionError as error:
+                fell, notes = str(error), {}
+            yield Outcome(setting.kind, case.what, fell, notes)

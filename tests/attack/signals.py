@@ -1,0 +1,149 @@
+"""Signals, stops and closed terminals, on every main screen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from tests.attack.kills import DB, ONE, PLACE, templates
+from tests.attack.trying import Outcome, Setting, app, end_of, unsound, wait_for
+from tests.terminal.screen import Terminal
+
+SCREENS: Final = (
+    ("annotate", (), r"Timeline"),
+    ("a dialog", ("D",), r"of \d+ spans read"),
+    ("a text field", ("/", "x"), r"x"),
+    ("library", ("escape",), r"Library"),
+    ("adjudicate", ("A",), r"Adjudicate"),
+    ("agreement", ("K",), r"Agreement"),
+    ("signatures", ("S",), r"Signatures"),
+    ("judge runs", ("R",), r"Judge runs"),
+    ("study", ("Y",), r"Study"),
+)
+"""The keys that lead there from the trace on which a label was just set, and what stands there."""
+
+ENDINGS: Final = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
+WAYS: Final = (*ENDINGS, "a closed terminal", "SIGTSTP and SIGCONT", "SIGTERM twice")
+
+LEFT: Final = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l")
+"""The screen of before, a cursor, no mouse, no marked pastes."""
+
+
+def settings_of(terminal: Terminal) -> list[Any]:
+    """How the terminal is set, as ``stty`` tells it."""
+    return termios.tcgetattr(terminal.process.child_fd)
+
+
+def not_restored(terminal: Terminal, before: list[Any]) -> str:
+    """What the terminal is left with, or nothing."""
+    raw = bytes(terminal.raw)
+    begun = raw.rfind(b"\x1b[?1049h")
+    if missing := [wanted for wanted in LEFT if raw.rfind(wanted) < begun]:
+        return f"the terminal was never told {missing}"
+    return "" if settings_of(terminal) == before else "the terminal is set otherwise than before"
+
+
+def labels_of(home: Path, who: str) -> int:
+    """How many labels somebody has on the disk."""
+    with closing(sqlite3.connect(home / DB)) as database:
+        asked = database.execute("SELECT count(*) FROM labels WHERE annotator = ?", (who,))
+        return int(asked.fetchone()[0])
+
+
+def labelled(terminal: Terminal) -> None:
+    """Set a label, and see it."""
+    terminal.until("alice")
+    terminal.press("down", "1", "3")
+    terminal.until(r"1\.3 [^#]* on #2")
+
+
+def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
+    """Label, go to a screen, end the app from outside; what does not hold."""
+    with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
+        process = terminal.process
+        before = a_new_terminal()
+        labelled(terminal)
+        terminal.press(*keys)
+        terminal.until(shown)
+        if way == "a closed terminal":
+            os.close(process.child_fd)
+            process.child_fd = -1
+            process.closed = True
+            code = process.code = wait_for(process.pid)
+            process.gone = True
+            number: int = signal.SIGHUP
+        else:
+            number = signal.Signals[way.partition(" ")[0]]
+            process.kill(number)
+            if way.endswith("twice"):
+                with suppress(ProcessLookupError):
+                    process.kill(number)
+            code = end_of(terminal)
+            if fell := not_restored(terminal, before):
+                return fell
+    if code != 128 + number:
+        return f"ended with {code}, not with {128 + number}"
+    return _kept(home, 1)
+
+
+def a_new_terminal() -> list[Any]:
+    """How a terminal is set that nobody has changed yet."""
+    ours, theirs = os.openpty()
+    try:
+        return termios.tcgetattr(theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def _kept(home: Path, labels: int) -> str:
+    found = labels_of(home, "alice")
+    if found != labels:
+        return f"{found} labels are on the disk, not {labels}"
+    if (home / f"{DB}-wal").exists():
+        return "the workspace was not closed: there is a log beside it"
+    return unsound(home / DB)
+
+
+def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
+    """Stop the app on a screen and have it go on, and end it by a key."""
+    with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
+        labelled(terminal)
+        terminal.press(*keys)
+        terminal.until(shown)
+        terminal.process.kill(signal.SIGTSTP)
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            terminal.read(0.05)
+        terminal.process.kill(signal.SIGCONT)
+        terminal.press("ctrl+q")
+        code = end_of(terminal)
+        if fell := not_restored(terminal, a_new_terminal()):
+            return fell
+    if code != 0:
+        return f"does not go on: ended with {code}\n{terminal.text}"
+    return _kept(home, 1)
+
+
+def tries(setting: Setting) -> Iterator[Outcome]:
+    """Every way on every screen; neighbours differ in both."""
+    template = templates(setting) if setting.numbers(len(WAYS) * len(SCREENS)) else Path()
+    for number in setting.numbers(len(WAYS) * len(SCREENS)):
+        way = WAYS[number % len(WAYS)]
+        name, keys, shown = SCREENS[number % len(SCREENS)]
+        with setting.home(template) as home:
+            try:
+                if way.startswith("SIGTSTP"):
+                    fell = goes_on(home, keys, shown)
+                else:
+                    fell = ends(home, way, keys, shown)
+            except AssertionError as error:
+                fell = str(error)
+        yield Outcome(setting.kind, f"{way} on {len(SCREENS)} screens", fell and f"{name}: {fell}")

@@ -1,0 +1,382 @@
+"""What every kind of attack uses: numbered tries from a seed, forked programs, a look at the disk.
+
+A try runs the app or a command in a process that is forked from this one, in which everything is
+imported already, so that hundreds of starts take no longer than their work.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import pty
+import random
+import resource
+import select
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import termios
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final, NoReturn
+
+import mast_tui
+from mast_tui.cli import main as mast_tui_main
+from mast_tui.cli.dispatch import run
+from mast_tui.cli.words import split_words
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.schema import STATE_TABLES
+from tests.terminal.forking import ForkedProcess
+from tests.terminal.screen import NOT_INHERITED, Terminal
+
+ROOT: Final = Path(__file__).parents[2]
+SAMPLES: Final = ROOT / "sample_traces"
+
+PATIENCE: Final = 120.0
+"""Seconds after which a process that should have ended hangs, however busy the machine."""
+
+ROOM: Final = 1 << 30
+"""Bytes of address space that a command may take beyond what it begins with, where that counts."""
+
+NOT_RUN_HERE: Final = ("mast_tui.__main__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one try: ``what`` was attacked and how, ``fell`` says why it did not hold."""
+
+    kind: str
+    what: str
+    fell: str = ""
+    notes: Mapping[str, float] = field(default_factory=dict)
+    """Figures that are told beside the table, such as the longest wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Which share of the tries is for this process, and from which seed."""
+
+    kind: str
+    folder: Path
+    share: float = 1.0
+    seed: int = 1
+    job: int = 0
+    jobs: int = 1
+    kept: Path | None = None
+    """Where files are kept by which something fell."""
+
+    def numbers(self, whole: int) -> range:
+        """The numbers of the tries that are to be made here, of so many in a whole run."""
+        return range(self.job, max(1, round(whole * self.share)), self.jobs)
+
+    def draw(self, number: int) -> random.Random:
+        """The source of chance for one try, the same whoever makes it."""
+        return random.Random(f"{self.seed}:{self.kind}:{number}")
+
+    @contextmanager
+    def home(self, template: Path | None = None) -> Iterator[Path]:
+        """An empty home in which somebody has seen the welcome, or a copy of another one."""
+        home = Path(tempfile.mkdtemp(dir=self.folder))
+        try:
+            if template is not None:
+                shutil.copytree(template, home, symlinks=True, dirs_exist_ok=True)
+            welcomed = home / ".local" / "share" / "mast-tui"
+            welcomed.mkdir(parents=True, exist_ok=True)
+            (welcomed / "welcomed").touch()
+            yield home
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def prepare() -> None:
+    """Take out of the environment what would change the app, and import all of it."""
+    for name in [name for name in os.environ if name.startswith((*NOT_INHERITED, "OPENAI_"))]:
+        del os.environ[name]
+    os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", COLORTERM="", GIT_CONFIG_NOSYSTEM="1")
+    for module in pkgutil.walk_packages(mast_tui.__path__, "mast_tui."):
+        if module.name not in NOT_RUN_HERE:
+            importlib.import_module(module.name)
+    importlib.import_module("sqlalchemy.dialects.sqlite.pysqlite")
+    importlib.import_module("textual.drivers.linux_driver")
+    gc.collect()
+    gc.freeze()
+
+
+# Processes
+
+
+def _become(home: Path, surroundings: Mapping[str, str], room: int | None) -> None:
+    """Be the child: another home, no more memory than that, signals as a shell leaves them."""
+    os.environ.update(HOME=str(home), **surroundings)
+    os.chdir(home)
+    if room is not None:
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + room, now + room))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _leave(work: Callable[[], object]) -> NoReturn:
+    """Do the child's work and end with its exit code; 70 with a traceback where it crashed."""
+    code = 70
+    try:
+        returned = work()
+        code = returned if isinstance(returned, int) else 0
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+class App(ForkedProcess):
+    """The app in a process forked from this one."""
+
+    def __init__(self, descriptor: int, pid: int) -> None:
+        super().__init__(descriptor, pid)
+        self.pid = pid
+        self.code: int | None = None
+        self.gone = False
+
+    def close(self, force: bool = False) -> None:
+        """Take the terminal away, and see the process off."""
+        if self.gone:
+            force = False
+        super().close(force)
+        if not self.gone:
+            self.code = wait_for(self.pid)
+            self.gone = True
+
+
+def app(
+    home: Path, *words: str, columns: int = 100, rows: int = 30, room: int | None = None
+) -> Terminal:
+    """The app with these words in a terminal of its own."""
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        _become(home, {}, room)
+        sys.stdin = os.fdopen(0)  # multiprocessing has closed it in the parent
+        setattr(sys, "__stdin__", sys.stdin)  # noqa: B010 - it is declared to be final
+        fcntl.ioctl(0, termios.TIOCSWINSZ, array.array("H", [rows, columns, 0, 0]))
+        _leave(lambda: mast_tui_main(words))
+    process = App(descriptor, pid)
+    return Terminal(home=home, columns=columns, rows=rows, process=process)
+
+
+def end_of(terminal: Terminal, seconds: float = PATIENCE) -> int | None:
+    """Take in what the app still writes until it ends; its exit code, None where it hangs."""
+    until = time.monotonic() + seconds
+    while terminal.read(0.1) and time.monotonic() < until:
+        pass
+    process: App = terminal.process
+    process.code = wait_for(process.pid, max(0.0, until - time.monotonic()))
+    process.gone = True
+    return process.code
+
+
+def forked(
+    home: Path,
+    work: Callable[[], object],
+    *,
+    name: str = "said",
+    room: int | None = None,
+    surroundings: Mapping[str, str] | None = None,
+) -> int:
+    """Begin ``work`` in a child; what it says is in ``NAME.out`` and ``NAME.err`` of the folder."""
+    pid = os.fork()
+    if pid == 0:
+        for number, end in ((1, "out"), (2, "err")):
+            flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND
+            os.dup2(os.open(home / f"{name}.{end}", flags, 0o644), number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.setpgid(0, 0)
+        _become(home, surroundings or {}, room)
+        _leave(work)
+    return pid
+
+
+def ended(pid: int, seconds: float) -> int | None:
+    """The exit code of a child, or the negative number of a signal; None if it goes on so long."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        if not select.select([descriptor], [], [], seconds)[0]:
+            return None
+    finally:
+        os.close(descriptor)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def wait_for(pid: int, seconds: float = PATIENCE) -> int | None:
+    """The same; what does not end is killed, and None tells of it."""
+    code = ended(pid, seconds)
+    if code is None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended: its exit code (None: it had to be killed), and what it said."""
+
+    code: int | None
+    out: str
+    err: str
+
+    @property
+    def fell(self) -> str:
+        """Why that is no way to end, or nothing: exit code 1 or 2 comes with words."""
+        if self.code is None:
+            return f"hangs: not done after {PATIENCE:.0f} s"
+        if "Traceback" in self.out + self.err:
+            return "traceback: " + " / ".join((self.out + self.err).strip().splitlines()[-2:])
+        if self.code not in (0, 1, 2):
+            return f"ended with {self.code}: {self.err[-300:]}"
+        if self.code and not self.err.strip():
+            return f"ended with {self.code} and said nothing"
+        return ""
+
+
+def command(
+    home: Path,
+    *words: str,
+    room: int | None = None,
+    surroundings: Mapping[str, str] | None = None,
+    seconds: float = PATIENCE,
+) -> Done:
+    """Run a command to its end."""
+    pid = begin(home, *words, room=room, surroundings=surroundings)
+    return said(home, wait_for(pid, seconds))
+
+
+def begin(
+    home: Path,
+    *words: str,
+    room: int | None = None,
+    surroundings: Mapping[str, str] | None = None,
+) -> int:
+    """Begin a command; its process id."""
+    return forked(home, lambda: run(split_words(words)), room=room, surroundings=surroundings)
+
+
+def said(home: Path, code: int | None) -> Done:
+    """What the last command of a folder has said."""
+    texts = [(home / f"said.{end}").read_text("utf-8", "replace") for end in ("out", "err")]
+    return Done(code, *texts)
+
+
+@contextmanager
+def serving(serve: Callable[[Callable[[str], None]], None]) -> Iterator[str]:
+    """A server in a child, which tells its address by calling what it is given."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ours)
+        _leave(lambda: serve(lambda text: (os.write(theirs, f"{text}\n".encode()), None)[1]))
+    os.close(theirs)
+    try:
+        with os.fdopen(ours) as told:
+            yield told.readline().strip()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+# Workspaces
+
+
+@cache
+def _state_of_columns(table: str) -> str:
+    return ", ".join(c.name for one in STATE_TABLES if one.name == table for c in one.columns)
+
+
+State = Mapping[str, tuple[tuple[object, ...], ...]]
+
+
+def state(path: Path) -> State:
+    """All rows of the tables that follow from events, in an order of their own."""
+    with closing(sqlite3.connect(path)) as database:
+        return {
+            table.name: tuple(
+                sorted(
+                    database.execute(f"SELECT {_state_of_columns(table.name)} FROM {table.name}"),
+                    key=repr,
+                )
+            )
+            for table in STATE_TABLES
+        }
+
+
+def events(path: Path) -> int:
+    """How many events a workspace holds."""
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute("SELECT count(*) FROM events").fetchone()[0])
+
+
+def unsound(path: Path, *, imported: bool = False) -> str:
+    """What is wrong with a workspace file, or nothing.
+
+    The file is whole, opens, counts no two events alike, holds no label twice, and its state
+    tables are those that its events come to. What was ``imported`` may count and say things twice.
+    """
+    with closing(sqlite3.connect(path)) as database:
+        whole = database.execute("PRAGMA integrity_check").fetchall()
+        if whole != [("ok",)]:
+            return f"integrity_check: {whole[:3]}"
+        numbered = "SELECT annotator, seq FROM events GROUP BY 1, 2 HAVING count(*) > 1"
+        if not imported and (twice := database.execute(numbered).fetchall()):
+            return f"events counted alike: {twice[:3]}"
+    before = state(path)
+    if not imported and (doubled := _doubled(path)):
+        return f"labels there twice: {doubled[:3]}"
+    with closing(Workspace.open(path, create=False)) as workspace:
+        workspace.rebuild()
+    after = state(path)
+    other = [name for name in before if before[name] != after[name]]
+    return f"state tables {', '.join(other)} are not what the events come to" if other else ""
+
+
+def _doubled(path: Path) -> list[object]:
+    with closing(Workspace.open(path, create=False)) as workspace:
+        found = Counter(
+            (one.annotator, one.trace_id, one.taxonomy, one.mode, one.target, one.origin, one.note)
+            for one in workspace.labels()
+        )
+    return [label for label, times in found.items() if times > 1]
+
+
+def sample_lines() -> list[dict[str, object]]:
+    """The sample workspace, a record a line."""
+    text = (SAMPLES / "workspace.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_lines(path: Path, lines: Sequence[object]) -> Path:
+    """Write one JSON value a line."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def must(home: Path, *words: str) -> Done:
+    """Run a command of a preparation, which has to succeed."""
+    done = command(home, *words)
+    if done.code != 0:
+        raise RuntimeError(f"{' '.join(words)}: {done.code}\n{done.out}{done.err}")
+    return done
