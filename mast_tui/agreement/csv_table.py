@@ -152,11 +152,14 @@ def _span_figures(scope: str, found: Values, people: str) -> Iterator[dict[str, 
         yield from _f1(_About(scope, "", name, found[name]["places"], people), found[name])
     about = _About(scope, "", "", found["spans"], people)
     yield about.row("krippendorff_alpha_u", found["krippendorff_alpha_u"])
+    yield _About(scope, annotators=people).row("no_places", _plain(found["no_places"]))
     for code, mode in found["modes"].items():
         yield from _f1(_About(scope, code, mode["name"], mode["f1"]["places"], people), mode["f1"])
         for statistic, of in (("krippendorff_alpha", "spans"), ("krippendorff_alpha_u", "units")):
             about = _About(scope, code, mode["name"], mode[of], people)
             yield about.row(statistic, mode[statistic])
+        about = _About(scope, code, mode["name"], annotators=people)
+        yield about.row("no_places", _plain(mode["no_places"]))
 
 
 def _f1(about: _About, figures: Values) -> Iterator[dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.agreement.figure_table import in_words
 from mast_tui.agreement.text_people import blocks_warning
+from mast_tui.agreement.text_spans import without_places
 from mast_tui.agreement.text_table import is_kappa_paradox
 from mast_tui.exchange.markdown import plain, table
 
@@ -175,7 +176,7 @@ def _spans(report: Values) -> list[str]:
         f"Table: Agreement on places in {spans['traces']['compared']} traces, {found['spans']} "
         f"spans; {spans['traces']['not_at_hand']} traces not at hand. F1 by exact place and by an "
         f"overlap of {_HALF}; α over spans that two or more read; α\\_U over those that all read. "
-        + _intervals(spans["bootstrap"])
+        + " ".join([_intervals(spans["bootstrap"]), *map(plain, without_places(spans))])
     )
     return [caption, "", *table(heads, rows)]
 

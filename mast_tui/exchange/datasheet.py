@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from mast_tui.agreement.text_spans import without_places
 from mast_tui.exchange.markdown import plain, table
 
 Values = Mapping[str, Any]
@@ -203,6 +204,7 @@ def _places(spans: Values) -> str:
     return (
         f"Places, over {traces['compared']} traces ({traces['not_at_hand']} not at hand): "
         f"{'; '.join(figures)}; unitizing α {_figure(spans['all']['krippendorff_alpha_u'])}."
+        + "".join(f" {plain(sentence)}" for sentence in without_places(spans))
     )
 
 
