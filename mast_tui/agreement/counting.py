@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,13 @@ from mast_tui.agreement.coefficients import (
     Withheld,
     mean_of_defined,
 )
-from mast_tui.agreement.jackknife import FEWEST, MANY, jackknife_interval
+from mast_tui.agreement.jackknife import (
+    MANY,
+    jackknife_interval,
+    lowest_of,
+    withheld_of,
+    withheld_of_mean,
+)
 from mast_tui.agreement.verdict_table import ABSENT, PRESENT, Said
 
 Floats = NDArray[np.float64]
@@ -41,18 +48,6 @@ FIGURES: Final = (
     "gwet_ac1",
 )
 
-SHARES: Final = ("raw_agreement", "positive_agreement", "negative_agreement")
-"""The figures between 0 and 1; the others go down to -1."""
-
-_STEADY: Final = ("raw_agreement", "negative_agreement", "gwet_ac1")
-"""The figures that a rare answer does not pull far off."""
-
-# From how much on an interval holds, by simulation: scripts/simulate_study.py designs.
-_LEAST_UNITS: Final = 20
-_LEAST_UNITS_OF_KAPPA: Final = 10
-_LEAST_SAID: Final = 5
-_LEAST_TRACES_OF_MACRO: Final = 50
-_LEAST_TRACES_OF_STEADY_MACRO: Final = 10
 
 _EXACT_SINGLES: Final = 2**24
 """Up to here a sum of whole numbers is exact in single precision."""
@@ -127,11 +122,17 @@ class TableSums:
         return int(self.patterns[0, ways(people)[:, 0] == people].sum())
 
     @property
+    def ratings(self) -> float:
+        """How many ratings a unit has, on average."""
+        return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
+
+    @property
     def said(self) -> float:
         """How often each annotator of a unit gave the rarer answer, on average."""
-        pattern = ways(len(self.rated))
-        ratings, present = (float(self.patterns[0] @ column) for column in pattern.T)
-        return min(present, ratings - present) * self.n / ratings if ratings else 0.0
+        if not self.n:
+            return 0.0
+        present = float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
+        return min(present, self.n - present)
 
     @property
     def rotates(self) -> bool:
@@ -315,7 +316,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            lowest=0.0 if name in SHARES else -1.0,
+            lowest=lowest_of(name),
             withheld=_withheld(name, table),
         )
         for name in FIGURES
@@ -354,15 +355,17 @@ def with_interval(
 
 def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
     """Why no interval of this figure of the table would hold, None where one does."""
-    if table.traces < FEWEST:
-        return "few_traces", FEWEST
-    shares = name in SHARES or name == "gwet_ac1"
-    least = _LEAST_UNITS if shares else _LEAST_UNITS_OF_KAPPA
-    if table.n < least:
-        return "few_traces", least
-    if name == "cohen_kappa" and table.rotates:
-        return "few_shared_traces", min(MANY, -(-table.traces // 2))
-    return ("rare_answer", _LEAST_SAID) if not shares and table.said < _LEAST_SAID else None
+    why = withheld_of(name, table.traces, table.n, table.said)
+    return why if name != "cohen_kappa" else _or_rotating(why, table)
+
+
+def _or_rotating(
+    why: tuple[Withheld, int] | None, table: TableSums
+) -> tuple[Withheld, int] | None:
+    """The same of a mean over pairs, which may share too few traces."""
+    if table.rotates and (why is None or why[0] != "few_traces"):
+        return "few_shared_traces", min(MANY, ceil(table.traces / 2))
+    return why
 
 
 def _reason(name: str, table: TableSums) -> Undefined:
@@ -400,15 +403,13 @@ def macro_coefficients(
             defined_mean([v[name] for v in values], rows)[0],
             reason,
             left_out=sums.left_out,
-            lowest=0.0 if name in SHARES else -1.0,
+            lowest=lowest_of(name),
             withheld=_withheld_macro(name, every),
         )
     return means, defined
 
 
 def _withheld_macro(name: str, every: TableSums) -> tuple[Withheld, int] | None:
-    """The same of a mean over modes, which takes more where rare modes pull it down."""
-    if name == "cohen_kappa" and every.rotates and every.traces >= FEWEST:
-        return "few_shared_traces", min(MANY, -(-every.traces // 2))
-    least = _LEAST_TRACES_OF_STEADY_MACRO if name in _STEADY else _LEAST_TRACES_OF_MACRO
-    return ("few_traces", least) if every.traces < least else None
+    """The same of a mean over modes."""
+    why = withheld_of_mean(name, every.traces, every.ratings)
+    return why if name != "cohen_kappa" else _or_rotating(why, every)

@@ -20,6 +20,7 @@ COLUMNS: Final = (
     "undefined",
     "n",
     "annotators",
+    "ci_withheld",
 )
 """The columns of a row; ``annotators`` are parted by ``|``, as names hold none."""
 
@@ -55,6 +56,7 @@ class _About:
             "undefined": figure.get("undefined", ""),
             "n": _text(self.n),
             "annotators": self.annotators,
+            "ci_withheld": figure.get("ci_withheld", ""),
         }
 
     def figures(self, table: Values) -> Iterator[dict[str, str]]:
@@ -73,7 +75,8 @@ def tidy_rows(report: Report) -> Iterator[dict[str, str]]:
     ``scope`` is ``mode``, ``category``, ``macro``, ``pooled``, ``pair`` (of a mode, or pooled),
     ``round``, ``sets``, ``retest``, ``halving``, ``left_out``, ``spans``, ``span_pair``, ``judge``
     and those that begin with ``judge_``. Numbers are written in full. An undefined figure has no
-    value and its reason under ``undefined``.
+    value and its reason under ``undefined``, an interval that would not hold under
+    ``ci_withheld``.
     """
     people = "|".join(report["annotators"])
     yield from _whole_traces(report, people)

@@ -8,23 +8,95 @@ without ends, holds from three traces on; ``scripts/simulate_study.py designs`` 
 from __future__ import annotations
 
 from functools import cache
-from math import atan, cos, exp, log, pi, sin, sqrt
+from math import atan, ceil, cos, exp, log, pi, sin, sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.agreement.bootstrap import LEVEL, Interval
+from mast_tui.agreement.bootstrap import LEVEL, Interval, interval
+from mast_tui.agreement.coefficients import Withheld
 
 FEWEST: Final = 3
 """Traces below which no interval holds."""
 
-MANY: Final = 200
+MANY: Final = 300
 """Traces from which on the percentiles of resamples hold what they say."""
+
+SHARES: Final = frozenset(
+    {
+        *("raw_agreement", "positive_agreement", "negative_agreement"),
+        *("true_positive_rate", "true_negative_rate", "precision", "f1"),
+    }
+)
+"""The figures between 0 and 1; the others go down to -1."""
+
+_STEADY: Final = frozenset(
+    {"raw_agreement", "negative_agreement", "true_negative_rate", "gwet_ac1"}
+)
+"""The figures that a rare answer does not pull far off."""
+
+# From how much on an interval holds, by simulation.
+_LEAST_UNITS: Final = 20
+_LEAST_UNITS_OF_KAPPA: Final = 16
+_LEAST_SAID: Final = 8
+_LEAST_TRACES_OF_STEADY_MEAN: Final = 10
+_LEAST_TRACES_OF_MEAN: Final = 25
+"""For each of the ratings that a unit has: with more of them the spread is smaller, not the bias."""
 
 _ALIKE: Final = 1e-12
 _LEAST_DEFINED: Final = 0.5
 _HALVINGS: Final = 80
+
+
+def lowest_of(name: str) -> float:
+    """Where the scale of a figure begins, by its name in the report."""
+    return 0.0 if name in SHARES else -1.0
+
+
+def withheld_of(name: str, traces: int, units: int, said: float) -> tuple[Withheld, int] | None:
+    """Why no interval of a figure of one table would hold, with how many it takes.
+
+    Args:
+        name: The figure's name in the report.
+        traces: In how many traces two or more rated a unit.
+        units: How many units (traces × modes) they rated.
+        said: How often each annotator of a unit gave the rarer answer, on average.
+
+    Returns:
+        None where an interval holds.
+    """
+    if traces < FEWEST:
+        return "few_traces", FEWEST
+    if name in SHARES or name == "gwet_ac1":
+        return ("few_traces", _LEAST_UNITS) if units < _LEAST_UNITS else None
+    if units < _LEAST_UNITS_OF_KAPPA:
+        return "few_traces", _LEAST_UNITS_OF_KAPPA
+    return ("rare_answer", _LEAST_SAID) if said < _LEAST_SAID else None
+
+
+def withheld_of_mean(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
+    """The same of a mean over modes, which rare modes pull down where there are few traces.
+
+    ``ratings`` is how many each unit has, on average.
+    """
+    least = _LEAST_TRACES_OF_STEADY_MEAN
+    if name not in _STEADY:
+        least = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    return ("few_traces", least) if traces < least else None
+
+
+def spread_interval(
+    estimate: float,
+    resampled: NDArray[np.float64],
+    left_out: NDArray[np.float64],
+    *,
+    lowest: float,
+) -> Interval | None:
+    """The interval of a figure: by the jackknife of few traces, of many by BCa."""
+    if left_out.size < MANY:
+        return jackknife_interval(estimate, left_out, lowest=lowest)
+    return interval(estimate, resampled, left_out=left_out)
 
 
 def jackknife_interval(

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from mast_tui.agreement.bootstrap import LEVEL, ROUNDS
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson, Undefined
+from mast_tui.agreement.jackknife import FEWEST
 from mast_tui.agreement.span_coverage import coverage_alpha
 from mast_tui.agreement.span_figures import Figures, estimated
 from mast_tui.agreement.span_input import SpanInput
@@ -44,6 +45,9 @@ from mast_tui.agreement.span_sums import (
 from mast_tui.agreement.unitizing import alpha_u
 
 Floats = NDArray[np.float64]
+
+_LEAST_TRACES: Final = 20
+"""Traces from which on an interval of α and α_U holds, by simulation."""
 
 THRESHOLDS: Final = tuple(f"{tenths / LEVELS:.1f}" for tenths in range(1, LEVELS + 1))
 """The degrees of overlap, as they are called in the report: ``0.1`` to ``1.0``."""
@@ -265,6 +269,9 @@ class _Group:
             _flat(self.found),
             lambda summed: _flat(_f1(_with_naming(summed.reshape(-1, *columns)))),
             [self._reason(self._raters(), n) for n in compared for _ in THRESHOLDS],
+            lowest=0.0,
+            needs=[FEWEST] * (len(compared) * LEVELS),
+            meets=[None] * (len(compared) * LEVELS),
         )
 
     def _alpha(self, sums: SpanSums) -> Figures:
@@ -275,6 +282,9 @@ class _Group:
             _flat(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
             [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)],
+            lowest=-1.0,
+            needs=[_LEAST_TRACES] * len(sums.rated_by),
+            meets=self._meets(),
         )
 
     def _alpha_u(self, sums: SpanSums) -> Figures:
@@ -290,8 +300,17 @@ class _Group:
         reasons = [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)]
         over_all = self._reason(max(sums.rated_by), sum(compared))
         return Figures(
-            np.hstack([one.features for one in sums.units]), figures, [*reasons, over_all]
+            np.hstack([one.features for one in sums.units]),
+            figures,
+            [*reasons, over_all],
+            lowest=-1.0,
+            needs=[_LEAST_TRACES] * (len(reasons) + 1),
+            meets=[*self._meets(), None],
         )
+
+    def _meets(self) -> list[int]:
+        """In how many traces places of the same mode meet, by mode."""
+        return [int(n) for n in (self.found[:, 1:, PAIRS] > 0).sum(axis=0)]
 
     def _raters(self) -> int:
         return sum(self.given.finished.get(name, 0) > 0 for name in self.names)

@@ -258,7 +258,7 @@ def test_it_says_what_it_rests_on() -> None:
 
 def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
     same, other = reading(("a", Place(1, 3))), reading(("a", Place(2, 6)))
-    traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(12)]
+    traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(24)]
     once, again = report(*traces, rounds=200), report(*traces, rounds=200)
     assert once == again
     figures = once["all"]
