@@ -391,9 +391,7 @@ def design_rows(
     held: dict[tuple[str, str], list[bool]] = {}
     off: dict[tuple[str, str], list[float]] = {}
     band = {mode: name for name, modes in BANDS.items() for mode in modes}
-    run = partial(
-        design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles
-    )
+    run = partial(design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles)
     with ProcessPoolExecutor(jobs) as pool:
         for found in pool.map(run, runs, chunksize=10):
             for (name, where), one in found.items():
@@ -420,7 +418,9 @@ def told(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
     """A cell: how often the interval holds, of how many figures there is one, and the bias."""
     if not off:
         return "–"
-    bias = f"{np.mean(off):+.2f}".replace("-", "−").replace("+0.00", "0.00").replace("−0.00", "0.00")
+    bias = (
+        f"{np.mean(off):+.2f}".replace("-", "−").replace("+0.00", "0.00").replace("−0.00", "0.00")
+    )
     given = 100 * len(held) / studies
     if len(held) < 0.02 * studies or not held:
         return f"none; {bias}"

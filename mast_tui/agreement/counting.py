@@ -162,9 +162,7 @@ def ways(annotators: int) -> NDArray[np.int_]:
     return np.array(found, dtype=np.int_).reshape(-1, 2)
 
 
-def sums_of(
-    said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: int = MANY
-) -> Sums:
+def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: int = MANY) -> Sums:
     """The sums over the ``shared`` traces as they are, and over ``rounds`` resamples of them.
 
     ``said`` is annotators × traces × modes; unsure and open count as missing. What is said of
@@ -359,9 +357,7 @@ def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
     return why if name != "cohen_kappa" else _or_rotating(why, table)
 
 
-def _or_rotating(
-    why: tuple[Withheld, int] | None, table: TableSums
-) -> tuple[Withheld, int] | None:
+def _or_rotating(why: tuple[Withheld, int] | None, table: TableSums) -> tuple[Withheld, int] | None:
     """The same of a mean over pairs, which may share too few traces."""
     if table.rotates and (why is None or why[0] != "few_traces"):
         return "few_shared_traces", min(MANY, ceil(table.traces / 2))

@@ -123,9 +123,7 @@ def set_alphas(
     if units < FEWEST:
         withheld = "few_traces", FEWEST
     return [
-        with_interval(
-            np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld
-        )
+        with_interval(np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld)
         for alphas in values
     ]
 

@@ -31,9 +31,7 @@ class Look:
     ``silent`` are the modes of which they never say where they show.
     """
 
-    def __init__(
-        self, reading: Reading, spans: int, silent: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, reading: Reading, spans: int, silent: frozenset[str] = frozenset()) -> None:
         self.reading = reading
         self._silent = reading.unanswered | reading.unplaced | silent
         self.seen = reading.seen(spans)

@@ -77,11 +77,14 @@ class FinishedJson(TypedDict):
 
     ``only_seen_by`` is there where only the traces count that this person may see.
     ``examples_left_out`` counts, by judge, those that stood in its prompt; it is there where some
-    did.
+    did. ``few_shared_by_pair`` counts the traces that two have verdicts on, by ``A|B``; it is
+    there where some two of three or more share few of the traces, so that κ of pairs is pulled
+    down and Krippendorff's α is the figure to lead with.
     """
 
     finished_by_all: int
     finished_by_two: int
+    few_shared_by_pair: NotRequired[dict[str, int]]
     only_seen_by: NotRequired[str]
     examples_left_out: NotRequired[dict[str, int]]
 
@@ -208,6 +211,14 @@ class Tables:
             )
             if own.sum() < min(MANY, len(traces))
         }
+
+    def few_shared(self) -> dict[str, int] | None:
+        """How many traces each pair shares, where that is few of all; None where it is not."""
+        every = self._sums.everything()
+        if not every.rotates:
+            return None
+        pairs = combinations(self._names, 2)
+        return {"|".join(pair): n for pair, n in zip(pairs, every.pair_traces, strict=True)}
 
     def coefficients(self, mode: int) -> dict[str, Coefficient]:
         """The figures of one mode."""

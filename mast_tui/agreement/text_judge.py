@@ -14,7 +14,9 @@ from mast_tui.agreement.figure_table import (
     in_words,
     interval_of,
     number,
+    withheld_notes,
 )
+from mast_tui.agreement.text_table import interval_method
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -185,8 +187,10 @@ def judge_notes(report: JudgeReport) -> Iterator[str]:
         f"{traces['compared']} of {traces['judged']} judged traces can be compared. present: the "
         f"judge / {report['against']}. TPR: of what {report['against']} calls present the share "
         "that the judge finds. TNR: the same of absent. Rates of one mode have Wilson intervals, "
-        "all else comes from resamples of the traces."
+        "all else is from "
+        f"{interval_method(report['bootstrap'], traces['compared'], 'percentiles of')}."
     )
+    yield from withheld_notes(report)
     yield _left_out(report)
     yield from _useless(report)
     yield from _tilted(report)

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.agreement.coefficients import CoefficientJson
-from mast_tui.agreement.figure_table import Cell, FigureTable, Row, cell, in_words
+from mast_tui.agreement.figure_table import (
+    Cell,
+    FigureTable,
+    Row,
+    cell,
+    in_words,
+    withheld_notes,
+)
 
 if TYPE_CHECKING:
     from mast_tui.agreement.spans import F1Json, SpanReport
@@ -100,6 +107,7 @@ def span_notes(report: SpanReport | None) -> Iterator[str]:
     if parts:
         yield f"Left out: {'; '.join(parts)}."
     yield from without_places(report)
+    yield from withheld_notes(report["all"])
 
 
 def without_places(report: SpanReport | Mapping[str, Any]) -> Iterator[str]:

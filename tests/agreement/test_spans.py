@@ -134,7 +134,11 @@ class TestPresentWithoutAPlace:
         same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
         somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a",))}
         figures = report(same, somewhere)["all"]
-        for f1 in (figures["finding"], figures["finding_and_naming"], figures["modes"]["1.1"]["f1"]):
+        for f1 in (
+            figures["finding"],
+            figures["finding_and_naming"],
+            figures["modes"]["1.1"]["f1"],
+        ):
             assert f1["exact"]["value"] == 1
             assert (f1["places"], f1["left_out"]) == (2, 1)
         mode = figures["modes"]["1.1"]
