@@ -42,7 +42,7 @@ _LEAST_UNITS_OF_KAPPA: Final = 16
 _LEAST_SAID: Final = 8
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
-"""For each of the ratings that a unit has: with more of them the spread is smaller, not the bias."""
+"""For each rating that a unit has: with more of them the spread is less, and not the bias."""
 
 _ALIKE: Final = 1e-12
 _LEAST_DEFINED: Final = 0.5

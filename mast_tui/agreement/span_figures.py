@@ -39,11 +39,12 @@ class Figures:
 
 
 def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
-    """The figures of each, with a 95 % interval: by the jackknife of few traces, of many by BCa.
+    """The figures of each with a 95 % interval: by the jackknife of few traces, of many by BCa.
 
-    The latter is from ``rounds`` resamples of the traces. All have the same traces, and each resample serves all of them. There is no interval without
-    rounds, nor where every resample gives the same figure: resampling what is all alike tells
-    nothing of what else there may be. Traces of which all columns are zero cost nothing.
+    The latter is from ``rounds`` resamples of the traces. All have the same traces, and each
+    resample serves all of them. There is no interval without rounds, nor where every resample
+    gives the same figure: resampling what is all alike tells nothing of what else there may be.
+    Traces of which all columns are zero cost nothing.
     """
     drawn: list[list[Floats]] = [[] for _ in several]
     telling = [np.flatnonzero(one.features.any(axis=1)) for one in several]

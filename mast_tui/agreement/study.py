@@ -154,7 +154,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "taxonomy": study.taxonomy_ref,
         "annotators": list(study.annotators),
         "pass": study.pass_label,
-        "traces": _finished_json(study, finished, tables.few_shared()),
+        "traces": _finished_json(study, finished),
         "modes": {
             code: {"slug": slug, "name": name, **tables.mode(places[slug])}
             for slug, code, name in study.modes
@@ -201,15 +201,11 @@ def _finished(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
     return np.array(rows, dtype=np.bool_).reshape(len(done), len(table.traces))
 
 
-def _finished_json(
-    study: StudyInput, finished: NDArray[np.bool_], few_shared: dict[str, int] | None
-) -> FinishedJson:
+def _finished_json(study: StudyInput, finished: NDArray[np.bool_]) -> FinishedJson:
     traces: FinishedJson = {
         "finished_by_all": int(finished.all(axis=0).sum()) if len(finished) else 0,
         "finished_by_two": int((finished.sum(axis=0) > 1).sum()),
     }
-    if few_shared is not None:
-        traces["few_shared_by_pair"] = few_shared
     if study.examples:
         traces["examples_left_out"] = dict(study.examples)
     return traces

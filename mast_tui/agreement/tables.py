@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NotRequired, TypedDict, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.agreement.counting import (
@@ -45,9 +46,13 @@ class TableJson(PairJson):
     """One mode, or several pooled; ``unsure`` counts that verdict in finished traces.
 
     ``n_complete`` are the units that everybody rated, on which alone Fleiss' κ rests.
+    ``few_shared_by_pair`` counts the traces in which both of a pair rated a unit; it is None but
+    where some two of three or more share few of the traces, so that κ of pairs is pulled down and
+    Krippendorff's α is the figure to lead with.
     """
 
     n_complete: int
+    few_shared_by_pair: dict[str, int] | None
     unsure: dict[str, int]
     pairs: dict[str, PairJson]
 
@@ -77,14 +82,11 @@ class FinishedJson(TypedDict):
 
     ``only_seen_by`` is there where only the traces count that this person may see.
     ``examples_left_out`` counts, by judge, those that stood in its prompt; it is there where some
-    did. ``few_shared_by_pair`` counts the traces that two have verdicts on, by ``A|B``; it is
-    there where some two of three or more share few of the traces, so that κ of pairs is pulled
-    down and Krippendorff's α is the figure to lead with.
+    did.
     """
 
     finished_by_all: int
     finished_by_two: int
-    few_shared_by_pair: NotRequired[dict[str, int]]
     only_seen_by: NotRequired[str]
     examples_left_out: NotRequired[dict[str, int]]
 
@@ -189,6 +191,7 @@ class Tables:
         self, names: Sequence[str], said: Said, shared: Sequence[int], rounds: int, seed: int
     ) -> None:
         self._names = tuple(names)
+        self._pair_names = tuple(map("|".join, combinations(self._names, 2)))
         self._said = said
         self._sums: Sums = sums_of(said, shared, rounds, seed)
         self._alone = self._pairs_alone(shared, rounds, seed)
@@ -201,7 +204,7 @@ class Tables:
         Resamples of all the traces, or one of them left out, tell too little of these.
         """
         traces = np.asarray(shared, dtype=np.intp)
-        together = self._sums.both.any(axis=2)
+        together: NDArray[np.bool_] = np.asarray(self._sums.both.any(axis=2))
         if len(together) < 2 or not rounds:
             return {}
         return {
@@ -211,14 +214,6 @@ class Tables:
             )
             if own.sum() < min(MANY, len(traces))
         }
-
-    def few_shared(self) -> dict[str, int] | None:
-        """How many traces each pair shares, where that is few of all; None where it is not."""
-        every = self._sums.everything()
-        if not every.rotates:
-            return None
-        pairs = combinations(self._names, 2)
-        return {"|".join(pair): n for pair, n in zip(pairs, every.pair_traces, strict=True)}
 
     def coefficients(self, mode: int) -> dict[str, Coefficient]:
         """The figures of one mode."""
@@ -240,6 +235,7 @@ class Tables:
     def _table(self, chosen: list[int], figures: Mapping[str, Coefficient]) -> TableJson:
         said, table = self._said[:, :, chosen], self._sums.of(chosen)
         pairs = enumerate(combinations(range(len(self._names)), 2))
+        shared = zip(self._pair_names, table.pair_traces, strict=True)
         return {
             "n": table.n,
             "n_complete": table.complete,
@@ -254,6 +250,7 @@ class Tables:
                 )
                 for place, (a, b) in pairs
             },
+            "few_shared_by_pair": dict(shared) if table.rotates else None,
         }
 
     def macro(self) -> MacroJson:

@@ -52,7 +52,7 @@ def is_kappa_paradox(figures: TableJson) -> bool:
 
 def rotates(report: Report | Mapping[str, Any]) -> bool:
     """Whether two of three annotators or more share few of the traces: α leads there."""
-    return "few_shared_by_pair" in report["traces"]
+    return bool(report["pooled"].get("few_shared_by_pair"))
 
 
 def corrected(many: bool, rotating: bool = False) -> tuple[tuple[str, str], ...]:
@@ -162,7 +162,7 @@ def notes(report: Report) -> Iterator[str]:
         yield from rotating_note(report)
         yield from _fleiss_note(report)
     yield intervals_note(report["bootstrap"], report["traces"]["finished_by_two"])
-    people_only = {key: report[key] for key in _OF_PEOPLE}  # type: ignore[literal-required]
+    people_only = {key: report[key] for key in _OF_PEOPLE}
     yield from withheld_notes(people_only)
     yield _macro_note(report, many)
     yield from _left_out(report)
@@ -189,7 +189,7 @@ def _fleiss_note(report: Report) -> Iterator[str]:
 
 def rotating_note(report: Report | Mapping[str, Any]) -> Iterator[str]:
     """That pairs share few traces, where they do, and what to read there."""
-    shared = report["traces"].get("few_shared_by_pair")
+    shared = report["pooled"].get("few_shared_by_pair")
     if shared is not None:
         told = ", ".join(f"{pair.replace('|', ' and ')} {n}" for pair, n in shared.items())
         yield (
