@@ -189,7 +189,7 @@ def _agreement(document: Values) -> list[str]:
         lines += [
             "",
             f"In brackets {bootstrap['level']:.0%} intervals from "
-            f"{interval_method(bootstrap, report['traces']['finished_by_two'], 'bootstrap:')}.",
+            f"{interval_method(bootstrap, _shared(report), 'bootstrap:')}.",
             *withheld_notes(report["modes"], report["macro"], pooled),
         ]
     if report.get("spans"):
@@ -217,8 +217,18 @@ def _places(spans: Values) -> str:
     return (
         f"Places, over {traces['compared']} traces ({traces['not_at_hand']} not at hand): "
         f"{'; '.join(figures)}; unitizing α {_figure(spans['all']['krippendorff_alpha_u'])}."
-        + "".join(f" {plain(sentence)}" for sentence in without_places(spans))
+        + "".join(f" {plain(sentence)}" for sentence in _unplaced(spans))
     )
+
+
+def _shared(report: Values) -> int:
+    traces: Mapping[str, int] = report["traces"]
+    return traces.get("finished_by_two", traces["finished_by_all"])
+
+
+def _unplaced(spans: Values) -> Iterator[str]:
+    # A document that was written before these were counted says nothing of them.
+    return without_places(spans) if "no_places" in spans["all"] else iter(())
 
 
 def _judges(document: Values) -> list[str]:

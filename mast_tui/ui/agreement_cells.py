@@ -66,7 +66,7 @@ def interval_cell(figure: CoefficientJson, *, pending: bool) -> str:
 def figure_words(name: str, figure: CoefficientJson, *, pending: bool) -> str:
     """A figure and its interval in a sentence: ``κ 0.40 [0.12, 0.63]``."""
     ends = interval_cell(figure, pending=pending)
-    between = NO_INTERVAL if ends in (NO_FIGURE, WITHHELD) else ends
+    between = NO_INTERVAL if ends == NO_FIGURE else ends
     return f"{name} {figure_cell(figure)} {between}".strip()
 
 
