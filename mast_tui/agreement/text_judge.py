@@ -216,7 +216,8 @@ def _useless(report: JudgeReport) -> Iterator[str]:
     found = [name for name, one in tables if _may_be_chance(one["cohen_kappa"])]
     if found:
         yield (
-            f"Not shown to be better than chance (κ is at most 0, or its interval reaches 0): "
+            "Not shown to be better than chance (there is too little for an interval of κ, κ is at "
+            "most 0, or its interval reaches 0): "
             f"{', '.join(found)}. Raw agreement and AC1 may look fine there all the same, "
             "most of all where a mode is rare; they say nothing for the judge."
         )
@@ -227,7 +228,7 @@ def _may_be_chance(kappa: CoefficientJson) -> bool:
     if value is None:
         return False
     ends = interval_of(kappa)
-    return value <= 0 or (ends is not None and ends[0] <= 0)
+    return value <= 0 or "ci_withheld" in kappa or (ends is not None and ends[0] <= 0)
 
 
 def _tilted(report: JudgeReport) -> Iterator[str]:

@@ -7,14 +7,16 @@ import pytest
 from scipy import stats
 
 from mast_tui.agreement.bootstrap import interval
-from mast_tui.agreement.coefficients import Coefficient
+from mast_tui.agreement.coefficients import MISSING, Coefficient
 from mast_tui.agreement.counting import sums_of, table_coefficients, table_values
 from mast_tui.agreement.jackknife import jackknife_interval, student_t, withheld_of
+from mast_tui.agreement.judge_report import judge_report
 from mast_tui.agreement.sets import set_agreement
 from mast_tui.agreement.study import Report, Retest, agreement_report
+from mast_tui.agreement.text_judge import judge_notes
 from mast_tui.agreement.text_report import render_report
 from mast_tui.agreement.two_by_two import cohen_kappa
-from mast_tui.agreement.verdict_table import ABSENT, MISSING, PRESENT, Said
+from mast_tui.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.cli.agree_markdown import markdown_tables
 from mast_tui.exchange.datasheet import datasheet
 from mast_tui.exchange.selection import gold_export
@@ -22,6 +24,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.ui.agreement_rows import columns_of, mode_rows
 from mast_tui.workspace import Workspace
+from tests.agreement.build_judge import counted
 from tests.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
@@ -131,6 +134,16 @@ def test_a_mean_over_modes_needs_more() -> None:
     assert macro["raw_agreement"]["ci"] is not None
 
 
+def test_a_judge_of_few_traces_is_not_shown_to_be_better_than_chance() -> None:
+    report = judge_report(counted(4, 1, 1, 6), rounds=50)
+    mode = report["modes"]["1.3"]
+    assert mode["cohen_kappa"]["ci_withheld"] == "few_traces"
+    assert mode["true_positive_rate"]["ci"] is not None
+    notes = " ".join(judge_notes(report))
+    assert "reaches 0): 1.3, pooled." in notes
+    assert "–: too few traces for an interval (n < 10, n < 16, n < 20, n < 50)." in notes
+
+
 def test_sets_of_two_traces_have_no_interval() -> None:
     said = drawn(np.random.default_rng(0), 5)
     assert set_agreement(said[:, :2], 50, 0).jaccard.withheld == ("few_traces", 3)
@@ -187,6 +200,8 @@ def test_it_leads_there_in_the_datasheet_and_on_screen(rotating: Report) -> None
     assert head == "| mode | name | n | raw | α | AC1 | mean κ |"
     assert "ann and bob 20" in sheet
     names = [column.name for column in columns_of(rotating)]
+    # On a narrow screen the interval is the first to go.
+    assert min(columns_of(rotating), key=lambda column: column.keeps).name == "ci"
     assert names.index("krippendorff_alpha") < names.index("cohen_kappa")
     row = next(one for one in mode_rows(rotating) if one.shown.id == MODES[0][0])
     assert row.shown.cells["ci"].startswith("[")
