@@ -1,17 +1,27 @@
 """Print how often the 95 % intervals of a simulated study hold the true value.
 
-    python scripts/simulate_study.py [--runs N] [--seed S] [--jobs N] [--rounds N]
+    python scripts/simulate_study.py [judge] [--runs N] [--seed S] [--jobs N] [--rounds N]
+    python scripts/simulate_study.py designs [--runs N] [--traces N …] [--figures all]
+        [--percentiles]
 
-Two annotators with known error rates label 500 traces for one mode, and adjudication settles the
-truth; a judge with known error rates looks at these traces and at 500 more that nobody labels.
-Whether the mode shows in a trace is drawn anew in each run, as are all errors, independently. The
-true κ and AC1 are those of the probabilities themselves, the true prevalence is the chance with
-which the mode shows. Run i has seed S + i, for the study and for the resampling.
+``judge``: two annotators with known error rates label 500 traces for one mode, and adjudication
+settles the truth; a judge with known error rates looks at these traces and at 500 more that nobody
+labels. Whether the mode shows in a trace is drawn anew in each run, as are all errors,
+independently. The true κ and AC1 are those of the probabilities themselves, the true prevalence is
+the chance with which the mode shows. Run i has seed S + i, for the study and for the resampling.
 
 The figures are those of ``agree``: the sums and coefficients behind ``agreement_report``, and
 ``judge_report``. It is done for a mode that shows about 75 times in 500 traces, where every
 interval should hold the truth in 93 to 97 % of 2,000 runs (exit code 1 where one does not), and for
 one that shows about 10 times.
+
+``designs``: two annotators, four who all label every trace, or four of whom two label each, on 3 to
+300 traces and 14 modes that show in 3 to 50 % of them. Every other trace, by chance, has three
+times as many modes as the others, so that the modes of a trace go together. A Markdown table tells
+in % how often the intervals hold the true value, in brackets of how many figures there is one
+('none' of fewer than 2 %), and after the semicolon by how much the figures are off on average.
+With ``--percentiles`` it is told of the percentiles of the resamples instead, given wherever the
+resamples differ.
 """
 
 from __future__ import annotations
@@ -22,18 +32,31 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations, product
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.agreement.coefficients import CoefficientJson
-from mast_tui.agreement.counting import sums_of, table_coefficients
+from mast_tui.agreement.bootstrap import interval
+from mast_tui.agreement.coefficients import MISSING, Coefficient, CoefficientJson
+from mast_tui.agreement.counting import (
+    FIGURES,
+    Sums,
+    TableSums,
+    defined_mean,
+    macro_coefficients,
+    sums_of,
+    table_coefficients,
+    table_values,
+    ways,
+)
 from mast_tui.agreement.judge_input import JudgeInput, Reference
 from mast_tui.agreement.judge_report import judge_report
 from mast_tui.agreement.prevalence import CorrectedJson
+from mast_tui.agreement.sets import set_agreement
 from mast_tui.agreement.two_by_two import cohen_kappa, gwet_ac1
-from mast_tui.agreement.verdict_table import ABSENT, PRESENT
+from mast_tui.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.labels import VerdictValue
 
 TRACES: Final = 500
@@ -201,19 +224,257 @@ def count(tally: Tally, interval: Interval | None, truth: float) -> None:
     tally.widths.append(interval[1] - interval[0])
 
 
+class Design(NamedTuple):
+    """How many annotators there are, and whether only two of them label each trace."""
+
+    name: str
+    people: int
+    rotating: bool
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Every two of them."""
+        return list(combinations(range(self.people), 2))
+
+
+DESIGNS: Final = (
+    Design("2, both label all", 2, False),
+    Design("4, all label all", 4, False),
+    Design("4, two a trace", 4, True),
+)
+PEOPLE: Final = (Rates(0.85, 0.95), Rates(0.80, 0.93), Rates(0.90, 0.90), Rates(0.75, 0.97))
+SHOWS: Final = (
+    *(0.03, 0.04, 0.05, 0.06, 0.08, 0.10),
+    *(0.12, 0.15, 0.18, 0.22),
+    *(0.28, 0.33, 0.40, 0.50),
+)
+"""The chances of the modes, from rare to common."""
+
+BANDS: Final = {"3–10 %": range(6), "12–22 %": range(6, 10), "28–50 %": range(10, 14)}
+POOLED: Final = "pooled"
+MACRO: Final = "mean over modes"
+LIFT: Final = 0.5
+"""By how much of its chance a mode shows more in half of the traces, and less in the others."""
+
+DESIGN_TRACES: Final = (3, 5, 10, 20, 50, 79, 100, 300)
+DESIGN_RUNS: Final = 500
+DESIGN_ROUNDS: Final = 500
+ENDLESS: Final = 1e9
+SETS: Final = "sets"
+SHOWN: Final = {"cohen_kappa": "κ", "krippendorff_alpha": "α", "gwet_ac1": "AC1"}
+OTHERS: Final = {
+    "fleiss_kappa": "Fleiss κ",
+    "raw_agreement": "raw",
+    "positive_agreement": "Ppos",
+    "negative_agreement": "Pneg",
+    SETS: "α of sets (Jaccard)",
+}
+
+Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
+"""By figure and column of the table: what came out of every run, with its interval."""
+
+
+def drawn(design: Design, traces: int, random: np.random.Generator) -> Said:
+    """What the annotators say in one study; who does not label a trace says nothing of it."""
+    lift = np.where(random.random(traces) < 0.5, 1 + LIFT, 1 - LIFT)
+    shows = random.random((traces, len(SHOWS))) < np.array(SHOWS) * lift[:, None]
+    said = np.empty((design.people, traces, len(SHOWS)), dtype=np.int8)
+    for one, rates in enumerate(PEOPLE[: design.people]):
+        said[one] = np.where(seen(random, shows.ravel(), rates), PRESENT, ABSENT).reshape(
+            shows.shape
+        )
+    if design.rotating:
+        # As a study deals its traces: each pair comes once before any comes again.
+        turns = -(-traces // len(design.pairs))
+        order = [random.permutation(len(design.pairs)) for _ in range(turns)]
+        labels = np.zeros(said.shape[:2], dtype=np.bool_)
+        for trace, pair in enumerate(np.concatenate(order)[:traces].tolist()):
+            labels[list(design.pairs[pair]), trace] = True
+        said[~labels] = MISSING
+    return said
+
+
+def expected(design: Design, prevalence: float) -> TableSums:
+    """The sums of an endless study of one mode."""
+    people = PEOPLE[: design.people]
+    cells = np.array([population(prevalence, people[a], people[b]) for a, b in design.pairs])
+    patterns = np.zeros(len(ways(design.people)))
+    kinds = {(n, k): place for place, (n, k) in enumerate(ways(design.people).tolist())}
+    if design.rotating:
+        cells /= len(cells)
+        both, first, second, neither = cells.sum(axis=0)
+        for present, share in enumerate((neither, first + second, both)):
+            patterns[kinds[2, present]] = share
+    else:
+        for answers in product((False, True), repeat=design.people):
+            patterns[kinds[design.people, sum(answers)]] += chance_of(answers, prevalence)
+    rated = np.ones((design.people, 1), dtype=np.bool_)
+    every = tuple(0 for _ in design.pairs)
+    return TableSums(cells[None] * ENDLESS, patterns[None] * ENDLESS, rated, 0, every, False)
+
+
+def chance_of(answers: Sequence[bool], prevalence: float) -> float:
+    """How likely these annotators give these answers on one trace."""
+    likely = [prevalence, 1 - prevalence]
+    for present, rates in zip(answers, PEOPLE, strict=False):
+        likely[0] *= rates.tpr if present else 1 - rates.tpr
+        likely[1] *= 1 - rates.tnr if present else rates.tnr
+    return sum(likely)
+
+
+def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
+    """By figure, and mode, ``POOLED`` or ``MACRO``: its value in an endless study."""
+    tables = [expected(design, prevalence) for prevalence in SHOWS]
+    modes = [table_values(one) for one in tables]
+    first = tables[0]
+    pooled = table_values(
+        TableSums(
+            sum((one.pairs for one in tables), np.zeros_like(first.pairs)),
+            sum((one.patterns for one in tables), np.zeros_like(first.patterns)),
+            first.rated, 0, first.pair_traces, False,
+        )
+    )  # fmt: skip
+    truth: dict[tuple[str, int | str], float] = {}
+    for name in FIGURES:
+        truth |= {(name, mode): float(one[name][0]) for mode, one in enumerate(modes)}
+        truth[name, MACRO] = float(defined_mean([one[name] for one in modes], 1)[0][0])
+        truth[name, POOLED] = float(pooled[name][0])
+    return truth
+
+
+def true_sets(design: Design) -> float:
+    """α of the sets of modes in a study that is endless for our purposes."""
+    many = drawn(design, 12_000, np.random.default_rng(1))
+    return set_agreement(many, 0, 0).jaccard.value or 0.0
+
+
+def design_run(
+    seed: int, design: Design, traces: int, rounds: int, percentiles: bool
+) -> dict[tuple[str, int | str], Coefficient]:
+    """The figures of one study with their intervals, where they are defined."""
+    random = np.random.default_rng([seed, traces, design.people, design.rotating])
+    said = drawn(design, traces, random)
+    if percentiles:
+        return by_percentiles(sums_of(said, range(traces), rounds, seed, many=0))
+    sums = sums_of(said, range(traces), rounds, seed)
+    modes = [table_coefficients(sums.of([mode])) for mode in range(len(SHOWS))]
+    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
+    found: dict[tuple[str, int | str], Coefficient] = {}
+    for name in FIGURES:
+        found |= {(name, mode): one[name] for mode, one in enumerate(modes)}
+        found |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
+    found[SETS, POOLED] = set_agreement(said, rounds, seed).jaccard
+    return {where: one for where, one in found.items() if one.value is not None}
+
+
+def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
+    """The same with the percentiles of resamples, whatever there is to resample."""
+    tables: dict[int | str, TableSums] = {mode: sums.of([mode]) for mode in range(len(SHOWS))}
+    values = {where: table_values(table) for where, table in tables.items()}
+    means = {
+        name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
+        for name in FIGURES
+    }
+    every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
+    return {
+        (name, where): Coefficient(float(of[name][0]), ci=interval(of[name][0], of[name][1:]))
+        for where, of in every.items()
+        for name in FIGURES
+        if not np.isnan(of[name][0])
+    }
+
+
+def design_rows(
+    design: Design, traces: int, runs: range, rounds: int, jobs: int, percentiles: bool
+) -> list[tuple[str, list[str]]]:
+    """For each figure a cell per band of modes, then pooled, then the mean over modes."""
+    truth = design_truth(design)
+    truth[SETS, POOLED] = true_sets(design)
+    held: dict[tuple[str, str], list[bool]] = {}
+    off: dict[tuple[str, str], list[float]] = {}
+    band = {mode: name for name, modes in BANDS.items() for mode in modes}
+    run = partial(design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles)
+    with ProcessPoolExecutor(jobs) as pool:
+        for found in pool.map(run, runs, chunksize=10):
+            for (name, where), one in found.items():
+                cell = name, where if isinstance(where, str) else band[where]
+                true = truth[name, where]
+                off.setdefault(cell, []).append((one.value or 0.0) - true)
+                if one.ci is not None:
+                    held.setdefault(cell, []).append(one.ci[0] <= true <= one.ci[1])
+    columns = (*BANDS, POOLED, MACRO)
+    sizes = {**{name: len(modes) for name, modes in BANDS.items()}, POOLED: 1, MACRO: 1}
+    return [
+        (
+            name,
+            [
+                told(held.get((name, c), []), off.get((name, c), []), len(runs) * sizes[c])
+                for c in columns
+            ],
+        )
+        for name in (*FIGURES, SETS)
+    ]
+
+
+def told(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
+    """A cell: how often the interval holds, of how many figures there is one, and the bias."""
+    if not off:
+        return "–"
+    bias = f"{np.mean(off):+.2f}".replace("-", "−")
+    bias = bias[1:] if bias[1:] == "0.00" else bias
+    given = 100 * len(held) / studies
+    if len(held) < 0.02 * studies or not held:
+        return f"none; {bias}"
+    return f"{100 * np.mean(held):.0f} ({given:.0f}); {bias}"
+
+
+def designs(
+    runs: range, traces: Sequence[int], rounds: int, jobs: int, every: bool, percentiles: bool
+) -> None:
+    """Print the table of all designs."""
+    names = {**SHOWN, **OTHERS} if every else SHOWN
+    print("| annotators | traces | figure |", *(f"{c} |" for c in (*BANDS, POOLED, MACRO)))
+    print("|---|---:|---|" + "---|" * (len(BANDS) + 2), flush=True)
+    for design in DESIGNS:
+        for n in traces:
+            for name, cells in design_rows(design, n, runs, rounds, jobs, percentiles):
+                if name in names and any(cell != "–" for cell in cells):
+                    title = names[name]
+                    if name == "cohen_kappa" and design.people > 2:
+                        title = "mean κ"
+                    print(f"| {design.name} | {n} | {title} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> int:
     """Simulate a mode with enough positives and one with few."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    words.add_argument("--runs", type=int, default=FULL_RUNS, help="how many studies (2000)")
+    words.add_argument("what", nargs="?", choices=("judge", "designs"), default="judge")
+    words.add_argument("--runs", type=int, help="how many studies (2000; of designs 500)")
     words.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
     words.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
-    words.add_argument("--rounds", type=int, default=2000, help="resamples of each study (2000)")
+    words.add_argument("--rounds", type=int, help="resamples of each study (2000; of designs 500)")
     words.add_argument(
         "--prevalence", type=float, nargs="+", default=PREVALENCES, help="chances of the mode"
     )
+    words.add_argument(
+        "--traces", type=int, nargs="+", default=DESIGN_TRACES, help="of designs: how many"
+    )
+    words.add_argument(
+        "--figures", choices=("main", "all"), default="main", help="of designs: which"
+    )
+    words.add_argument(
+        "--percentiles", action="store_true", help="of designs: by percentiles, none withheld"
+    )
     chosen = words.parse_args()
-    seeds = range(chosen.seed, chosen.seed + chosen.runs)
-    held = [simulate(seeds, share, chosen.rounds, chosen.jobs) for share in chosen.prevalence]
+    full = DESIGN_RUNS if chosen.what == "designs" else FULL_RUNS
+    seeds = range(chosen.seed, chosen.seed + (chosen.runs or full))
+    if chosen.what == "designs":
+        rounds = chosen.rounds or DESIGN_ROUNDS
+        every = chosen.figures == "all"
+        designs(seeds, chosen.traces, rounds, chosen.jobs, every, chosen.percentiles)
+        return 0
+    rounds = chosen.rounds or FULL_RUNS
+    held = [simulate(seeds, share, rounds, chosen.jobs) for share in chosen.prevalence]
     return 0 if all(held) else 1
 
 

@@ -29,6 +29,14 @@ from numpy.typing import NDArray
 
 Ratings = NDArray[np.int_]
 Undefined = Literal["no_variance", "no_overlap", "single_rater"]
+Withheld = Literal["few_traces", "rare_answer", "few_shared_traces", "few_places"]
+"""Why a figure has no interval: one would not hold what it says.
+
+- ``few_traces``: it rests on too few traces, or traces × modes.
+- ``rare_answer``: present or absent was said too rarely.
+- ``few_shared_traces``: a mean over pairs of annotators of whom two share too few traces.
+- ``few_places``: in too few traces do places of two annotators meet.
+"""
 
 MISSING = -1
 
@@ -37,10 +45,16 @@ _REASONS: tuple[Undefined, ...] = ("no_variance", "no_overlap", "single_rater")
 
 
 class CoefficientJson(TypedDict):
-    """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``."""
+    """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``.
+
+    Where an interval was asked for and would not hold, ``ci_withheld`` says why, and ``ci_needs``
+    how many it takes.
+    """
 
     value: float | None
     ci: NotRequired[list[float] | None]
+    ci_withheld: NotRequired[Withheld]
+    ci_needs: NotRequired[int]
     undefined: NotRequired[Undefined]
 
 
@@ -48,21 +62,28 @@ class CoefficientJson(TypedDict):
 class Coefficient:
     """A figure between -1 and 1, or the reason why it is undefined; never both, never neither.
 
-    ``ci`` is its confidence interval, where one was computed.
+    ``ci`` is its confidence interval, where one was computed; ``withheld`` why there is none
+    though one was asked for, with how many (traces, units or answers) it takes.
     """
 
     value: float | None = None
     undefined: Undefined | None = None
     ci: tuple[float, float] | None = None
+    withheld: tuple[Withheld, int] | None = None
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.undefined is None):
             raise ValueError("a coefficient has either a value or a reason why it has none")
+        if self.withheld is not None and (self.ci is not None or self.value is None):
+            raise ValueError("what has an interval, or no value, has none withheld")
 
     def to_json(self) -> CoefficientJson:
         """The coefficient as a JSON object."""
         if self.undefined is not None:
             return {"value": None, "undefined": self.undefined}
+        if self.withheld is not None:
+            reason, needs = self.withheld
+            return {"value": self.value, "ci": None, "ci_withheld": reason, "ci_needs": needs}
         return {"value": self.value, "ci": None if self.ci is None else list(self.ci)}
 
 

@@ -2,8 +2,9 @@
 
 A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
 weights times their counts, and the figure of a resample is the same function as the figure
-itself. ``Sums`` holds both: its first row is of the traces as they are, the others are of the
-resamples. Values are arrays with one entry per row, NaN where a figure is undefined; the
+itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
+spread is told from: of the resamples, or where there are few traces with each left out in turn.
+Values are arrays with one entry per row, NaN where a figure is undefined; the
 definitions are those of ``coefficients``, with which tests compare every one of them.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -21,7 +23,15 @@ from mast_tui.agreement.bootstrap import interval, resamples
 from mast_tui.agreement.coefficients import (
     Coefficient,
     Undefined,
+    Withheld,
     mean_of_defined,
+)
+from mast_tui.agreement.jackknife import (
+    MANY,
+    jackknife_interval,
+    lowest_of,
+    withheld_of,
+    withheld_of_mean,
 )
 from mast_tui.agreement.verdict_table import ABSENT, PRESENT, Said
 
@@ -38,7 +48,6 @@ FIGURES: Final = (
     "gwet_ac1",
 )
 
-_CHANCE_CORRECTED: Final = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1")
 
 _EXACT_SINGLES: Final = 2**24
 """Up to here a sum of whole numbers is exact in single precision."""
@@ -46,17 +55,22 @@ _EXACT_SINGLES: Final = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Counts per mode, summed over traces: one row for the traces as they are, then resamples.
+    """Counts per mode, summed over traces: one row for the traces as they are, then others.
+
+    These are of resamples or, ``left_out``, of all traces but one.
 
     ``pairs`` is rows × modes × pairs × (both present, first only, second only, both absent), over
     the traces that both rated, pairs in the order of ``combinations``. ``patterns`` is rows ×
     modes × ways, how many units have n ratings of which k are present, for the (n, k) of
-    ``ways(annotators)``. ``rated`` is annotators × modes: whether there is any rating.
+    ``ways(annotators)``. ``rated`` is annotators × modes: whether there is any rating. ``both`` is
+    pairs × traces × modes: whether both of a pair rated it.
     """
 
     pairs: Floats
     patterns: Floats
     rated: NDArray[np.bool_]
+    both: NDArray[np.bool_]
+    left_out: bool
 
     @property
     def annotators(self) -> int:
@@ -66,10 +80,14 @@ class Sums:
     def of(self, modes: Sequence[int]) -> TableSums:
         """The sums of some modes together, every mode of every trace as a unit of its own."""
         chosen = list(modes)
+        shared = self.both[:, :, chosen].any(axis=2)
         return TableSums(
             self.pairs[:, chosen].sum(axis=1),
             self.patterns[:, chosen].sum(axis=1),
             np.asarray(self.rated[:, chosen].any(axis=1)),
+            int(shared.any(axis=0).sum()),
+            tuple(shared.sum(axis=1).tolist()),
+            self.left_out,
         )
 
     def everything(self) -> TableSums:
@@ -79,11 +97,18 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class TableSums:
-    """The counts of one table of units: those of ``Sums`` without the modes."""
+    """The counts of one table of units: those of ``Sums`` without the modes.
+
+    ``traces`` are those in which two annotators or more rated a unit, ``pair_traces`` those of
+    each pair.
+    """
 
     pairs: Floats
     patterns: Floats
     rated: NDArray[np.bool_]
+    traces: int
+    pair_traces: tuple[int, ...]
+    left_out: bool
 
     @property
     def n(self) -> int:
@@ -96,13 +121,39 @@ class TableSums:
         people = len(self.rated)
         return int(self.patterns[0, ways(people)[:, 0] == people].sum())
 
+    @property
+    def ratings(self) -> float:
+        """How many ratings a unit has, on average."""
+        return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
+
+    @property
+    def said(self) -> float:
+        """How often each annotator of a unit gave the rarer answer, on average."""
+        if not self.n:
+            return 0.0
+        present = float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
+        return min(present, self.n - present)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether two of three annotators or more share few of the traces, as in rotating pairs.
+
+        Their κ is pulled down (by 0.06 at 13 traces), and so is the mean over the pairs, which
+        therefore has no interval that holds.
+        """
+        fewest = min((n for n in self.pair_traces if n), default=0)
+        return len(self.rated) > 2 and fewest < min(MANY, self.traces / 2)
+
     def pair(self, place: int) -> TableSums:
         """The table of one pair of annotators, by its place among the combinations."""
         cells = self.pairs[:, place]
         both, first, second, neither = np.moveaxis(cells, -1, 0)
         names = list(combinations(range(len(self.rated)), 2))[place]
         patterns = np.stack((neither, first + second, both), axis=-1)
-        return TableSums(cells[:, None], patterns, self.rated[list(names)])
+        traces = self.pair_traces[place]
+        return TableSums(
+            cells[:, None], patterns, self.rated[list(names)], traces, (traces,), self.left_out
+        )
 
 
 def ways(annotators: int) -> NDArray[np.int_]:
@@ -111,28 +162,37 @@ def ways(annotators: int) -> NDArray[np.int_]:
     return np.array(found, dtype=np.int_).reshape(-1, 2)
 
 
-def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int) -> Sums:
+def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: int = MANY) -> Sums:
     """The sums over the ``shared`` traces as they are, and over ``rounds`` resamples of them.
 
     ``said`` is annotators × traces × modes; unsure and open count as missing. What is said of
-    other traces only tells why a figure is undefined.
+    other traces only tells why a figure is undefined. Of fewer than ``many`` traces there are the
+    sums with each left out in turn in the place of the resamples.
     """
     rated = np.asarray((said >= 0).any(axis=1))
     said = said[:, list(shared)]
     people, traces, modes = said.shape
     counts = [_counts_of_mode(said[:, :, mode]) for mode in range(modes)]
     columns = 4 * _pairs(people) + len(ways(people))
-    summed = np.empty((1 + rounds, modes, columns))
+    left_out = rounds > 0 and traces < many
+    rows = 1 + (traces if left_out else rounds)
+    summed = np.empty((rows, modes, columns))
     summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
     summed[1:] = 0
-    row = 1
-    for weights in resamples(traces, rounds, seed):
-        for mode, product in enumerate(_products(weights, counts)):
-            summed[row : row + len(weights), mode] = product
-        row += len(weights)
+    if left_out:
+        for mode, count in enumerate(counts):
+            summed[1:, mode] = summed[0, mode] - count
+    else:
+        row = 1
+        for weights in resamples(traces, rounds, seed):
+            for mode, product in enumerate(_products(weights, counts)):
+                summed[row : row + len(weights), mode] = product
+            row += len(weights)
     split = 4 * _pairs(people)
-    pairs = summed[:, :, :split].reshape(1 + rounds, modes, _pairs(people), 4)
-    return Sums(pairs, summed[:, :, split:], rated)
+    pairs = summed[:, :, :split].reshape(rows, modes, _pairs(people), 4)
+    both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
+    shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
+    return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out)
 
 
 def _products(
@@ -249,15 +309,59 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
     """The figures of a table with their intervals, or the reasons why there are none."""
     values = table_values(table)
-    return {name: with_interval(values[name], _reason(name, table)) for name in FIGURES}
+    return {
+        name: with_interval(
+            values[name],
+            _reason(name, table),
+            left_out=table.left_out,
+            lowest=lowest_of(name),
+            withheld=_withheld(name, table),
+        )
+        for name in FIGURES
+    }
 
 
-def with_interval(values: Floats, reason: Undefined) -> Coefficient:
-    """The first value with its interval from the others, or the reason where it is NaN."""
+def with_interval(
+    values: Floats,
+    reason: Undefined,
+    *,
+    left_out: bool = False,
+    lowest: float = -1.0,
+    withheld: tuple[Withheld, int] | None = None,
+) -> Coefficient:
+    """A figure with its interval, or with the reason why it has none.
+
+    Args:
+        values: The figure, NaN where it is undefined, and after it what its spread is told from;
+            with nothing after it no interval was asked for.
+        reason: Why it is undefined, where it is.
+        left_out: Whether the others are the figure without each trace, not that of resamples.
+        lowest: Where the figure's scale begins.
+        withheld: Why no interval would hold, with how many it takes.
+    """
     estimate = float(values[0])
     if np.isnan(estimate):
         return Coefficient(undefined=reason)
-    return Coefficient(estimate, ci=interval(estimate, values[1:]) if len(values) > 1 else None)
+    if len(values) == 1:
+        return Coefficient(estimate)
+    if withheld is not None:
+        return Coefficient(estimate, withheld=withheld)
+    if left_out:
+        return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], lowest=lowest))
+    return Coefficient(estimate, ci=interval(estimate, values[1:]))
+
+
+def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
+    """Why no interval of this figure of the table would hold, None where one does."""
+    why = withheld_of(name, table.traces, table.n, table.said)
+    return why if name != "cohen_kappa" else _or_rotating(why, table)
+
+
+def _or_rotating(why: tuple[Withheld, int] | None, table: TableSums) -> tuple[Withheld, int] | None:
+    """The same of a mean over pairs, which may share too few traces."""
+    if table.rotates and (why is None or why[0] != "few_traces"):
+        return "few_shared_traces", min(MANY, ceil(table.traces / 2))
+    return why
 
 
 def _reason(name: str, table: TableSums) -> Undefined:
@@ -284,11 +388,24 @@ def macro_coefficients(
     In each resample the modes are those where it is defined there.
     """
     rows = len(sums.pairs)
+    every = sums.everything()
     values = [table_values(sums.of([mode])) for mode in range(len(per_mode))]
     means: dict[str, Coefficient] = {}
     defined: dict[str, int] = {}
     for name in FIGURES:
         mean, defined[name] = mean_of_defined([mode[name] for mode in per_mode])
         reason: Undefined = mean.undefined or "no_variance"
-        means[name] = with_interval(defined_mean([v[name] for v in values], rows)[0], reason)
+        means[name] = with_interval(
+            defined_mean([v[name] for v in values], rows)[0],
+            reason,
+            left_out=sums.left_out,
+            lowest=lowest_of(name),
+            withheld=_withheld_macro(name, every),
+        )
     return means, defined
+
+
+def _withheld_macro(name: str, every: TableSums) -> tuple[Withheld, int] | None:
+    """The same of a mean over modes."""
+    why = withheld_of_mean(name, every.traces, every.ratings)
+    return why if name != "cohen_kappa" else _or_rotating(why, every)

@@ -20,6 +20,7 @@ COLUMNS: Final = (
     "undefined",
     "n",
     "annotators",
+    "ci_withheld",
 )
 """The columns of a row; ``annotators`` are parted by ``|``, as names hold none."""
 
@@ -55,6 +56,7 @@ class _About:
             "undefined": figure.get("undefined", ""),
             "n": _text(self.n),
             "annotators": self.annotators,
+            "ci_withheld": figure.get("ci_withheld", ""),
         }
 
     def figures(self, table: Values) -> Iterator[dict[str, str]]:
@@ -73,7 +75,8 @@ def tidy_rows(report: Report) -> Iterator[dict[str, str]]:
     ``scope`` is ``mode``, ``category``, ``macro``, ``pooled``, ``pair`` (of a mode, or pooled),
     ``round``, ``sets``, ``retest``, ``halving``, ``left_out``, ``spans``, ``span_pair``, ``judge``
     and those that begin with ``judge_``. Numbers are written in full. An undefined figure has no
-    value and its reason under ``undefined``.
+    value and its reason under ``undefined``, an interval that would not hold under
+    ``ci_withheld``.
     """
     people = "|".join(report["annotators"])
     yield from _whole_traces(report, people)
@@ -152,11 +155,14 @@ def _span_figures(scope: str, found: Values, people: str) -> Iterator[dict[str, 
         yield from _f1(_About(scope, "", name, found[name]["places"], people), found[name])
     about = _About(scope, "", "", found["spans"], people)
     yield about.row("krippendorff_alpha_u", found["krippendorff_alpha_u"])
+    yield _About(scope, annotators=people).row("no_places", _plain(found["no_places"]))
     for code, mode in found["modes"].items():
         yield from _f1(_About(scope, code, mode["name"], mode["f1"]["places"], people), mode["f1"])
         for statistic, of in (("krippendorff_alpha", "spans"), ("krippendorff_alpha_u", "units")):
             about = _About(scope, code, mode["name"], mode[of], people)
             yield about.row(statistic, mode[statistic])
+        about = _About(scope, code, mode["name"], annotators=people)
+        yield about.row("no_places", _plain(mode["no_places"]))
 
 
 def _f1(about: _About, figures: Values) -> Iterator[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 GAP: Final = "  "
 NONE: Final = "—"
+WITHHELD: Final = "–"
+"""What stands in the place of an interval that would not hold."""
+
 SHORTEST_NAME: Final = 12
 
 
@@ -21,7 +24,7 @@ class Cell:
     """A number and its interval, or the reason why there is none."""
 
     number: str = ""
-    interval: str = ""
+    interval: str = ""  # ``WITHHELD`` where one would not hold.
     reason: str = ""
 
 
@@ -88,6 +91,8 @@ def cell(figure: CoefficientJson | Mapping[str, object]) -> Cell:
         return Cell(reason=undefined_in_words(str(given.get("undefined", "undefined"))))
     ends = interval_of(given)
     brackets = "" if ends is None else f"[{number(ends[0])}, {number(ends[1])}]"
+    if "ci_withheld" in given:
+        brackets = WITHHELD
     return Cell(number(value), brackets)
 
 
@@ -95,6 +100,43 @@ def in_words(figure: CoefficientJson | Mapping[str, object]) -> str:
     """A figure of the report within a sentence: ``0.61 [0.48, 0.72]``."""
     one = cell(figure)
     return one.reason or f"{one.number} {one.interval}".rstrip()
+
+
+def withheld_notes(*parts: object) -> list[str]:
+    """Why figures anywhere in these parts of a report have no interval, a sentence a reason."""
+    needs: dict[str, set[int]] = {}
+    for part in parts:
+        _needs(part, needs)
+    return [
+        f"{WITHHELD}: {_WHY[reason](sorted(needs[reason]))}." for reason in _WHY if reason in needs
+    ]
+
+
+_WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
+    "few_traces": lambda least: (
+        f"too few traces for an interval ({', '.join(f'n < {n}' for n in least)})"
+    ),
+    "rare_answer": lambda least: (
+        "no interval, as present or absent was said too rarely "
+        f"(fewer than {least[-1]} times by each, on average)"
+    ),
+    "few_shared_traces": lambda least: (
+        "no interval of mean κ, as two of them share too few of the traces "
+        f"(fewer than {least[-1]})"
+    ),
+    "few_places": lambda least: (
+        f"no interval, as places of two meet in fewer than {least[-1]} traces"
+    ),
+}
+
+
+def _needs(part: object, found: dict[str, set[int]]) -> None:
+    if isinstance(part, Mapping):
+        if "ci_withheld" in part:
+            found.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
+        else:
+            for inner in part.values():
+                _needs(inner, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Final, TypedDict, cast
 
 import numpy as np
 
-from mast_tui.agreement.bootstrap import interval
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
 from mast_tui.agreement.intervals import mcnemar, share
+from mast_tui.agreement.jackknife import lowest_of, spread_interval, withheld_of_mean
 from mast_tui.agreement.judge_table import REASONS, Compared, TraceSums
 from mast_tui.agreement.two_by_two import FIGURES, Tables, coefficient
 
@@ -147,7 +147,11 @@ def _macro(sums: TraceSums) -> JudgeMacroJson:
         if mean.value is not None and sums.without is not None:
             rest = _row_means(figure(sums.without))
             values = _row_means(figure(sums.resampled))
-            mean = Coefficient(mean.value, ci=interval(mean.value, values, left_out=rest))
+            withheld = withheld_of_mean(name, len(rest), 2)
+            ci = None
+            if withheld is None:
+                ci = spread_interval(mean.value, values, rest, lowest=lowest_of(name))
+            mean = Coefficient(mean.value, ci=ci, withheld=withheld)
         means[name] = mean
     return {**_json(means), "modes_defined": defined}
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 import numpy as np
 
 from mast_tui.agreement.bootstrap import Interval, interval, resampled_sums
-from mast_tui.agreement.coefficients import CoefficientJson
+from mast_tui.agreement.coefficients import CoefficientJson, Withheld
 from mast_tui.agreement.intervals import share
 from mast_tui.agreement.judge_input import JudgeInput
 from mast_tui.agreement.judge_table import TraceSums
@@ -22,6 +22,9 @@ No trace was seen by the judge alone; the reference calls the mode present, or a
 TPR + TNR ≤ 1, so that the judge's word says nothing of the truth.
 """
 
+_LEAST_LABELLED: Final = 10
+"""Labelled traces below which the rates of the judge tell too little for an interval."""
+
 _SEEDS_APART: Final = 1
 """The two sets are drawn apart from each other, so from seeds of their own."""
 
@@ -31,6 +34,8 @@ class CorrectedJson(TypedDict):
 
     value: float | None
     ci: NotRequired[list[float] | None]
+    ci_withheld: NotRequired[Withheld]
+    ci_needs: NotRequired[int]
     undefined: NotRequired[Refused]
 
 
@@ -80,6 +85,13 @@ def corrected_prevalence(
     if refused is not None:
         return {"value": None, "undefined": refused}
     value = float(_theta(labelled, unlabelled))
+    if len(labelled_resampled) and labelled.sum() < _LEAST_LABELLED:
+        return {
+            "value": value,
+            "ci": None,
+            "ci_withheld": "few_traces",
+            "ci_needs": _LEAST_LABELLED,
+        }
     values = _theta(labelled_resampled, unlabelled_resampled)
     ends = _interval(value, values) if values.size else None
     return {"value": value, "ci": None if ends is None else list(ends)}

@@ -15,8 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.agreement.bootstrap import resamples
-from mast_tui.agreement.coefficients import MISSING, Coefficient, Ratings, Undefined
+from mast_tui.agreement.coefficients import (
+    MISSING,
+    Coefficient,
+    Ratings,
+    Undefined,
+    Withheld,
+)
 from mast_tui.agreement.counting import with_interval
+from mast_tui.agreement.jackknife import FEWEST, MANY
 from mast_tui.agreement.verdict_table import PRESENT, Said, numbered_rows
 
 Floats = NDArray[np.float64]
@@ -107,10 +114,18 @@ def set_alphas(
     compared[shared != MISSING] = places.ravel()
     tables = _tables(compared, members[counted], distances)
     values = [[table.alpha(np.ones((1, units)))] for table in tables]
-    for weights in resamples(units, rounds, seed):
+    left_out = rounds > 0 and units < MANY
+    every = [1 - np.eye(units)] if left_out else resamples(units, rounds, seed)
+    for weights in every:
         for table, alphas in zip(tables, values, strict=True):
             alphas.append(table.alpha(weights.astype(np.float64)))
-    return [with_interval(np.concatenate(alphas), "no_variance") for alphas in values]
+    withheld: tuple[Withheld, int] | None = None
+    if units < FEWEST:
+        withheld = "few_traces", FEWEST
+    return [
+        with_interval(np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld)
+        for alphas in values
+    ]
 
 
 def _no_pairs(given: NDArray[np.bool_]) -> Undefined:

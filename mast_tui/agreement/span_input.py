@@ -16,8 +16,10 @@ class Reading:
     ``places`` are the places that they marked, by mode. ``read`` are the spans that they have
     read; None where nobody kept a record of it, as with judges and imported labels: such a
     reading counts as one of the whole trace. ``unanswered`` are the modes on which they gave no
-    answer, so that a place without a mark says nothing. ``whole_trace`` counts their labels on
-    the trace as a whole, ``not_found`` those on spans that the trace does not have.
+    answer, so that a place without a mark says nothing. ``unplaced`` are the modes that they
+    called present without a place: these show somewhere, and nothing is said of where.
+    ``whole_trace`` counts their labels on the trace as a whole, ``not_found`` those on spans that
+    the trace does not have. Raises ``ValueError`` where a mode has places and is unplaced.
     """
 
     places: Mapping[str, tuple[Place, ...]]
@@ -25,8 +27,11 @@ class Reading:
     unanswered: frozenset[str] = frozenset()
     whole_trace: int = 0
     not_found: int = 0
+    unplaced: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        if any(self.places.get(mode) for mode in self.unplaced):
+            raise ValueError("a mode with places says where it shows")
         # Two quotes of the same words are one place.
         object.__setattr__(
             self, "places", {mode: tuple(dict.fromkeys(p)) for mode, p in self.places.items()}

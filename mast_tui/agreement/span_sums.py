@@ -26,10 +26,14 @@ PAIRS: Final = 2
 
 
 class Look:
-    """One annotator's reading of a trace, with what several figures need of it."""
+    """One annotator's reading of a trace, with what several figures need of it.
 
-    def __init__(self, reading: Reading, spans: int) -> None:
+    ``silent`` are the modes of which they never say where they show.
+    """
+
+    def __init__(self, reading: Reading, spans: int, silent: frozenset[str] = frozenset()) -> None:
         self.reading = reading
+        self._silent = reading.unanswered | reading.unplaced | silent
         self.seen = reading.seen(spans)
         self._covered = {mode: covered(places) for mode, places in reading.places.items()}
         self._units = {
@@ -39,7 +43,7 @@ class Look:
 
     def answers(self, mode: str) -> bool:
         """Whether a span without a mark of the mode says that it does not show there."""
-        return mode not in self.reading.unanswered
+        return mode not in self._silent
 
     def places(self, mode: str) -> tuple[Place, ...]:
         """The different places marked with the mode."""
@@ -62,14 +66,43 @@ class Looked:
     looks: Mapping[str, Look]
 
     @classmethod
-    def at(cls, trace: TraceReadings) -> Looked:
-        """Who looked at a trace."""
-        looks = {name: Look(reading, trace.spans) for name, reading in trace.readings.items()}
+    def at(cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]) -> Looked:
+        """Who looked at a trace, and who never says where which modes show."""
+        looks = {
+            name: Look(reading, trace.spans, silent.get(name, frozenset()))
+            for name, reading in trace.readings.items()
+        }
         return cls(trace.spans, looks)
 
     def by(self, names: Sequence[str]) -> list[Look]:
         """Those of some annotators."""
         return [self.looks[name] for name in names if name in self.looks]
+
+    def unplaced(self, names: Sequence[str]) -> frozenset[str]:
+        """The modes that any of some annotators calls present here without saying where."""
+        return frozenset().union(*(look.reading.unplaced for look in self.by(names)))
+
+
+def never_placed(
+    traces: Sequence[TraceReadings], modes: Sequence[str]
+) -> dict[str, frozenset[str]]:
+    """The modes of which each annotator never says where they show, though they call them present.
+
+    All modes where nothing that they call present has a place. Their 'absent' is then no word on
+    places either: with the traces left out that they call present, where theirs could meet the
+    places of others, only those would be left where they cannot.
+    """
+    placed: dict[str, set[str]] = {}
+    unplaced: dict[str, set[str]] = {}
+    for trace in traces:
+        for name, reading in trace.readings.items():
+            placed.setdefault(name, set()).update(m for m, p in reading.places.items() if p)
+            unplaced.setdefault(name, set()).update(reading.unplaced)
+    return {
+        name: frozenset(never - placed[name] if placed[name] else modes)
+        for name, never in unplaced.items()
+        if never
+    }
 
 
 def finding_sums(traces: Sequence[Looked], pair: tuple[str, str], modes: Sequence[str]) -> Floats:

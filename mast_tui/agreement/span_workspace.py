@@ -136,12 +136,14 @@ class _Words:
                 whole_trace += 1
             else:
                 not_found += 1
+        present = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
         return Reading(
             {mode: tuple(marked) for mode, marked in places.items()},
             read,
             frozenset(self._modes - said if read is None else unsure),
             whole_trace,
             not_found,
+            frozenset(present - places.keys()),
         )
 
     def _read(self, one: Pass) -> tuple[Stretch, ...] | None:

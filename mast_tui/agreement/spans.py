@@ -9,8 +9,10 @@ exactly. F1 is symmetric: nobody's places are the truth.
 Per mode there are α over the spans that two annotators or more have read (covered by a mark of
 the mode or not) and α_U over the spans that all of them have read. A span that somebody has not
 read says nothing about them: unseen is not negative, and that holds also for who has finished
-with 'I have judged the whole trace', which answers for modes and not for spans. Labels on the
-whole trace are no places and are only counted. What is left out is said beside each figure.
+with 'I have judged the whole trace', which answers for modes and not for spans. Who calls a mode
+present and marks no place says nothing of where it shows: that trace × mode is left out on both
+sides and counted, and so are all traces of a mode of which somebody never says where it shows.
+What is left out is said beside each figure.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 from mast_tui.agreement.bootstrap import LEVEL, ROUNDS
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson, Undefined
+from mast_tui.agreement.jackknife import FEWEST
 from mast_tui.agreement.span_coverage import coverage_alpha
 from mast_tui.agreement.span_figures import Figures, estimated
 from mast_tui.agreement.span_input import SpanInput
@@ -36,11 +39,15 @@ from mast_tui.agreement.span_sums import (
     Looked,
     SpanSums,
     finding_sums,
+    never_placed,
     span_sums,
 )
 from mast_tui.agreement.unitizing import alpha_u
 
 Floats = NDArray[np.float64]
+
+_LEAST_TRACES: Final = 20
+"""Traces from which on an interval of α and α_U holds, by simulation."""
 
 THRESHOLDS: Final = tuple(f"{tenths / LEVELS:.1f}" for tenths in range(1, LEVELS + 1))
 """The degrees of overlap, as they are called in the report: ``0.1`` to ``1.0``."""
@@ -64,12 +71,14 @@ class ModeSpansJson(TypedDict):
 
     ``traces`` are those in which two annotators or more gave an answer on it, ``spans`` the units
     of α, and ``spans_left_out`` the other spans of the traces. α_U rests on ``units`` marked by
-    anybody on ``positions``, the spans that all have read.
+    anybody on ``positions``, the spans that all have read. In ``no_places`` traces somebody called
+    it present without saying where.
     """
 
     slug: str
     name: str
     traces: int
+    no_places: int
     f1: F1Json
     spans: int
     spans_left_out: int
@@ -80,10 +89,14 @@ class ModeSpansJson(TypedDict):
 
 
 class SpanFiguresJson(TypedDict):
-    """The figures of two annotators, or of all; α_U here is over all modes."""
+    """The figures of two annotators, or of all; α_U here is over all modes.
+
+    ``no_places`` counts the traces × modes that one of them called present without saying where.
+    """
 
     traces: int
     spans: int
+    no_places: int
     finding: F1Json
     finding_and_naming: F1Json
     krippendorff_alpha_u: CoefficientJson
@@ -95,7 +108,9 @@ class AnnotatorSpansJson(TypedDict):
 
     In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
     as read from end to end. ``whole_trace`` labels are no places, ``not_found`` ones stand on
-    spans that the trace does not have.
+    spans that the trace does not have. ``no_places`` counts the traces × modes that they called
+    present without saying where, and ``never_placed`` has the codes of the modes of which they
+    never say where, though they call them present; with no place at all, of every mode.
     """
 
     traces: int
@@ -103,6 +118,8 @@ class AnnotatorSpansJson(TypedDict):
     places: int
     whole_trace: int
     not_found: int
+    no_places: int
+    never_placed: list[str]
 
 
 class ComparedJson(TypedDict):
@@ -143,11 +160,12 @@ def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Spa
     ``all`` sums F1 over the pairs of annotators and has α and α_U of all of them at once;
     ``pairs`` has the same for each two, under ``A|B``. Intervals come from resampling traces with
     ``seed``; they are null without ``rounds``, and where all resamples are alike. F1 is undefined
-    where neither marked anything (``no_variance``), where no trace is shared (``no_overlap``), and
-    for a single annotator (``single_rater``).
+    where neither marked anything (``no_variance``), where they share no trace or in none two of
+    them said where modes show (``no_overlap``), and for a single annotator (``single_rater``).
     """
-    looked = [Looked.at(trace) for trace in given.traces]
     slugs = [slug for slug, _, _ in given.modes]
+    silent = never_placed(given.traces, slugs)
+    looked = [Looked.at(trace, silent) for trace in given.traces]
     names = given.annotators
     found = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
     nothing = finding_sums(looked, ("", ""), slugs)
@@ -165,14 +183,16 @@ def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Spa
         "traces": traces,
         "thresholds": list(THRESHOLDS),
         "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
-        "annotators": {name: _rests_on(given, name) for name in names},
+        "annotators": {
+            name: _rests_on(given, name, silent.get(name, frozenset())) for name in names
+        },
         # Of two, all is the pair.
         "all": next(iter(pairs.values())) if len(pairs) == 1 else everybody.figures(rounds, seed),
         "pairs": pairs,
     }
 
 
-def _rests_on(given: SpanInput, name: str) -> AnnotatorSpansJson:
+def _rests_on(given: SpanInput, name: str, silent: frozenset[str]) -> AnnotatorSpansJson:
     readings = [trace.readings[name] for trace in given.traces if name in trace.readings]
     return {
         "traces": len(readings),
@@ -180,6 +200,8 @@ def _rests_on(given: SpanInput, name: str) -> AnnotatorSpansJson:
         "places": sum(len(places) for one in readings for places in one.places.values()),
         "whole_trace": sum(one.whole_trace for one in readings),
         "not_found": sum(one.not_found for one in readings),
+        "no_places": sum(len(one.unplaced) for one in readings),
+        "never_placed": [code for slug, code, _ in given.modes if slug in silent],
     }
 
 
@@ -204,6 +226,7 @@ class _Group:
         return {
             "traces": len(self.traces),
             "spans": sum(trace.spans for trace in self.traces),
+            "no_places": sum(len(trace.unplaced(self.names)) for trace in self.traces),
             "finding": finding,
             "finding_and_naming": naming,
             "krippendorff_alpha_u": alphas_u[-1].to_json(),
@@ -225,6 +248,7 @@ class _Group:
                 "slug": slug,
                 "name": name,
                 "traces": sums.answered[place],
+                "no_places": sum(slug in trace.unplaced(self.names) for trace in self.traces),
                 "f1": f1[place],
                 "spans": int(compared[place]),
                 "spans_left_out": spans - int(compared[place]),
@@ -237,12 +261,17 @@ class _Group:
 
     def _f1(self, sums: SpanSums) -> Figures:
         """F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
-        compared = [len(self.traces), len(self.traces), *sums.answered]
+        # Where nobody says where anything shows there is nothing to find either.
+        at_all = max(sums.answered, default=0)
+        compared = [at_all, at_all, *sums.answered]
         columns = self.found.shape[1:]
         return Figures(
             _flat(self.found),
             lambda summed: _flat(_f1(_with_naming(summed.reshape(-1, *columns)))),
             [self._reason(self._raters(), n) for n in compared for _ in THRESHOLDS],
+            lowest=0.0,
+            needs=[FEWEST] * (len(compared) * LEVELS),
+            meets=[None] * (len(compared) * LEVELS),
         )
 
     def _alpha(self, sums: SpanSums) -> Figures:
@@ -253,6 +282,9 @@ class _Group:
             _flat(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
             [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)],
+            lowest=-1.0,
+            needs=[_LEAST_TRACES] * len(sums.rated_by),
+            meets=self._meets(),
         )
 
     def _alpha_u(self, sums: SpanSums) -> Figures:
@@ -268,8 +300,17 @@ class _Group:
         reasons = [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)]
         over_all = self._reason(max(sums.rated_by), sum(compared))
         return Figures(
-            np.hstack([one.features for one in sums.units]), figures, [*reasons, over_all]
+            np.hstack([one.features for one in sums.units]),
+            figures,
+            [*reasons, over_all],
+            lowest=-1.0,
+            needs=[_LEAST_TRACES] * (len(reasons) + 1),
+            meets=[*self._meets(), None],
         )
+
+    def _meets(self) -> list[int]:
+        """In how many traces places of the same mode meet, by mode."""
+        return [int(n) for n in (self.found[:, 1:, PAIRS] > 0).sum(axis=0)]
 
     def _raters(self) -> int:
         return sum(self.given.finished.get(name, 0) > 0 for name in self.names)

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NotRequired, TypedDict, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.agreement.counting import (
     Sums,
@@ -14,6 +17,7 @@ from mast_tui.agreement.counting import (
     sums_of,
     table_coefficients,
 )
+from mast_tui.agreement.jackknife import MANY
 from mast_tui.agreement.planning import Halving, NoPlan
 from mast_tui.agreement.sets import SetAgreement
 from mast_tui.agreement.verdict_table import PRESENT, UNSURE, Said
@@ -42,9 +46,13 @@ class TableJson(PairJson):
     """One mode, or several pooled; ``unsure`` counts that verdict in finished traces.
 
     ``n_complete`` are the units that everybody rated, on which alone Fleiss' κ rests.
+    ``few_shared_by_pair`` counts the traces in which both of a pair rated a unit; it is None but
+    where some two of three or more share few of the traces, so that κ of pairs is pulled down and
+    Krippendorff's α is the figure to lead with.
     """
 
     n_complete: int
+    few_shared_by_pair: dict[str, int] | None
     unsure: dict[str, int]
     pairs: dict[str, PairJson]
 
@@ -183,10 +191,29 @@ class Tables:
         self, names: Sequence[str], said: Said, shared: Sequence[int], rounds: int, seed: int
     ) -> None:
         self._names = tuple(names)
+        self._pair_names = tuple(map("|".join, combinations(self._names, 2)))
         self._said = said
         self._sums: Sums = sums_of(said, shared, rounds, seed)
+        self._alone = self._pairs_alone(shared, rounds, seed)
         self._modes = said.shape[2]
         self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
+
+    def _pairs_alone(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
+        """The sums over their own traces, of pairs that share fewer than there are.
+
+        Resamples of all the traces, or one of them left out, tell too little of these.
+        """
+        traces = np.asarray(shared, dtype=np.intp)
+        together: NDArray[np.bool_] = np.asarray(self._sums.both.any(axis=2))
+        if len(together) < 2 or not rounds:
+            return {}
+        return {
+            place: sums_of(self._said[list(pair)], traces[own].tolist(), rounds, seed)
+            for place, (pair, own) in enumerate(
+                zip(combinations(range(len(self._names)), 2), together, strict=True)
+            )
+            if own.sum() < min(MANY, len(traces))
+        }
 
     def coefficients(self, mode: int) -> dict[str, Coefficient]:
         """The figures of one mode."""
@@ -208,6 +235,7 @@ class Tables:
     def _table(self, chosen: list[int], figures: Mapping[str, Coefficient]) -> TableJson:
         said, table = self._said[:, :, chosen], self._sums.of(chosen)
         pairs = enumerate(combinations(range(len(self._names)), 2))
+        shared = zip(self._pair_names, table.pair_traces, strict=True)
         return {
             "n": table.n,
             "n_complete": table.complete,
@@ -215,9 +243,14 @@ class Tables:
             **coefficients_json(figures),
             "unsure": counts_of(self._names, said, UNSURE),
             "pairs": {
-                f"{self._names[a]}|{self._names[b]}": self._pair(table, place, a, b)
+                f"{self._names[a]}|{self._names[b]}": self._pair(
+                    self._alone[place].of(chosen) if place in self._alone else table.pair(place),
+                    a,
+                    b,
+                )
                 for place, (a, b) in pairs
             },
+            "few_shared_by_pair": dict(shared) if table.rotates else None,
         }
 
     def macro(self) -> MacroJson:
@@ -225,8 +258,7 @@ class Tables:
         means, defined = macro_coefficients(self._sums, self._of_mode)
         return {**coefficients_json(means), "modes_defined": defined}
 
-    def _pair(self, table: TableSums, place: int, a: int, b: int) -> PairJson:
-        pair = table.pair(place)
+    def _pair(self, pair: TableSums, a: int, b: int) -> PairJson:
         both, first, second, _ = pair.pairs[0, 0].tolist()
         n = pair.n
         return {

@@ -14,7 +14,9 @@ from mast_tui.agreement.figure_table import (
     in_words,
     interval_of,
     number,
+    withheld_notes,
 )
+from mast_tui.agreement.text_table import interval_method
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -185,8 +187,10 @@ def judge_notes(report: JudgeReport) -> Iterator[str]:
         f"{traces['compared']} of {traces['judged']} judged traces can be compared. present: the "
         f"judge / {report['against']}. TPR: of what {report['against']} calls present the share "
         "that the judge finds. TNR: the same of absent. Rates of one mode have Wilson intervals, "
-        "all else comes from resamples of the traces."
+        "all else is from "
+        f"{interval_method(report['bootstrap'], traces['compared'], 'percentiles of')}."
     )
+    yield from withheld_notes(report)
     yield _left_out(report)
     yield from _useless(report)
     yield from _tilted(report)
@@ -212,7 +216,8 @@ def _useless(report: JudgeReport) -> Iterator[str]:
     found = [name for name, one in tables if _may_be_chance(one["cohen_kappa"])]
     if found:
         yield (
-            f"Not shown to be better than chance (κ is at most 0, or its interval reaches 0): "
+            "Not shown to be better than chance (there is too little for an interval of κ, κ is at "
+            "most 0, or its interval reaches 0): "
             f"{', '.join(found)}. Raw agreement and AC1 may look fine there all the same, "
             "most of all where a mode is rare; they say nothing for the judge."
         )
@@ -223,7 +228,7 @@ def _may_be_chance(kappa: CoefficientJson) -> bool:
     if value is None:
         return False
     ends = interval_of(kappa)
-    return value <= 0 or (ends is not None and ends[0] <= 0)
+    return value <= 0 or "ci_withheld" in kappa or (ends is not None and ends[0] <= 0)
 
 
 def _tilted(report: JudgeReport) -> Iterator[str]:

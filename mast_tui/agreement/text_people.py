@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from mast_tui.agreement.figure_table import Cell, FigureTable, Row, cell, in_words
+from mast_tui.agreement.text_table import rotates
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -19,9 +20,17 @@ _OVERALL: Final = (
 )
 
 
-def _cells(figures: object) -> tuple[Cell, ...]:
+_ROTATING: Final = (
+    ("raw_agreement", "raw"),
+    ("krippendorff_alpha", "α"),
+    ("gwet_ac1", "AC1"),
+    ("cohen_kappa", "mean κ"),
+)
+
+
+def _cells(figures: object, columns: tuple[tuple[str, str], ...] = _OVERALL) -> tuple[Cell, ...]:
     by_name = cast("Mapping[str, CoefficientJson]", figures)
-    return tuple(cell(by_name[key]) for key, _ in _OVERALL)
+    return tuple(cell(by_name[key]) for key, _ in columns)
 
 
 def pairs_matrix(report: Report, width: int | None) -> list[str]:
@@ -59,13 +68,14 @@ def rounds_table(report: Report, width: int | None) -> list[str]:
     rounds = report["rounds"]
     if not rounds:
         return []
+    columns = _ROTATING if rotates(report) else _OVERALL
     rows = [
-        Row((name, str(one["traces"]), str(one["pooled"]["n"])), _cells(one["pooled"]))
+        Row((name, str(one["traces"]), str(one["pooled"]["n"])), _cells(one["pooled"], columns))
         for name, one in rounds.items()
     ]
     table = FigureTable(
         ("round", "traces", "n"),
-        tuple(title for _, title in _OVERALL),
+        tuple(title for _, title in columns),
         [rows],
         gives_way=(0, 2, 3),
         left=1,

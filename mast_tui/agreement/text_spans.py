@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.agreement.coefficients import CoefficientJson
-from mast_tui.agreement.figure_table import Cell, FigureTable, Row, cell, in_words
+from mast_tui.agreement.figure_table import (
+    Cell,
+    FigureTable,
+    Row,
+    cell,
+    in_words,
+    withheld_notes,
+)
 
 if TYPE_CHECKING:
     from mast_tui.agreement.spans import F1Json, SpanReport
@@ -77,7 +84,7 @@ def span_notes(report: SpanReport | None) -> Iterator[str]:
     yield (
         f"F1: of all places marked the share that pairs off, exactly or with an overlap of {HALF}. "
         "α: over the spans that two or more have read. α_U: where units lie on the spans that all "
-        "have read. Labels on whole traces are no places."
+        "have read."
     )
     sweep = ", ".join(
         f"{level} {_short(one)}" for level, one in found["finding_and_naming"]["overlap"].items()
@@ -99,6 +106,24 @@ def span_notes(report: SpanReport | None) -> Iterator[str]:
     parts += [f"{n} traces in the prompt of {name}" for name, n in examples.items() if n]
     if parts:
         yield f"Left out: {'; '.join(parts)}."
+    yield from without_places(report)
+    yield from withheld_notes(report["all"])
+
+
+def without_places(report: SpanReport | Mapping[str, Any]) -> Iterator[str]:
+    """What says that a mode shows and not where, and is left out for it."""
+    unplaced = report["all"]["no_places"]
+    if unplaced:
+        yield (
+            f"In {unplaced} traces × modes somebody says present and not where (a label on the "
+            "whole trace, or a table without places): left out on both sides."
+        )
+    every = len(report["all"]["modes"])
+    for name, one in report["annotators"].items():
+        codes = one["never_placed"]
+        if codes:
+            of = "any mode" if len(codes) == every else ", ".join(codes)
+            yield f"{name} never says where {of} shows, so counts in no figure on places of it."
 
 
 def _short(figure: CoefficientJson) -> str:

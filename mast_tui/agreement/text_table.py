@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from mast_tui.agreement.figure_table import NONE, Cell, FigureTable, Row, cell, number
+from mast_tui.agreement.figure_table import (
+    NONE,
+    Cell,
+    FigureTable,
+    Row,
+    cell,
+    number,
+    withheld_notes,
+)
+from mast_tui.agreement.jackknife import MANY
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -41,9 +50,24 @@ def is_kappa_paradox(figures: TableJson) -> bool:
     return kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
 
 
-def corrected(many: bool) -> tuple[tuple[str, str], ...]:
-    """The figures that are corrected for chance; Fleiss' κ only of three annotators or more."""
+def rotates(report: Report | Mapping[str, Any]) -> bool:
+    """Whether two of three annotators or more share few of the traces: α leads there."""
+    return bool(report["pooled"].get("few_shared_by_pair"))
+
+
+def corrected(many: bool, rotating: bool = False) -> tuple[tuple[str, str], ...]:
+    """The figures that are corrected for chance, the one to lead with first.
+
+    Fleiss' κ is only of three annotators or more; where they rotate, it has hardly a unit.
+    """
     fleiss = (("fleiss_kappa", "Fleiss κ"),) if many else ()
+    if rotating:
+        return (
+            ("krippendorff_alpha", "α"),
+            ("gwet_ac1", "AC1"),
+            ("cohen_kappa", "mean κ"),
+            *fleiss,
+        )
     return (
         ("cohen_kappa", "mean κ" if many else "κ"),
         *fleiss,
@@ -55,11 +79,12 @@ def corrected(many: bool) -> tuple[tuple[str, str], ...]:
 def mode_tables(report: Report, width: int | None) -> list[str]:
     """Two tables of a row per mode, category, and over all: what was observed, and beyond chance.
 
-    κ stands in both: neither raw agreement nor AC1 tells a useless annotator by itself. Names are
-    written as they are.
+    κ, or α where annotators rotate, stands in both: neither raw agreement nor AC1 tells a useless
+    annotator by itself. Names are written as they are.
     """
     many = len(report["annotators"]) > 2
-    kappa = corrected(many)[0]
+    columns = corrected(many, rotates(report))
+    kappa = columns[0]
     observed = FigureTable(
         ("", "mode", "n", "present"),
         tuple(title for _, title in (*OBSERVED, kappa)),
@@ -67,7 +92,7 @@ def mode_tables(report: Report, width: int | None) -> list[str]:
             [
                 Row(
                     (code, name, "" if table is None else str(table["n"]), _prevalence(table)),
-                    (*_cells(figures, OBSERVED), Cell(cell(figures["cohen_kappa"]).number or NONE)),
+                    (*_cells(figures, OBSERVED), Cell(_cells(figures, [kappa])[0].number or NONE)),
                 )
                 for code, name, figures, table in group
             ]
@@ -77,18 +102,17 @@ def mode_tables(report: Report, width: int | None) -> list[str]:
     )
     beyond = FigureTable(
         ("", "mode"),
-        tuple(title for _, title in corrected(many)),
+        tuple(title for _, title in columns),
         [
-            [
-                Row((code, name), _cells(figures, corrected(many)))
-                for code, name, figures, _ in group
-            ]
+            [Row((code, name), _cells(figures, columns)) for code, name, figures, _ in group]
             for group in _groups(report)
         ],
-        gives_way=tuple(range(len(corrected(many)) - 2, 0, -1)),
+        gives_way=tuple(range(len(columns) - 2, 0, -1)),
     )
     return [*observed.lines(width), "", "Corrected for chance:", *beyond.lines(width)]
 
+
+_OF_PEOPLE: Final = ("modes", "categories", "macro", "pooled", "sets", "rounds", "retests")
 
 Named = tuple[str, str, "CoefficientsJson", "TableJson | None"]
 
@@ -135,8 +159,11 @@ def notes(report: Report) -> Iterator[str]:
         + ("lowest and highest." if many else f"{' / '.join(people) or 'of nobody'}.")
     )
     if many:
+        yield from rotating_note(report)
         yield from _fleiss_note(report)
-    yield intervals_note(report["bootstrap"])
+    yield intervals_note(report["bootstrap"], report["traces"]["finished_by_two"])
+    people_only = {key: report[key] for key in _OF_PEOPLE}
+    yield from withheld_notes(people_only)
     yield _macro_note(report, many)
     yield from _left_out(report)
     marked = [code for code, mode in report["modes"].items() if is_kappa_paradox(mode)]
@@ -160,15 +187,32 @@ def _fleiss_note(report: Report) -> Iterator[str]:
         yield f"Fleiss κ rests on what all of them judged only: {counts}."
 
 
-def intervals_note(bootstrap: Mapping[str, object]) -> str:
+def rotating_note(report: Report | Mapping[str, Any]) -> Iterator[str]:
+    """That pairs share few traces, where they do, and what to read there."""
+    shared = report["pooled"].get("few_shared_by_pair")
+    if shared is not None:
+        told = ", ".join(f"{pair.replace('|', ' and ')} {n}" for pair, n in shared.items())
+        yield (
+            f"Traces that two of them share: {told}. So few pull κ of a pair, and mean κ, down: "
+            "lead with Krippendorff's α."
+        )
+
+
+def interval_method(bootstrap: Mapping[str, Any], traces: int, percentiles: str) -> str:
+    """What the intervals of figures on so many traces come from, with ``percentiles`` of many."""
+    if traces < MANY:
+        return "Student's t and the jackknife over the traces"
+    return f"{percentiles} {bootstrap['rounds']} resamples of the traces (seed {bootstrap['seed']})"
+
+
+def intervals_note(bootstrap: Mapping[str, Any], traces: int) -> str:
     """How the intervals came about."""
-    rounds = bootstrap["rounds"]
-    if not rounds:
+    if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
-    return (
-        f"[ ]: 95 % interval from {rounds} resamples of the traces (seed {bootstrap['seed']}); "
-        "none where all resamples are alike, or half of them leave the figure undefined."
-    )
+    told = f"[ ]: 95 % interval from {interval_method(bootstrap, traces, 'the percentiles of')}; "
+    if traces < MANY:
+        return f"{told}none where no trace makes a difference."
+    return f"{told}none where all resamples are alike, or half of them leave the figure undefined."
 
 
 def _macro_note(report: Report, many: bool) -> str:
@@ -176,7 +220,7 @@ def _macro_note(report: Report, many: bool) -> str:
     total = len(report["modes"])
     fewer = [
         f"{title} {defined[key]}"
-        for key, title in (*OBSERVED, *corrected(many))
+        for key, title in (*OBSERVED, *corrected(many, rotates(report)))
         if defined[key] < total
     ]
     counted = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""

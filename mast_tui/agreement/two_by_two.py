@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.agreement.bootstrap import interval
 from mast_tui.agreement.coefficients import Coefficient
+from mast_tui.agreement.jackknife import lowest_of, spread_interval, withheld_of
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
@@ -93,16 +93,29 @@ FIGURES: Final[Mapping[str, Figure]] = {
 def coefficient(
     figure: Figure, table: Tables, resampled: Tables, left_out: Tables | None = None
 ) -> Coefficient:
-    """A figure of one table (shape 4) with its interval.
+    """A figure of one table with its interval.
 
-    ``resampled`` are the table's sums in the resamples (rounds × 4; none gives no interval),
-    ``left_out`` those without each trace in turn. Of no unit a figure is ``no_overlap``, else,
-    where it is undefined, ``no_variance``.
+    Args:
+        figure: One of ``FIGURES``.
+        table: The four counts.
+        resampled: The same in the resamples, rounds × 4.
+        left_out: The same without each trace in turn, traces × 4; without any, or without
+            resamples, no interval was asked for.
+
+    Returns:
+        Of no unit ``no_overlap``, else, where the figure is undefined, ``no_variance``.
     """
     value = float(figure(table))
     if np.isnan(value):
         return Coefficient(undefined="no_variance" if table.sum() else "no_overlap")
-    if not len(resampled):
+    if left_out is None or not len(resampled):
         return Coefficient(value)
-    without = None if left_out is None else figure(left_out)
-    return Coefficient(value, ci=interval(value, figure(resampled), left_out=without))
+    name = next(name for name, one in FIGURES.items() if one is figure)
+    traces = int((left_out != table).any(axis=-1).sum())
+    present = float(2 * table[0] + table[1] + table[2]) / 2
+    units = int(table.sum())
+    withheld = withheld_of(name, traces, units, min(present, units - present))
+    if withheld is not None:
+        return Coefficient(value, withheld=withheld)
+    ci = spread_interval(value, figure(resampled), figure(left_out), lowest=lowest_of(name))
+    return Coefficient(value, ci=ci)

@@ -26,6 +26,9 @@ from mast_tui.labels import VerdictValue
 
 _SAID: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 
+_LEAST_TRACES: Final = 50
+"""Traces below which the percentiles of resamples are too narrow."""
+
 # The columns of one kind of passes: the table of judge and person, then these.
 _PASSES, _LABELS, _PRESENT, _VERDICTS, _COLUMNS = 4, 5, 6, 7, 8
 
@@ -77,6 +80,7 @@ class _Sums:
 
     total: Tables
     resampled: Tables
+    traces: int
 
 
 def withheld(given: JudgeInput, *, rounds: int, seed: int) -> WithheldJson | None:
@@ -97,7 +101,7 @@ def withheld(given: JudgeInput, *, rounds: int, seed: int) -> WithheldJson | Non
     cells = _cells(given, passes, slugs)
     drawn = resampled_sums(cells.reshape(len(cells), len(slugs) * 2 * _COLUMNS), rounds, seed)
     total, resampled = cells.sum(axis=0), drawn.reshape(-1, len(slugs), 2, _COLUMNS)
-    every = _Sums(total.sum(axis=0), resampled.sum(axis=1))
+    every = _Sums(total.sum(axis=0), resampled.sum(axis=1), len(cells))
     return {
         "annotators": sorted(names),
         "traces": len(cells),
@@ -110,7 +114,7 @@ def withheld(given: JudgeInput, *, rounds: int, seed: int) -> WithheldJson | Non
         "examples": sum(one.trace_id in given.examples & judged for one in given.passes),
         **_pull(_with_passes_once(every, len(slugs))),
         "modes": {
-            code: _pull(_Sums(total[i], resampled[:, i]))
+            code: _pull(_Sums(total[i], resampled[:, i], len(cells)))
             for i, (_, code, _) in enumerate(given.modes)
         },
     }
@@ -142,7 +146,7 @@ def _with_passes_once(sums: _Sums, modes: int) -> _Sums:
     """Of all modes together a pass counts once, so that labels are counted per pass."""
     scale = np.ones(_COLUMNS)
     scale[_PASSES] = 1 / max(1, modes)
-    return _Sums(sums.total * scale, sums.resampled * scale)
+    return _Sums(sums.total * scale, sums.resampled * scale, sums.traces)
 
 
 def _pull(sums: _Sums) -> PullJson:
@@ -172,14 +176,18 @@ def _difference(figure: Figure, sums: _Sums) -> DifferenceJson:
     # With units that both judged, only a figure corrected for chance can be undefined.
     compared = sums.total[..., :4].sum(axis=-1) > 0
     return {
-        "shown": _coefficient(shown, drawn[:, 0], compared[0]),
-        "withheld": _coefficient(held, drawn[:, 1], compared[1]),
-        "difference": _coefficient(shown - held, drawn[:, 0] - drawn[:, 1], compared.all()),
+        "shown": _coefficient(shown, drawn[:, 0], compared[0], sums.traces),
+        "withheld": _coefficient(held, drawn[:, 1], compared[1], sums.traces),
+        "difference": _coefficient(
+            shown - held, drawn[:, 0] - drawn[:, 1], compared.all(), sums.traces
+        ),
     }
 
 
-def _coefficient(value: float, drawn: Values, compared: bool) -> CoefficientJson:
+def _coefficient(value: float, drawn: Values, compared: bool, traces: int) -> CoefficientJson:
     if np.isnan(value):
         return Coefficient(undefined="no_variance" if compared else "no_overlap").to_json()
+    if len(drawn) and traces < _LEAST_TRACES:
+        return Coefficient(float(value), withheld=("few_traces", _LEAST_TRACES)).to_json()
     ends = interval(float(value), drawn) if len(drawn) else None
     return Coefficient(float(value), ci=ends).to_json()

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.agreement.figure_table import in_words
+from mast_tui.agreement.figure_table import in_words, withheld_notes
 from mast_tui.agreement.text_people import blocks_warning
-from mast_tui.agreement.text_table import is_kappa_paradox
+from mast_tui.agreement.text_spans import without_places
+from mast_tui.agreement.text_table import (
+    interval_method,
+    is_kappa_paradox,
+    rotates,
+    rotating_note,
+)
 from mast_tui.exchange.markdown import plain, table
 
 if TYPE_CHECKING:
@@ -47,6 +53,11 @@ def markdown_tables(report: Report) -> str:
 def _modes(report: Values) -> list[str]:
     many = len(report["annotators"]) > 2
     columns = [one for one in _FIGURES if many or one[1] != "fleiss_kappa"]
+    if rotates(report):
+        # Mean κ is pulled down where pairs share few traces, so it stands last but one.
+        late = ("cohen_kappa", "fleiss_kappa")
+        columns = [one for one in columns if one[1] not in late]
+        columns += [("mean κ", late[0]), ("Fleiss κ", late[1])]
     heads = ("mode", "name", "n", "present", *(title for title, _ in columns))
     rows = [_row(code, mode["name"], mode, columns) for code, mode in report["modes"].items()]
     rows += [_row("", one["name"], one, columns) for one in report["categories"].values()]
@@ -94,7 +105,9 @@ def _caption(report: Values, many: bool) -> Iterator[str]:
             "κ is the mean over the pairs of annotators; Fleiss' κ rests on what all of them "
             f"judged only ({complete} of {report['pooled']['n']} traces × modes)."
         )
-    yield _intervals(report["bootstrap"])
+        yield from map(plain, rotating_note(report))
+    yield _intervals(report["bootstrap"], traces["finished_by_two"])
+    yield from withheld_notes(*(report[key] for key in ("modes", "categories", "macro", "pooled")))
     yield "macro: mean over the modes where it is defined; pooled: traces × modes in one table."
     left = _left_out(report)
     yield f"Left out: {left}." if left else "Nothing was left out."
@@ -103,13 +116,10 @@ def _caption(report: Values, many: bool) -> Iterator[str]:
         yield "† κ is low at high raw agreement, as nearly all verdicts are the same."
 
 
-def _intervals(bootstrap: Values) -> str:
+def _intervals(bootstrap: Values, traces: int) -> str:
     if not bootstrap["rounds"]:
         return "No intervals."
-    return (
-        f"In brackets 95 % intervals from {bootstrap['rounds']} bootstrap resamples of the traces "
-        f"(seed {bootstrap['seed']})."
-    )
+    return f"In brackets 95 % intervals from {interval_method(bootstrap, traces, 'bootstrap:')}."
 
 
 def _left_out(report: Values) -> str:
@@ -175,7 +185,13 @@ def _spans(report: Values) -> list[str]:
         f"Table: Agreement on places in {spans['traces']['compared']} traces, {found['spans']} "
         f"spans; {spans['traces']['not_at_hand']} traces not at hand. F1 by exact place and by an "
         f"overlap of {_HALF}; α over spans that two or more read; α\\_U over those that all read. "
-        + _intervals(spans["bootstrap"])
+        + " ".join(
+            [
+                _intervals(spans["bootstrap"], spans["traces"]["compared"]),
+                *map(plain, without_places(spans)),
+                *withheld_notes(found),
+            ]
+        )
     )
     return [caption, "", *table(heads, rows)]
 
@@ -197,8 +213,9 @@ def _judge(report: Values) -> list[str]:
     caption = (
         f"Table: {plain(judge['judge'])} against {plain(judge['against'])} on "
         f"{judge['traces']['compared']} traces (taxonomy {plain(judge['taxonomy'])}). "
-        f"{_intervals(judge['bootstrap'])} Rates of one mode have Wilson intervals instead. "
-        f"Left out: {left or 'nothing'}."
+        f"{_intervals(judge['bootstrap'], judge['traces']['compared'])} Rates of one mode have "
+        f"Wilson intervals instead. Left out: {left or 'nothing'}."
+        + "".join(f" {sentence}" for sentence in withheld_notes(judge))
     )
     return [caption, "", *table(heads, rows), *_corrected(judge)]
 

@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
+from mast_tui.agreement.text_spans import without_places
+from mast_tui.agreement.text_table import interval_method, rotates, rotating_note
 from mast_tui.exchange.markdown import plain, table
 
 Values = Mapping[str, Any]
@@ -22,6 +25,14 @@ _FIGURES: Final = (
     ("α", "krippendorff_alpha"),
     ("AC1", "gwet_ac1"),
 )
+_ROTATING: Final = (
+    ("raw", "raw_agreement"),
+    ("α", "krippendorff_alpha"),
+    ("AC1", "gwet_ac1"),
+    ("mean κ", "cohen_kappa"),
+)
+"""The same where two annotators share few of the traces."""
+
 _JUDGED: Final = (
     ("true positive rate", "true_positive_rate"),
     ("true negative rate", "true_negative_rate"),
@@ -157,26 +168,29 @@ def _agreement(document: Values) -> list[str]:
     lines = ["## Agreement", ""]
     if len(report.get("annotators", ())) < 2:
         return [*lines, "No agreement: fewer than two annotators have finished traces."]
+    shown = _ROTATING if rotates(report) else _FIGURES
+    pooled = report["pooled"]
     rows = [
-        [plain(code), plain(mode["name"]), str(mode["n"]), *_figures(mode)]
+        [plain(code), plain(mode["name"]), str(mode["n"]), *_figures(mode, shown)]
         for code, mode in report["modes"].items()
     ]
-    rows.append(["", "mean over modes", "", *_figures(report["macro"])])
-    rows.append(
-        ["", "traces × modes pooled", str(report["pooled"]["n"]), *_figures(report["pooled"])]
-    )
+    rows.append(["", "mean over modes", "", *_figures(report["macro"], shown)])
+    rows.append(["", "traces × modes pooled", str(pooled["n"]), *_figures(pooled, shown)])
     pass_name = {"1": "first", "last": "last"}.get(report["pass"], report["pass"])
     rests = (
         f"Between {_names(report['annotators'])}, on their {pass_name} pass; "
         f"{report['traces']['finished_by_all']} traces were finished by all."
     )
-    lines += [rests, "", *table(("mode", "name", "n", *(h for h, _ in _FIGURES)), rows)]
+    lines += [rests, "", *table(("mode", "name", "n", *(h for h, _ in shown)), rows)]
+    for sentence in rotating_note(report):
+        lines += ["", plain(sentence)]
     bootstrap = report.get("bootstrap")
     if bootstrap and bootstrap.get("rounds"):
         lines += [
             "",
-            f"In brackets {bootstrap['level']:.0%} intervals by bootstrap over "
-            f"{bootstrap['unit']}s ({bootstrap['rounds']} rounds, seed {bootstrap['seed']}).",
+            f"In brackets {bootstrap['level']:.0%} intervals from "
+            f"{interval_method(bootstrap, _shared(report), 'bootstrap:')}.",
+            *withheld_notes(report["modes"], report["macro"], pooled),
         ]
     if report.get("spans"):
         lines += ["", _places(report["spans"])]
@@ -203,7 +217,18 @@ def _places(spans: Values) -> str:
     return (
         f"Places, over {traces['compared']} traces ({traces['not_at_hand']} not at hand): "
         f"{'; '.join(figures)}; unitizing α {_figure(spans['all']['krippendorff_alpha_u'])}."
+        + "".join(f" {plain(sentence)}" for sentence in _unplaced(spans))
     )
+
+
+def _shared(report: Values) -> int:
+    traces: Mapping[str, int] = report["traces"]
+    return traces.get("finished_by_two", traces["finished_by_all"])
+
+
+def _unplaced(spans: Values) -> Iterator[str]:
+    # A document that was written before these were counted says nothing of them.
+    return without_places(spans) if "no_places" in spans["all"] else iter(())
 
 
 def _judges(document: Values) -> list[str]:
@@ -223,8 +248,8 @@ def _judges(document: Values) -> list[str]:
     return [*lines, *table(heads, rows)]
 
 
-def _figures(figures: Values) -> Iterator[str]:
-    for _, name in _FIGURES:
+def _figures(figures: Values, shown: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for _, name in shown:
         yield _figure(figures.get(name))
 
 
@@ -235,6 +260,8 @@ def _figure(figure: Values | None) -> str:
         return f"{_NONE} {str(figure.get('undefined', '')).replace('_', ' ')}".strip()
     text = f"{figure['value']:.2f}"
     interval = figure.get("ci")
+    if "ci_withheld" in figure:
+        return f"{text} {WITHHELD}"
     return f"{text} ({interval[0]:.2f} to {interval[1]:.2f})" if interval else text
 
 

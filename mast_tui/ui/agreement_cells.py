@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
 from mast_tui.ui.widgets.column_table import TableRow
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def interval_cell(figure: CoefficientJson, *, pending: bool) -> str:
     """The 95 % interval of a figure; dots while it is still being counted."""
     if figure["value"] is None:
         return ""
+    if "ci_withheld" in figure:
+        return WITHHELD
     ends = figure.get("ci")
     if ends is None:
         return NOT_YET if pending else NO_FIGURE
@@ -69,11 +72,16 @@ def figure_words(name: str, figure: CoefficientJson, *, pending: bool) -> str:
 
 def without_interval(figures: Iterable[CoefficientJson], *, pending: bool) -> list[str]:
     """Why some figures have no interval, where that is so."""
-    if pending or all(one["value"] is None or one.get("ci") is not None for one in figures):
+    bare = [one for one in figures if one["value"] is not None and one.get("ci") is None]
+    if pending or not bare:
         return []
+    notes = withheld_notes(dict(enumerate(bare)))
+    if all("ci_withheld" in one for one in bare):
+        return notes
     return [
-        "No interval where resampling the traces tells nothing: all resamples give the same "
-        "figure, or most of them none."
+        *notes,
+        "No interval where the traces tell nothing of a spread: whichever of them are left out "
+        "or resampled, the figure is the same, or mostly there is none.",
     ]
 
 
@@ -104,7 +112,7 @@ def styled(cells: Mapping[str, str], quiet: Iterable[str] = ()) -> dict[str, str
     return {
         name: "quiet"
         for name, text in cells.items()
-        if name in low or text.strip() in (NO_FIGURE, NOT_YET)
+        if name in low or text.strip() in (NO_FIGURE, NOT_YET, WITHHELD)
     }
 
 

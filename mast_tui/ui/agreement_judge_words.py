@@ -47,6 +47,8 @@ def prevalence_words(report: JudgeReport, code: str, *, pending: bool, hidden: i
             ends = corrected.get("ci")
             between = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
             between = between or (" …" if pending else "")
+            if "ci_withheld" in corrected:
+                between = f" (too few traces for an interval, n < {corrected['ci_needs']})"
             lines.append(
                 f"{says}corrected for its errors it is {share_cell(corrected['value'])}{between}, "
                 "as far as it errs there as it does here."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from mast_tui.agreement.text_table import is_kappa_paradox
+from mast_tui.agreement.text_table import is_kappa_paradox, rotates
 from mast_tui.safe_text import one_line
 from mast_tui.ui.agreement_cells import (
     LOOK_MARK,
@@ -59,9 +59,13 @@ def columns_of(report: Report, *, many: bool | None = None) -> tuple[Column, ...
         many = len(report["annotators"]) > 2
     kappas = (Column("cohen_kappa", "κ", figure=True, keeps=99),)
     alpha = (Column("krippendorff_alpha", "α", figure=True, keeps=98),)
-    if many:
+    if many and rotates(report):
+        mean = (Column("cohen_kappa", "mean κ", figure=True, keeps=92),)
         fleiss = (Column("fleiss_kappa", "Fleiss", figure=True, keeps=60),)
-        middle: tuple[Column, ...] = (*kappas, *fleiss, *alpha, _INTERVAL)
+        middle: tuple[Column, ...] = (*alpha, _INTERVAL, *mean, *fleiss)
+    elif many:
+        fleiss = (Column("fleiss_kappa", "Fleiss", figure=True, keeps=60),)
+        middle = (*kappas, *fleiss, *alpha, _INTERVAL)
     else:
         middle = (*kappas, _INTERVAL, *alpha)
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.agreement.text_spans import without_places
 from mast_tui.safe_text import one_line
 from mast_tui.ui.agreement_cells import (
     PageRow,
@@ -39,7 +40,7 @@ NAMING: Final = "naming"
 
 _REASONS: Final = {
     "no_variance": "undefined, since nobody has marked anything, or everybody all of it",
-    "no_overlap": "undefined, since no span was read by two people who answered the mode",
+    "no_overlap": "undefined, since no span was read by two people who say where the mode shows",
     "single_rater": "undefined, since only one person has marked or read anything",
 }
 
@@ -95,6 +96,11 @@ def _mode_words(mode: ModeSpansJson, pending: bool) -> str:
         f"two or more have read in {counted(mode['traces'], 'trace')}; "
         f"{mode['spans_left_out']:,} not read by two are left out."
     )
+    if mode["no_places"]:
+        lines.append(
+            f"{counted(mode['no_places'], 'trace')} left out, where somebody says present and not "
+            "where."
+        )
     lines.append(
         f"{figure_words('α_U', alpha_u, pending=pending)}, over {counted(mode['units'], 'place')} "
         f"on {counted(mode['positions'], 'span')} that all have read."
@@ -163,4 +169,4 @@ def _rests_on(report: SpanReport) -> list[str]:
         if one["not_found"]:
             words.append(f"{counted(one['not_found'], 'label')} on spans that are not there")
         lines.append(f"  {name}: {'; '.join(words)}.")
-    return lines
+    return [*lines, *without_places(report)]

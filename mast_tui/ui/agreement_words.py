@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from mast_tui.agreement.text_table import is_kappa_paradox
+from mast_tui.agreement.text_table import interval_method, is_kappa_paradox, rotating_note
 from mast_tui.ui.agreement_cells import (
     PARADOX_MARK,
     counted,
@@ -66,6 +66,7 @@ def table_words(
         parts += _halving(report, code)
     if many:
         parts.append("κ is the mean over the pairs where it is defined.")
+        parts += rotating_note(report)
         parts += _pairs(cast("TableJson", table)["pairs"])
     if "unsure" in table:
         parts += _counts("Unsure, counted as missing", cast("TableJson", table)["unsure"])
@@ -84,6 +85,7 @@ def macro_words(report: Report, *, pending: bool) -> str:
         f"{macro['modes_defined'][key]} of {total} modes"
         for key, name in _names(many)
     ]
+    lines += without_interval([figures[key] for key, _ in _names(many)], pending=pending)
     return "\n".join(lines)
 
 
@@ -101,6 +103,7 @@ def sets_words(sets: SetsJson, *, pending: bool) -> str:
         "two or more have answered every mode. Two sets that share modes agree in part.",
         f"{figure_words('α with Jaccard distance', jaccard, pending=pending)}; "
         f"{figure_words('with MASI distance', masi, pending=pending)}.",
+        *without_interval([jaccard, masi], pending=pending),
     ]
     reasons = {
         "no_variance": "undefined, since all sets are the same and cannot be told from chance",
@@ -215,8 +218,8 @@ def _left_out(report: Report) -> list[str]:
         )
     if boot["rounds"]:
         lines.append(
-            f"Intervals: {boot['level']:.0%} by {boot['rounds']:,} resamples of the traces, seed "
-            f"{boot['seed']}."
+            f"Intervals: {boot['level']:.0%} from "
+            f"{interval_method(boot, report['traces']['finished_by_two'], 'the percentiles of')}."
         )
     return lines
 

@@ -109,10 +109,25 @@ def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: Said) -> None:
 
 
 @settings(max_examples=50)
+@given(said())
+def test_of_few_traces_there_are_the_figures_without_each(cells: Said) -> None:
+    people, traces, modes = cells.shape
+    table = sums_of(cells, range(traces), ROUNDS, 0).everything()
+    values = table_values(table)
+    assert len(table.pairs) == 1 + traces
+    for left_out in range(traces):
+        units = np.delete(cells, left_out, axis=1).reshape(people, (traces - 1) * modes)
+        for name, theirs in one_by_one(units).items():
+            expected = np.nan if theirs.value is None else theirs.value
+            found = values[name][1 + left_out]
+            assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+
+
+@settings(max_examples=50)
 @given(said(), st.integers(0, 99))
 def test_a_resample_has_the_figures_of_its_traces(cells: Said, seed: int) -> None:
     people, traces, modes = cells.shape
-    table = sums_of(cells, range(traces), ROUNDS, seed).everything()
+    table = sums_of(cells, range(traces), ROUNDS, seed, many=0).everything()
     values = table_values(table)
     drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, ROUNDS, seed)]).astype(int)
     for row, weights in enumerate(drawn, start=1):

@@ -27,21 +27,28 @@ def test_every_row_has_a_value_or_a_reason_and_a_whole_interval_or_none() -> Non
     for row in rows:
         assert tuple(row) == COLUMNS
         assert (row["ci_low"] == "") is (row["ci_high"] == "")
+        assert row["ci_withheld"] == "" or (row["ci_low"] == "" and row["value"])
         assert (row["value"] == "") is not (row["undefined"] == ""), row
         for key in ("value", "ci_low", "ci_high", "n"):
             assert row[key] == "" or float(row[key]) == float(row[key])
 
 
 def test_values_are_those_of_the_report() -> None:
-    report = whole({"ann": "11010010", "bob": "11001011"}, (20, 5, 10, 15))
+    report = whole({"ann": "11010010" * 3, "bob": "11001011" * 3}, (20, 5, 10, 15))
     rows = {(r["scope"], r["mode"], r["statistic"]): r for r in tidy_rows(report)}
     kappa = report["modes"]["1.1"]["cohen_kappa"]
     row = rows["mode", "1.1", "cohen_kappa"]
     assert float(row["value"]) == kappa["value"]
     assert [float(row["ci_low"]), float(row["ci_high"])] == kappa.get("ci")
-    assert (row["n"], row["annotators"]) == ("8", "ann|bob")
+    assert (row["n"], row["annotators"]) == ("24", "ann|bob")
     assert rows["judge", "1.3", "true_positives"]["value"] == "20"
     assert rows["judge", "1.3", "true_positive_rate"]["annotators"].endswith("|gold")
+
+
+def test_an_interval_that_would_not_hold_has_its_reason() -> None:
+    rows = tidy_rows(whole({"ann": "11010010", "bob": "11001011"}, (20, 5, 10, 15)))
+    kappa = next(r for r in rows if (r["scope"], r["statistic"]) == ("mode", "cohen_kappa"))
+    assert (kappa["ci_low"], kappa["ci_withheld"]) == ("", "few_traces")
 
 
 def test_no_figure_of_the_report_is_passed_over() -> None:

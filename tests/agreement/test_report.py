@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mast_tui.agreement.bootstrap import resamples
 from mast_tui.agreement.coefficients import Coefficient, CoefficientJson, cohen_kappa
@@ -28,20 +29,36 @@ def two(rounds: int = 200, seed: int = 0, **changes: object) -> Report:
     return agreement_report(replace(study(said), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
 
 
-def test_intervals_are_the_percentiles_over_resampled_traces() -> None:
-    report = two(rounds=300, seed=4)
-    drawn = np.concatenate(list(resamples(40, 300, 4))).astype(int)
+def many(rounds: int = 200, seed: int = 0) -> Report:
+    said = {("ann", REPETITION): ANN * 8, ("bob", REPETITION): BOB * 8}
+    return agreement_report(study(said), rounds=rounds, seed=seed)
+
+
+def test_intervals_are_the_percentiles_over_many_resampled_traces() -> None:
+    report = many(rounds=300, seed=4)
+    drawn = np.concatenate(list(resamples(320, 300, 4))).astype(int)
     # The report goes through its traces in the order of their ids.
-    order = sorted(range(40), key=lambda n: f"t{n}")
-    ratings = np.array([[int(c) for c in line] for line in (ANN, BOB)])[:, order]
+    order = sorted(range(320), key=lambda n: f"t{n}")
+    ratings = np.array([[int(c) for c in line * 8] for line in (ANN, BOB)])[:, order]
     values = [cohen_kappa(np.repeat(ratings, weights, axis=1)).value for weights in drawn]
     low, high = np.quantile([value for value in values if value is not None], (0.025, 0.975))
     assert report["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx([low, high])
 
 
+def test_intervals_of_few_traces_are_those_of_the_jackknife() -> None:
+    ratings = np.array([[int(c) for c in line] for line in (ANN, BOB)])
+    kappa = cohen_kappa(ratings).value or 0.0
+    left_out = [cohen_kappa(np.delete(ratings, one, axis=1)).value or 0.0 for one in range(40)]
+    error = np.sqrt(39 * np.var(left_out)) / (1 - kappa**2)
+    # Fisher's scale, with the t of 39 degrees of freedom.
+    ends = np.tanh(np.arctanh(kappa) + np.array([-1, 1]) * stats.t.ppf(0.975, 39) * error)
+    assert two()["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx(ends)
+    assert two(seed=1)["modes"] == two(seed=2)["modes"]
+
+
 def test_the_same_seed_gives_the_same_report_and_another_one_another() -> None:
-    assert two(seed=1) == two(seed=1)
-    one, other = two(seed=1), two(seed=2)
+    assert many(seed=1) == many(seed=1)
+    one, other = many(seed=1), many(seed=2)
     assert one["pooled"]["gwet_ac1"] != other["pooled"]["gwet_ac1"]
     assert one["pooled"]["gwet_ac1"]["value"] == other["pooled"]["gwet_ac1"]["value"]
     assert one["bootstrap"] == {"rounds": 200, "seed": 1, "level": 0.95, "unit": "trace"}

@@ -56,6 +56,23 @@ class TestPlaces:
         assert found["t1", "ann"].not_found == 1
         assert found["t1", "ann"].places == {MODE: (Place(2, 2),)}
 
+    def test_a_label_on_the_whole_trace_alone_says_nothing_of_places(self) -> None:
+        office = Office("t1", "t2", "t3")
+        office.finish("ann", at(2), trace="t1")
+        office.finish("bob", WHOLE_TRACE, trace="t1")
+        for name in ("ann", "bob"):
+            office.finish(name, at(2), WHOLE_TRACE, trace="t2")
+        office.finish("ann", at(2), trace="t3")
+        office.finish("bob", value=ABSENT, trace="t3")
+        study = given(office)
+        found = readings(study)
+        assert found["t1", "bob"].unplaced == {MODE}
+        assert found["t2", "bob"].unplaced == found["t3", "bob"].unplaced == frozenset()
+        everybody = span_report(study, rounds=0)["all"]
+        # Both places of t2 meet, the one of t3 meets none, and of t1 nobody knows.
+        assert everybody["finding"]["exact"]["value"] == pytest.approx(2 / 3)
+        assert everybody["no_places"] == 1
+
     def test_they_are_those_of_the_pass_that_counts(self) -> None:
         office = Office()
         office.finish("ann", at(2))

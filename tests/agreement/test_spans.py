@@ -16,6 +16,7 @@ from mast_tui.agreement.coefficients import MISSING, Coefficient, krippendorff_a
 from mast_tui.agreement.span_input import Reading, SpanInput, TraceReadings
 from mast_tui.agreement.span_places import Place, Stretch
 from mast_tui.agreement.spans import THRESHOLDS, SpanReport, span_report
+from mast_tui.agreement.text_spans import span_notes
 
 MODES = (("a", "1.1", "First"), ("b", "1.2", "Second"))
 NO_VARIANCE = {"value": None, "undefined": "no_variance"}
@@ -27,9 +28,15 @@ def reading(
     *marked: tuple[str, Place],
     read: tuple[Stretch, ...] | None = None,
     unanswered: tuple[str, ...] = (),
+    unplaced: tuple[str, ...] = (),
 ) -> Reading:
     by_mode = {slug: tuple(place for m, place in marked if m == slug) for slug, _, _ in MODES}
-    return Reading({m: p for m, p in by_mode.items() if p}, read, frozenset(unanswered))
+    return Reading(
+        {m: p for m, p in by_mode.items() if p},
+        read,
+        frozenset(unanswered),
+        unplaced=frozenset(unplaced),
+    )
 
 
 def study(*traces: Mapping[str, Reading], spans: int = 10) -> SpanInput:
@@ -122,6 +129,73 @@ class TestUnseenIsNotNegative:
         assert alpha < 1
 
 
+class TestPresentWithoutAPlace:
+    def test_it_says_nothing_of_where(self) -> None:
+        same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
+        somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a",))}
+        figures = report(same, somewhere)["all"]
+        for f1 in (
+            figures["finding"],
+            figures["finding_and_naming"],
+            figures["modes"]["1.1"]["f1"],
+        ):
+            assert f1["exact"]["value"] == 1
+            assert (f1["places"], f1["left_out"]) == (2, 1)
+        mode = figures["modes"]["1.1"]
+        assert mode["krippendorff_alpha"]["value"] == mode["krippendorff_alpha_u"]["value"] == 1
+        assert (mode["traces"], mode["no_places"], figures["no_places"]) == (1, 1, 1)
+        # What both say of another mode there still counts.
+        assert figures["modes"]["1.2"]["traces"] == 2
+
+    def test_two_others_are_compared_there_all_the_same(self) -> None:
+        near, far = reading(("a", Place(1, 1))), reading(("a", Place(5, 5)))
+        traces = [{"ann": near, "bob": near, "cat": near}]
+        traces.append({"ann": near, "bob": far, "cat": reading(unplaced=("a",))})
+        found = report(*traces)
+        assert found["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 0.5
+        assert found["pairs"]["ann|cat"]["finding"]["exact"]["value"] == 1
+        assert found["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 3 / 8)
+        assert found["all"]["modes"]["1.1"]["spans"] == 20
+
+    def test_who_never_says_where_is_in_no_figure_on_places(self) -> None:
+        # Bob's table has no places: his absences alone would only count against ann.
+        ann = reading(("a", Place(1, 1)))
+        traces = [{"ann": ann, "bob": reading(unplaced=("a",))}, {"ann": ann, "bob": reading()}]
+        found = report(*traces, rounds=20)
+        figures = found["all"]
+        for one in (figures["finding"], figures["finding_and_naming"]):
+            assert one["exact"] == NO_OVERLAP
+            assert (one["places"], one["left_out"]) == (0, 2)
+        for code in ("1.1", "1.2"):
+            mode = figures["modes"][code]
+            assert mode["f1"]["exact"] == NO_OVERLAP
+            assert mode["krippendorff_alpha"] == mode["krippendorff_alpha_u"] == SINGLE_RATER
+        assert figures["no_places"] == 1
+        assert found["annotators"]["bob"]["no_places"] == 1
+        assert found["annotators"]["bob"]["never_placed"] == ["1.1", "1.2"]
+        assert found["annotators"]["ann"]["never_placed"] == []
+
+    def test_who_never_says_where_one_mode_shows_counts_for_the_others(self) -> None:
+        ann = reading(("a", Place(1, 1)), ("b", Place(2, 2)))
+        bob, none = reading(("b", Place(2, 2)), unplaced=("a",)), reading(("b", Place(2, 2)))
+        found = report({"ann": ann, "bob": bob}, {"ann": ann, "bob": none})
+        assert found["annotators"]["bob"]["never_placed"] == ["1.1"]
+        assert found["all"]["modes"]["1.1"]["f1"]["exact"] == NO_OVERLAP
+        assert found["all"]["finding_and_naming"]["exact"]["value"] == 1
+
+    def test_a_mode_has_places_or_none(self) -> None:
+        with pytest.raises(ValueError, match="says where it shows"):
+            reading(("a", Place(1, 1)), unplaced=("a",))
+
+    def test_it_is_told_in_words_and_in_the_table(self) -> None:
+        same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
+        somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a", "b"))}
+        found = report(same, somewhere)
+        told = " ".join(span_notes(found))
+        assert "In 2 traces × modes somebody says present and not where" in told
+        assert "bob never says where 1.2 shows" in told
+
+
 class TestUndefined:
     def test_nothing_marked_is_no_variance(self) -> None:
         figures = report({"ann": reading(), "bob": reading()})["all"]
@@ -180,13 +254,15 @@ def test_it_says_what_it_rests_on() -> None:
         "places": 1,
         "whole_trace": 2,
         "not_found": 1,
+        "no_places": 0,
+        "never_placed": [],
     }
     assert found["annotators"]["bob"]["reading_recorded"] == 0
 
 
 def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
     same, other = reading(("a", Place(1, 3))), reading(("a", Place(2, 6)))
-    traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(12)]
+    traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(24)]
     once, again = report(*traces, rounds=200), report(*traces, rounds=200)
     assert once == again
     figures = once["all"]

@@ -118,8 +118,9 @@ def test_rounds_and_seed_stand_in_what_they_made(two: Cli) -> None:
     report = two("agree", "--rounds", 30, "--seed", 7, "--json").json
     assert report["bootstrap"] == {"rounds": 30, "seed": 7, "level": 0.95, "unit": "trace"}
     assert report == two("agree", "--rounds", 30, "--seed", 7, "--json").json
-    text = two("agree", "--rounds", 30, "--seed", 7).out
-    assert "30 resamples of the traces (seed 7)" in text
+    text = " ".join(two("agree", "--rounds", 30, "--seed", 7).out.split())
+    assert "from Student's t and the jackknife over the traces" in text
+    assert "–: too few traces for an interval (n < 10, n < 16, n < 20, n < 50)." in text
     none = two("agree", "--rounds", 0, "--json").json
     assert all(figure.get("ci") is None for figure in figures_in(none))
 
@@ -133,7 +134,11 @@ def test_csv_has_a_row_per_figure(two: Cli, tmp_path: Path) -> None:
         r for r in rows if (r["scope"], r["mode"], r["statistic"]) == ("mode", "1.1", "cohen_kappa")
     )
     assert float(row["value"]) == kappa["value"]
-    assert [float(row["ci_low"]), float(row["ci_high"])] == kappa["ci"]
+    assert kappa["ci"] is None
+    assert (row["ci_low"], row["ci_high"], row["ci_withheld"]) == ("", "", "few_traces")
+    pooled = next(r for r in rows if (r["scope"], r["statistic"]) == ("pooled", "gwet_ac1"))
+    ends = [float(pooled["ci_low"]), float(pooled["ci_high"])]
+    assert ends == done.json["pooled"]["gwet_ac1"]["ci"]
     rare = next(r for r in rows if (r["mode"], r["statistic"]) == ("1.2", "cohen_kappa"))
     assert (rare["value"], rare["undefined"]) == ("", "no_variance")
 
@@ -141,7 +146,7 @@ def test_csv_has_a_row_per_figure(two: Cli, tmp_path: Path) -> None:
 def test_markdown_is_a_table_with_its_caption(two: Cli, tmp_path: Path) -> None:
     printed = two("agree", *FEW, "--markdown", "-").out
     caption = printed.splitlines()[0]
-    for part in ("ann, bob", "8 traces", "mast@3", "first pass", "20 bootstrap", "seed 0"):
+    for part in ("ann, bob", "8 traces", "mast@3", "first pass", "Student's t", "n < 20"):
         assert part in caption
     table = [line for line in printed.splitlines() if line.startswith("|")]
     assert "— no variance" in next(line for line in table if line.startswith("| 1.2 |"))
