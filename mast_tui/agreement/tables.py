@@ -41,10 +41,12 @@ class PairJson(CoefficientsJson):
 class TableJson(PairJson):
     """One mode, or several pooled; ``unsure`` counts that verdict in finished traces.
 
+    ``prevalence_n`` says of how many units each annotator's ``prevalence`` is the share.
     ``n_complete`` are the units that everybody rated, on which alone Fleiss' κ rests.
     """
 
     n_complete: int
+    prevalence_n: dict[str, int]
     unsure: dict[str, int]
     pairs: dict[str, PairJson]
 
@@ -208,10 +210,12 @@ class Tables:
     def _table(self, chosen: list[int], figures: Mapping[str, Coefficient]) -> TableJson:
         said, table = self._said[:, :, chosen], self._sums.of(chosen)
         pairs = enumerate(combinations(range(len(self._names)), 2))
+        prevalence, prevalence_n = _prevalence(self._names, said)
         return {
             "n": table.n,
             "n_complete": table.complete,
-            "prevalence": _prevalence(self._names, said),
+            "prevalence": prevalence,
+            "prevalence_n": prevalence_n,
             **coefficients_json(figures),
             "unsure": counts_of(self._names, said, UNSURE),
             "pairs": {
@@ -244,12 +248,14 @@ def counts_of(names: Sequence[str], said: Said, cell: int) -> dict[str, int]:
     return {name: int((rows == cell).sum()) for name, rows in zip(names, said, strict=True)}
 
 
-def _prevalence(names: Sequence[str], said: Said) -> dict[str, float | None]:
-    """Each annotator's share of 'present' in the units that two or more have rated."""
+def _prevalence(names: Sequence[str], said: Said) -> tuple[dict[str, float | None], dict[str, int]]:
+    """Each annotator's share of 'present' in the units that two or more have rated, and of how
+    many of these."""
     rated = said >= 0
     shared = rated.sum(axis=0) > 1
     prevalence: dict[str, float | None] = {}
+    units: dict[str, int] = {}
     for name, given, rows in zip(names, rated & shared, said, strict=True):
-        n = int(given.sum())
+        n = units[name] = int(given.sum())
         prevalence[name] = int(((rows == PRESENT) & given).sum()) / n if n else None
-    return prevalence
+    return prevalence, units

@@ -226,19 +226,25 @@ def _may_be_chance(kappa: CoefficientJson) -> bool:
     return value <= 0 or (ends is not None and ends[0] <= 0)
 
 
+def p_words(p: float) -> str:
+    """A p-value as it is written; never as if it were 0."""
+    return "p < 0.001" if p < 0.001 else f"p {number(p, 3)}"
+
+
 def _tilted(report: JudgeReport) -> Iterator[str]:
     """The modes that the judge calls present too often, or too rarely."""
     often: list[str] = []
     rarely: list[str] = []
     for code, one in report["modes"].items():
-        p = one["mcnemar_p"]
+        p = one["mcnemar_p_adjusted"]
         if p is not None and p < 0.05:
             more = one["false_positives"] > one["false_negatives"]
-            (often if more else rarely).append(f"{code} (p {number(p, 3)})")
+            (often if more else rarely).append(f"{code} ({p_words(p)})")
     for what, codes in (("more often", often), ("less often", rarely)):
         if codes:
             yield (
-                f"Calls present {what} than {report['against']} does (McNemar): {', '.join(codes)}."
+                f"Calls present {what} than {report['against']} does (McNemar, p corrected over "
+                f"the modes after Benjamini and Hochberg): {', '.join(codes)}."
             )
 
 
