@@ -128,6 +128,7 @@ def report_command(
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
     from mast_tui.signatures.from_workspace import without_outcomes
     from mast_tui.signatures.model import Rules
+    from mast_tui.workspace.outcome_files import take_outcomes
 
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
@@ -145,6 +146,8 @@ def report_command(
     chosen = kept_taxonomy(place, taxonomy)
     try:
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        for line in take_outcomes(place):
+            say(line)
         sight = sight_of_labels(viewer, labels)
         given = signature_input(
             place,

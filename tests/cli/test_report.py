@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,69 @@ def test_what_is_no_score_is_refused(study: Cli, score: str) -> None:
 def test_modes_that_never_meet_are_not_most_often_together(cli: Cli, tmp_path: Path) -> None:
     report_on(cli, tmp_path, "t1,ann,m,failed,1,0", "t2,ann,m,failed,0,1")
     assert "together" not in cli("report").out
+
+
+def runs_labelled(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]:
+    """Three runs beside an ``outcomes.csv``, two of them labelled; their ids by file name."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in "abc":
+        messages = [
+            {"role": "user", "content": f"do {name}"},
+            {"role": "assistant", "content": "no"},
+        ]
+        (folder / f"{name}.json").write_text(json.dumps({"messages": messages}), "utf-8")
+    if outcomes is not None:
+        (folder / "outcomes.csv").write_text(outcomes, "utf-8")
+    assert cli("judge", "runs", "--judge", "rules", "--quiet").code == 0
+    files = cli("inspect", "runs", "--json").json["files"]
+    ids = {Path(one["path"]).name: one["traces"][0]["id"] for one in files}
+    write(tmp_path / "labels.csv", *(f"{ids[f'{name}.json']},ann,,,1,0" for name in "ab"))
+    assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
+    return ids
+
+
+def outcomes_told(cli: Cli) -> tuple[int, int, int]:
+    traces = cli("report", "--json").json["traces"]
+    return traces["failed"], traces["succeeded"], traces["unknown"]
+
+
+def test_outcomes_that_come_or_are_corrected_later_count(cli: Cli, tmp_path: Path) -> None:
+    ids = runs_labelled(cli, tmp_path, None)
+    outcomes = tmp_path / "runs" / "outcomes.csv"
+    assert outcomes_told(cli) == (0, 0, 2)
+    outcomes.write_text(f"trace,outcome,model\na.json,failed,m1\n{ids['b.json']},failed,m2\n")
+    assert outcomes_told(cli) == (2, 0, 0)
+    assert set(cli("report", "--json").json["groups"]) == {"m1", "m2"}
+    outcomes.write_text("trace,outcome\na.json,failed\nb.json,succeeded\n")
+    assert outcomes_told(cli) == (1, 1, 0)
+    # What is not on this machine any more keeps what was known of it.
+    (tmp_path / "runs" / "b.json").unlink()
+    outcomes.write_text("trace,outcome\na.json,succeeded\nb.json,failed\n")
+    assert outcomes_told(cli) == (0, 2, 0)
+
+
+def test_what_a_trace_itself_tells_goes_before_outcomes(cli: Cli, tmp_path: Path) -> None:
+    runs_labelled(cli, tmp_path, None)
+    run = {"messages": [{"role": "user", "content": "do it"}], "reward": 1.0}
+    (tmp_path / "runs" / "a.json").write_text(json.dumps(run), "utf-8")
+    assert cli("judge", "runs", "--judge", "rules", "--quiet").code == 0
+    [file] = cli("inspect", "runs/a.json", "--json").json["files"]
+    write(tmp_path / "more.csv", f"{file['traces'][0]['id']},ann,,,1,0")
+    assert cli("import", "more.csv", "--format", "csv-wide").code == 0
+    (tmp_path / "runs" / "outcomes.csv").write_text("trace,outcome\na.json,failed\n")
+    assert outcomes_told(cli)[1] == 1
+
+
+def test_rows_of_outcomes_that_match_nothing_are_named(cli: Cli, tmp_path: Path) -> None:
+    rows = "a.json,failed\nc.json,failed\nd.json,failed\nb,perhaps\n"
+    runs_labelled(cli, tmp_path, f"trace,outcome\n{rows}")
+    done = cli("report")
+    [said] = [line for line in done.err.splitlines() if "match no file" in line]
+    assert "2 of 4 rows" in said
+    assert "line 4: 'd.json'" in said
+    assert "c.json" not in said, "nobody has labelled it yet, and it is there"
+    assert "line 5: outcome is 'perhaps'" in done.err
+    [told] = cli("inspect", "runs", "--json").json["skipped"]
+    assert [one["place"] for one in told["problems"]] == ["line 5", "line 4", "line 5"]
+    assert "2 match a trace" in told["reason"]
