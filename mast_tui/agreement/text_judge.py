@@ -15,6 +15,7 @@ from mast_tui.agreement.figure_table import (
     interval_of,
     number,
 )
+from mast_tui.gold.sources import gold_name, gold_words
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -50,9 +51,14 @@ _PULL: Final = (
 )
 
 
+def against_words(report: JudgeReport) -> str:
+    """What the judge is held against; gold that is one person's word bears their name."""
+    return report["against"] if report["gold"] is None else gold_name(report["gold"])
+
+
 def judge_tables(report: JudgeReport, width: int | None) -> list[str]:
     """Everything on the judge in tables; ``judge_notes`` says what they rest on."""
-    title = f"{report['judge']} against {report['against']}"
+    title = f"{report['judge']} against {against_words(report)}"
     rates = _table(report, ("n", "present"), _RATES, width, (2, 1))
     beside = _table(report, (), _BESIDE, width, (3, 1, 2))
     lines = [title, *rates, "", *beside]
@@ -180,13 +186,15 @@ def _withheld(report: JudgeReport, width: int | None) -> list[str]:
 
 def judge_notes(report: JudgeReport) -> Iterator[str]:
     """What the judge's figures rest on, what was left out, and where it is of no use."""
-    traces = report["traces"]
+    traces, against = report["traces"], against_words(report)
     yield (
         f"{traces['compared']} of {traces['judged']} judged traces can be compared. present: the "
-        f"judge / {report['against']}. TPR: of what {report['against']} calls present the share "
+        f"judge / {against}. TPR: of what {against} calls present the share "
         "that the judge finds. TNR: the same of absent. Rates of one mode have Wilson intervals, "
         "all else comes from resamples of the traces."
     )
+    if report["gold"] is not None and traces["compared"]:
+        yield f"What it is measured by: {gold_words(report['gold'])}."
     yield _left_out(report)
     yield from _useless(report)
     yield from _tilted(report)
@@ -243,8 +251,8 @@ def _tilted(report: JudgeReport) -> Iterator[str]:
     for what, codes in (("more often", often), ("less often", rarely)):
         if codes:
             yield (
-                f"Calls present {what} than {report['against']} does (McNemar, p corrected over "
-                f"the modes after Benjamini and Hochberg): {', '.join(codes)}."
+                f"Calls present {what} than {against_words(report)} does (McNemar, p corrected "
+                f"over the modes after Benjamini and Hochberg): {', '.join(codes)}."
             )
 
 
@@ -272,7 +280,7 @@ def _localisation(report: JudgeReport) -> Iterator[str]:
         f"{n} {what}"
         for n, what in (
             (places["whole_trace"], "suggestions name no place"),
-            (places["no_places"], f"stand where {report['against']} names none"),
+            (places["no_places"], f"stand where {against_words(report)} names none"),
             (places["without_order"], "count as wrong without the file of their trace"),
         )
         if n

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from mast_tui.agreement.text_judge import p_words
+from mast_tui.agreement.text_judge import against_words, p_words
 from mast_tui.agreement.text_table import is_kappa_paradox
 from mast_tui.safe_text import one_line
 from mast_tui.ui.agreement_cells import (
@@ -169,10 +169,10 @@ def _table_cells(table: JudgeTableJson, pending: bool) -> dict[str, str]:
 
 def _counts_words(report: JudgeReport, table: JudgeTableJson | JudgeModeJson) -> str:
     if not table["n"]:
-        return f"Nothing to compare: no trace in which the judge and {report['against']} spoke."
+        return f"Nothing to compare: no trace in which the judge and {against_words(report)} spoke."
     return (
         f"n {table['n']}: both say present in {table['true_positives']}, only the judge in "
-        f"{table['false_positives']}, only {report['against']} in {table['false_negatives']}, "
+        f"{table['false_positives']}, only {against_words(report)} in {table['false_negatives']}, "
         f"neither in {table['true_negatives']}."
     )
 
