@@ -1,11 +1,12 @@
 """Print how well the rules judge does: on what was planted, on hard negatives, and against people.
 
-    python scripts/rules_figures.py [--json] [--misses] [--corpus FOLDER]
+    python scripts/rules_figures.py [--json] [--misses] [--corpus FOLDER …]
 
 The plants and negatives are those of ``sample_traces``; a plant is found, and a negative hit, where
 a suggestion of the same mode overlaps its spans. The people are those of the MAST study: trace ×
 mode, their majority against whether the rules suggest the mode at all. What no rule looks at is
-left out there; the plants that no rule could see are counted with and without.
+left out there; the plants that no rule could see are counted with and without. With several
+folders the people's records of all of them are counted together.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from mast_tui.agreement.intervals import share
 from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.taxonomy.loader import load_mast
@@ -135,24 +137,71 @@ def on_samples(judged: Judged) -> tuple[dict[str, Tally], list[str]]:
     return tallies, wrong
 
 
-def against_people(judged: Judged, corpus: Path) -> dict[str, Counter[str]]:
-    """Per mode how often people (majority of three) and rules see it: both, one, neither."""
-    folder = corpus / "mast-human"
+@dataclass(slots=True)
+class People:
+    """How often people and rules see each mode, and what the people's labels are worth.
+
+    ``table`` is by code: both, people only, rules only, neither. ``blocks`` are the labels of whole
+    records, each once: where there are fewer than records, some were copied. ``split`` counts the
+    answers (mode of a record) on which the people differ.
+    """
+
+    table: dict[str, Counter[str]]
+    records: int = 0
+    blocks: set[str] = field(default_factory=set)
+    answers: int = 0
+    split: int = 0
+
+    def count(self, people: int, rules: int) -> int:
+        """How often both, one or neither of them (1 or 0) see a mode."""
+        return sum(cells[f"people {people} rules {rules}"] for cells in self.table.values())
+
+    def as_json(self) -> dict[str, object]:
+        both, people, rules = self.count(1, 1), self.count(1, 0), self.count(0, 1)
+        return {
+            "records": self.records,
+            "distinct_blocks": len(self.blocks),
+            "answers": self.answers,
+            "answers_that_differ": self.split,
+            "precision": share(both, both + rules).to_json(),
+            "recall": share(both, both + people).to_json(),
+        }
+
+
+def against_people(judged: Judged, corpora: Iterable[Path]) -> People:
+    """Per mode how often people (their majority) and rules see it, over all corpora."""
     names = _names_in_older_schemes()
     mast = load_mast()
     looked_at = RulesJudge().looks_at
-    table: dict[str, Counter[str]] = {mast.mode(slug).code: Counter() for slug in looked_at}
-    labels = json.loads((folder / "annotations_rounds_1_2.json").read_text(encoding="utf-8"))
-    traces = judged.of(folder / "iaa_rounds_1_2.json")
-    for record in labels:
-        _, findings = traces[int(record["trace_id"].removeprefix("hf_"))]
+    found = People({mode.code: Counter() for mode in mast.modes if mode.slug in looked_at})
+    for record, findings in _labelled_records(judged, corpora):
         suggested = {finding.mode for finding in findings}
-        people = _majority(record["hf_annotations"], names)
+        votes = record["hf_annotations"]
+        people = _majority(votes, names)
+        found.records += 1
+        found.blocks.add(json.dumps(votes, sort_keys=True))
+        found.answers += len(votes)
+        found.split += sum(len(set(one.values())) > 1 for one in votes.values())
         for slug in looked_at:
             if slug in people:
                 cell = f"people {people[slug]:d} rules {slug in suggested:d}"
-                table[mast.mode(slug).code][cell] += 1
-    return table
+                found.table[mast.mode(slug).code][cell] += 1
+    return found
+
+
+def _labelled_records(
+    judged: Judged, corpora: Iterable[Path]
+) -> Iterator[tuple[Any, tuple[Finding, ...]]]:
+    """The people's records of all corpora, each with what the rules find in its trace."""
+    for corpus in corpora:
+        findings: dict[str, tuple[Finding, ...]] = {}
+        for path in sorted((corpus / "mast-human").glob("iaa_*.json")):
+            records = json.loads(path.read_text(encoding="utf-8"))
+            for trace, found in judged.of(path):
+                findings[f"hf_{records[trace.record or 0]['index']}"] = found
+        for path in sorted((corpus / "mast-human").glob("annotations_*.json")):
+            for record in json.loads(path.read_text(encoding="utf-8")):
+                yield record, findings[record["trace_id"]]
 
 
 def _names_in_older_schemes() -> dict[str, str]:
@@ -184,30 +233,45 @@ def _print_tally(name: str, tally: Tally, codes: Iterable[str]) -> None:
             print(f"  {code}  {tally.hit[code]:3d} of {tally.total[code]:3d}")
 
 
-def _print_people(table: Mapping[str, Counter[str]]) -> None:
+def _print_people(people: People) -> None:
+    table = people.table
     print(
-        "against the majority of three people, trace × mode (both, people only, rules only, none)"
+        f"against the majority of three people on {people.records} records, trace × mode "
+        "(both, people only, rules only, none)"
     )
     total: Counter[str] = Counter()
     for code, cells in [*table.items(), ("all", total)]:
         counts = [cells[f"people {p} rules {r}"] for p, r in ((1, 1), (1, 0), (0, 1), (0, 0))]
         print(f"  {code:4}" + "".join(f"{count:5d}" for count in counts))
         total.update(cells)
+    both = people.count(1, 1)
+    for name, missed in (("precision", people.count(0, 1)), ("recall", people.count(1, 0))):
+        figure = share(both, both + missed)
+        value = "none" if figure.value is None else f"{figure.value:.2f}"
+        ends = "" if figure.ci is None else f" [{figure.ci[0]:.2f}, {figure.ci[1]:.2f}]"
+        print(f"  {name} {value}{ends} ({both} of {both + missed})")
+    print(
+        f"  the people's labels: {len(people.blocks)} distinct blocks on {people.records} records; "
+        f"the people differ in {people.split} of {people.answers} answers"
+    )
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--misses", action="store_true", help="name what was missed and hit")
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
+    parser.add_argument(
+        "--corpus", type=Path, nargs="+", default=[CORPUS], help="where the corpus lies, or several"
+    )
     options = parser.parse_args(arguments)
     judged = Judged()
     tallies, wrong = on_samples(judged)
-    has_corpus = (options.corpus / "mast-human").is_dir()
-    people = against_people(judged, options.corpus) if has_corpus else None
+    corpora = [one for one in options.corpus if (one / "mast-human").is_dir()]
+    people = against_people(judged, corpora) if corpora else None
     if options.json:
         document: dict[str, object] = {name: tally.as_json() for name, tally in tallies.items()}
-        document["people"] = people
+        document["people"] = None if people is None else people.table
+        document["against_people"] = None if people is None else people.as_json()
         print(json.dumps(document, indent=2))
         return
     codes = [mode.code for mode in load_mast().modes]

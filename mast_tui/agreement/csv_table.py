@@ -112,7 +112,9 @@ def _whole_traces(report: Values, people: str) -> Iterator[dict[str, str]]:
 def _table(about: _About, table: Values) -> Iterator[dict[str, str]]:
     yield from about.figures(table)
     for name, share in table["prevalence"].items():
-        own = _About(about.scope, about.mode, about.name, about.n, name)
+        # Of several people each may have judged another number of these units.
+        n = table["prevalence_n"][name]
+        own = _About(about.scope, about.mode, about.name, n, name)
         yield own.row("prevalence", _plain(share))
     if about.scope not in ("mode", "pooled"):
         return
@@ -189,8 +191,9 @@ def _judge(report: Values | None) -> Iterator[dict[str, str]]:
 
 def _judged(about: _About, table: Values) -> Iterator[dict[str, str]]:
     yield from about.figures(table)
-    for statistic in (*_COUNTS, "mcnemar_p"):
-        yield about.row(statistic, _plain(table[statistic]))
+    for statistic in (*_COUNTS, "mcnemar_p", "mcnemar_p_adjusted"):
+        if statistic in table:
+            yield about.row(statistic, _plain(table[statistic]))
     for side, share in table["prevalence"].items():
         yield about.row(f"prevalence_{side}", _plain(share))
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mast_tui.gold.model import GoldTrace
+from mast_tui.gold.model import GoldTrace, Source
 from mast_tui.gold.places import Order, no_order
+from mast_tui.gold.sources import only_settled
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -43,7 +44,8 @@ class Reference:
 
     ``seen`` are the verdicts that somebody came to with a judge on screen. ``places`` are where
     the modes show, without labels on whole traces. ``unresolved`` is what people have spoken of and
-    nobody has settled.
+    nobody has settled. ``sources`` says how verdicts of gold came about, and ``sides`` whose they
+    are; with ``settled_only`` those of one person were left out.
     """
 
     name: str
@@ -51,6 +53,9 @@ class Reference:
     seen: frozenset[Unit] = frozenset()
     places: Mapping[Unit, tuple[Target, ...]] = field(default_factory=dict)
     unresolved: frozenset[Unit] = frozenset()
+    sources: Mapping[Unit, Source] = field(default_factory=dict)
+    sides: Mapping[Unit, tuple[str, ...]] = field(default_factory=dict)
+    settled_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +109,14 @@ def judge_input_from_workspace(
     order_of: Callable[[str], Order] = _no_orders,
     which: Which = "first",
     traces: Container[str] | None = None,
+    settled_only: bool = False,
 ) -> JudgeInput:
     """A judge beside the gold, or beside one person's finished passes.
 
     ``gold`` is that of every trace that has any, by trace id; it is needed where ``against`` is
     ``gold``. Of a person the first pass counts, or the ``last``. ``traces`` are those of which
-    others' words may be seen. Raises ``WorkspaceError`` for a name that nobody here has, and
+    others' words may be seen. With ``settled_only`` what is one person's word is left out of the
+    gold. Raises ``WorkspaceError`` for a name that nobody here has, and
     ``ValueError`` without the gold that is asked for.
     """
     if against == GOLD and gold is None:
@@ -138,7 +145,7 @@ def judge_input_from_workspace(
     verdicts = {(v.trace_id, v.mode): v.value for v in said if (v.trace_id, v.mode) in looked}
     if against == GOLD:
         chosen = {t: g for t, g in (gold or {}).items() if traces is None or t in traces}
-        reference = _reference_of_gold(chosen)
+        reference = _reference_of_gold(chosen, settled_only)
         met |= (gold or {}).keys()
     else:
         reference = _reference_of_person(workspace, ref, against, people, which)
@@ -173,25 +180,41 @@ def _check(workspace: Workspace, judge: str, against: str) -> None:
         raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {there}")
 
 
-def _reference_of_gold(gold: Mapping[str, GoldTrace]) -> Reference:
+def _reference_of_gold(gold: Mapping[str, GoldTrace], settled_only: bool) -> Reference:
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
     seen: set[Unit] = set()
     unresolved: set[Unit] = set()
-    for trace_id, settled in gold.items():
+    sources: dict[Unit, Source] = {}
+    sides: dict[Unit, tuple[str, ...]] = {}
+    for trace_id, whole in gold.items():
+        settled = only_settled(whole) if settled_only else whole
         for verdict in settled.verdicts:
             unit = (trace_id, verdict.mode)
             if verdict.value is not None:
                 verdicts[unit] = verdict.value
+                sources[unit] = verdict.source
+                sides[unit] = tuple(n for n, v in verdict.sides.items() if v is not None)
                 if verdict.judge_seen:
                     seen.add(unit)
-            elif any(value is not None for value in verdict.sides.values()):
+            elif verdict.source is not Source.SINGLE and any(
+                value is not None for value in verdict.sides.values()
+            ):
                 unresolved.add(unit)
         for label in settled.labels:
             if not label.target.is_whole:
                 unit = (trace_id, label.mode)
                 places[unit] = (*places.get(unit, ()), label.target)
-    return Reference(GOLD, verdicts, frozenset(seen), places, frozenset(unresolved))
+    return Reference(
+        GOLD,
+        verdicts,
+        frozenset(seen),
+        places,
+        frozenset(unresolved),
+        sources,
+        sides,
+        settled_only,
+    )
 
 
 def _reference_of_person(

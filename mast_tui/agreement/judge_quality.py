@@ -17,6 +17,7 @@ from mast_tui.agreement.intervals import mcnemar, share
 from mast_tui.agreement.jackknife import lowest_of, spread_interval, withheld_of_mean
 from mast_tui.agreement.judge_table import REASONS, Compared, TraceSums
 from mast_tui.agreement.two_by_two import FIGURES, Tables, coefficient
+from mast_tui.multiple_testing import benjamini_hochberg
 
 # Which counts of a table a rate is a share of, its hits first: TP, FP, FN, TN.
 _SHARES: Final[Mapping[str, tuple[int, ...]]] = {
@@ -59,10 +60,11 @@ class JudgeTableJson(FiguresJson):
 
 
 class JudgeModeJson(JudgeTableJson):
-    """One mode, with what it is called."""
+    """One mode, with what it is called; ``mcnemar_p_adjusted`` is corrected over the modes."""
 
     slug: str
     name: str
+    mcnemar_p_adjusted: float | None
 
 
 class JudgeMacroJson(FiguresJson):
@@ -90,7 +92,11 @@ def quality(found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, st
         own = sums.mode(i)
         left = {reason: found.left_out[reason][slug] for reason in REASONS}
         figures = _with_shares(_figures(own), own.total)
-        by_mode[code] = {"slug": slug, "name": name, **_table(own.total, figures, left)}
+        table = _table(own.total, figures, left)
+        by_mode[code] = {"slug": slug, "name": name, **table, "mcnemar_p_adjusted": None}
+    adjusted = benjamini_hochberg([mode["mcnemar_p"] for mode in by_mode.values()])
+    for mode, p in zip(by_mode.values(), adjusted, strict=True):
+        mode["mcnemar_p_adjusted"] = p
     every = sums.pooled()
     left = {reason: found.left_out[reason].total() for reason in REASONS}
     return Quality(by_mode, _macro(sums), _table(every.total, _figures(every), left))

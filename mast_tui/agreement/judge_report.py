@@ -11,17 +11,19 @@ from mast_tui.agreement.calibration import (
     acceptance,
     calibration,
 )
-from mast_tui.agreement.judge_input import JudgeInput
+from mast_tui.agreement.judge_input import GOLD, JudgeInput, Reference
 from mast_tui.agreement.judge_quality import (
     JudgeMacroJson,
     JudgeModeJson,
     JudgeTableJson,
     quality,
 )
-from mast_tui.agreement.judge_table import REASONS, compared, trace_sums
+from mast_tui.agreement.judge_table import REASONS, Compared, compared, trace_sums
 from mast_tui.agreement.localisation import LocalisationJson, localisation
 from mast_tui.agreement.prevalence import PrevalenceJson, prevalence
 from mast_tui.agreement.withheld import WithheldJson, withheld
+from mast_tui.gold import Source
+from mast_tui.gold.sources import GoldMixJson, gold_mix
 
 UNIT: Final = "trace"
 
@@ -48,6 +50,7 @@ class JudgeReport(TypedDict):
 
     ``left_out`` counts ``examples`` in traces, everything else in trace × mode; with
     ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after all.
+    ``gold`` is what the gold compared is made of, None where the judge is held against somebody.
     ``answers`` are people's answers to suggestions; ``withheld`` is None where a study kept none
     back.
     """
@@ -56,6 +59,7 @@ class JudgeReport(TypedDict):
     judge: str
     against: str
     judge_seen_counted: bool
+    gold: GoldMixJson | None
     bootstrap: BootstrapJson
     traces: JudgedTracesJson
     left_out: dict[str, int]
@@ -67,6 +71,19 @@ class JudgeReport(TypedDict):
     localisation: LocalisationJson
     prevalence: dict[str, PrevalenceJson]
     withheld: WithheldJson | None
+
+
+def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
+    """What the verdicts that were compared are made of; None where they are no gold's."""
+    if reference.name != GOLD:
+        return None
+    sources: dict[str, list[Source]] = {}
+    people: set[str] = set()
+    for unit in found.reference:
+        if unit in reference.sources:
+            sources.setdefault(unit[0], []).append(reference.sources[unit])
+            people.update(reference.sides[unit])
+    return gold_mix(sources, people, settled_only=reference.settled_only)
 
 
 def judge_report(
@@ -87,6 +104,7 @@ def judge_report(
         "judge": given.judge,
         "against": given.reference.name,
         "judge_seen_counted": with_seen,
+        "gold": _mix(given.reference, found),
         "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": UNIT},
         "traces": {
             "judged": len({trace for trace, _ in given.verdicts}),

@@ -45,6 +45,7 @@ class PairJson(CoefficientsJson):
 class TableJson(PairJson):
     """One mode, or several pooled; ``unsure`` counts that verdict in finished traces.
 
+    ``prevalence_n`` says of how many units each annotator's ``prevalence`` is the share.
     ``n_complete`` are the units that everybody rated, on which alone Fleiss' κ rests.
     ``few_shared_by_pair`` counts the traces in which both of a pair rated a unit; it is None but
     where some two of three or more share few of the traces, so that κ of pairs is pulled down and
@@ -53,6 +54,7 @@ class TableJson(PairJson):
 
     n_complete: int
     few_shared_by_pair: dict[str, int] | None
+    prevalence_n: dict[str, int]
     unsure: dict[str, int]
     pairs: dict[str, PairJson]
 
@@ -236,10 +238,12 @@ class Tables:
         said, table = self._said[:, :, chosen], self._sums.of(chosen)
         pairs = enumerate(combinations(range(len(self._names)), 2))
         shared = zip(self._pair_names, table.pair_traces, strict=True)
+        prevalence, prevalence_n = _prevalence(self._names, said)
         return {
             "n": table.n,
             "n_complete": table.complete,
-            "prevalence": _prevalence(self._names, said),
+            "prevalence": prevalence,
+            "prevalence_n": prevalence_n,
             **coefficients_json(figures),
             "unsure": counts_of(self._names, said, UNSURE),
             "pairs": {
@@ -276,12 +280,14 @@ def counts_of(names: Sequence[str], said: Said, cell: int) -> dict[str, int]:
     return {name: int((rows == cell).sum()) for name, rows in zip(names, said, strict=True)}
 
 
-def _prevalence(names: Sequence[str], said: Said) -> dict[str, float | None]:
-    """Each annotator's share of 'present' in the units that two or more have rated."""
+def _prevalence(names: Sequence[str], said: Said) -> tuple[dict[str, float | None], dict[str, int]]:
+    """Each annotator's share of 'present' in the units that two or more have rated, and of how
+    many of these."""
     rated = said >= 0
     shared = rated.sum(axis=0) > 1
     prevalence: dict[str, float | None] = {}
+    units: dict[str, int] = {}
     for name, given, rows in zip(names, rated & shared, said, strict=True):
-        n = int(given.sum())
+        n = units[name] = int(given.sum())
         prevalence[name] = int(((rows == PRESENT) & given).sum()) / n if n else None
-    return prevalence
+    return prevalence, units

@@ -17,6 +17,7 @@ from mast_tui.agreement.figure_table import (
     withheld_notes,
 )
 from mast_tui.agreement.text_table import interval_method
+from mast_tui.gold.sources import gold_name, gold_words
 
 if TYPE_CHECKING:
     from mast_tui.agreement.coefficients import CoefficientJson
@@ -52,9 +53,14 @@ _PULL: Final = (
 )
 
 
+def against_words(report: JudgeReport) -> str:
+    """What the judge is held against; gold that is one person's word bears their name."""
+    return report["against"] if report["gold"] is None else gold_name(report["gold"])
+
+
 def judge_tables(report: JudgeReport, width: int | None) -> list[str]:
     """Everything on the judge in tables; ``judge_notes`` says what they rest on."""
-    title = f"{report['judge']} against {report['against']}"
+    title = f"{report['judge']} against {against_words(report)}"
     rates = _table(report, ("n", "present"), _RATES, width, (2, 1))
     beside = _table(report, (), _BESIDE, width, (3, 1, 2))
     lines = [title, *rates, "", *beside]
@@ -182,15 +188,17 @@ def _withheld(report: JudgeReport, width: int | None) -> list[str]:
 
 def judge_notes(report: JudgeReport) -> Iterator[str]:
     """What the judge's figures rest on, what was left out, and where it is of no use."""
-    traces = report["traces"]
+    traces, against = report["traces"], against_words(report)
     yield (
         f"{traces['compared']} of {traces['judged']} judged traces can be compared. present: the "
-        f"judge / {report['against']}. TPR: of what {report['against']} calls present the share "
+        f"judge / {against}. TPR: of what {against} calls present the share "
         "that the judge finds. TNR: the same of absent. Rates of one mode have Wilson intervals, "
         "all else is from "
         f"{interval_method(report['bootstrap'], traces['compared'], 'percentiles of')}."
     )
     yield from withheld_notes(report)
+    if report["gold"] is not None and traces["compared"]:
+        yield f"What it is measured by: {gold_words(report['gold'])}."
     yield _left_out(report)
     yield from _useless(report)
     yield from _tilted(report)
@@ -231,19 +239,25 @@ def _may_be_chance(kappa: CoefficientJson) -> bool:
     return value <= 0 or "ci_withheld" in kappa or (ends is not None and ends[0] <= 0)
 
 
+def p_words(p: float) -> str:
+    """A p-value as it is written; never as if it were 0."""
+    return "p < 0.001" if p < 0.001 else f"p {number(p, 3)}"
+
+
 def _tilted(report: JudgeReport) -> Iterator[str]:
     """The modes that the judge calls present too often, or too rarely."""
     often: list[str] = []
     rarely: list[str] = []
     for code, one in report["modes"].items():
-        p = one["mcnemar_p"]
+        p = one["mcnemar_p_adjusted"]
         if p is not None and p < 0.05:
             more = one["false_positives"] > one["false_negatives"]
-            (often if more else rarely).append(f"{code} (p {number(p, 3)})")
+            (often if more else rarely).append(f"{code} ({p_words(p)})")
     for what, codes in (("more often", often), ("less often", rarely)):
         if codes:
             yield (
-                f"Calls present {what} than {report['against']} does (McNemar): {', '.join(codes)}."
+                f"Calls present {what} than {against_words(report)} does (McNemar, p corrected "
+                f"over the modes after Benjamini and Hochberg): {', '.join(codes)}."
             )
 
 
@@ -271,7 +285,7 @@ def _localisation(report: JudgeReport) -> Iterator[str]:
         f"{n} {what}"
         for n, what in (
             (places["whole_trace"], "suggestions name no place"),
-            (places["no_places"], f"stand where {report['against']} names none"),
+            (places["no_places"], f"stand where {against_words(report)} names none"),
             (places["without_order"], "count as wrong without the file of their trace"),
         )
         if n

@@ -12,6 +12,7 @@ import click
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
+    gold_option,
     json_option,
     kept_taxonomy,
     open_workspace,
@@ -23,6 +24,7 @@ from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.agreement.study import Report
+    from mast_tui.gold import GoldKind
     from mast_tui.output_files import Outputs
 
 WIDTH = 100
@@ -45,6 +47,7 @@ WIDTH = 100
     metavar="gold|NAME",
     help="What the judge is measured by. Default: gold.",
 )
+@gold_option
 @click.option(
     "--pass",
     "which",
@@ -87,6 +90,7 @@ def agree_command(
     annotators: str | None,
     judge: str | None,
     against: str | None,
+    gold: GoldKind | None,
     which: str,
     rounds: int,
     seed: int,
@@ -111,6 +115,11 @@ def agree_command(
     checked_sight(blind, assisted)
     if against is not None and judge is None:
         raise click.UsageError("--against says what a judge is measured by; name it with --judge")
+    if gold is not None and (judge is None or against not in (None, "gold")):
+        raise click.UsageError(
+            "--gold says how much of the gold a judge is measured by; name it with --judge, and "
+            "leave out --against"
+        )
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
     if mode is not None and (csv_file or markdown):
@@ -136,6 +145,7 @@ def agree_command(
             annotators=names,
             judge=None if judge is None else judge_named(place, judge),
             against=against or "gold",
+            gold=gold or "all",
             which="first" if which == "1" else "last",
             rounds=rounds,
             seed=seed,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mast_tui.agreement.span_input import SpanInput
     from mast_tui.agreement.spans import SpanReport
     from mast_tui.agreement.study import Report, StudyInput
+    from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
     from mast_tui.taxonomy.model import Taxonomy
@@ -32,14 +33,16 @@ class Wanted:
     """What is asked for.
 
     Without ``annotators`` all people are compared; ``judge`` is a judge's whole name. ``against``
-    is ``gold`` or a name. With ``places`` the files of the traces are read. ``traces`` are those
-    that may be seen, ``blind`` is whether they are shown to somebody who labels blind, and
-    ``may_see_judges`` tells of which traces this person may know what judges say.
+    is ``gold`` or a name, ``gold`` how much of the gold counts. With ``places`` the files of the
+    traces are read. ``traces`` are those that may be seen, ``blind`` is whether they are shown to
+    somebody who labels blind, and ``may_see_judges`` tells of which traces this person may know
+    what judges say.
     """
 
     annotators: Sequence[str] | None = None
     judge: str | None = None
     against: str = "gold"
+    gold: GoldKind = "all"
     which: Which = "first"
     rounds: int = 2000
     seed: int = 0
@@ -136,6 +139,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         order_of=order_of,
         which=wanted.which,
         traces=wanted.traces,
+        settled_only=wanted.gold == "settled",
     )
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
 

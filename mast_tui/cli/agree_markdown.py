@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.agreement.figure_table import in_words, withheld_notes
+from mast_tui.agreement.text_judge import against_words
 from mast_tui.agreement.text_people import blocks_warning
 from mast_tui.agreement.text_spans import without_places
 from mast_tui.agreement.text_table import (
@@ -15,6 +16,7 @@ from mast_tui.agreement.text_table import (
     rotating_note,
 )
 from mast_tui.exchange.markdown import plain, table
+from mast_tui.gold.sources import gold_words
 
 if TYPE_CHECKING:
     from mast_tui.agreement.study import Report
@@ -211,12 +213,14 @@ def _judge(report: Values) -> list[str]:
     counts = judge["left_out"]
     left = ", ".join(f"{n} {key.replace('_', ' ')}" for key, n in counts.items() if n)
     caption = (
-        f"Table: {plain(judge['judge'])} against {plain(judge['against'])} on "
+        f"Table: {plain(judge['judge'])} against {plain(against_words(judge))} on "
         f"{judge['traces']['compared']} traces (taxonomy {plain(judge['taxonomy'])}). "
         f"{_intervals(judge['bootstrap'], judge['traces']['compared'])} Rates of one mode have "
         f"Wilson intervals instead. Left out: {left or 'nothing'}."
         + "".join(f" {sentence}" for sentence in withheld_notes(judge))
     )
+    if judge["gold"] is not None:
+        caption += f" Measured by {plain(gold_words(judge['gold']))}."
     return [caption, "", *table(heads, rows), *_corrected(judge)]
 
 

@@ -88,6 +88,13 @@ def _refusal(option: str, why: str) -> Callable[[click.Context, click.Parameter,
     return refuse
 
 
+gold_option = click.option(
+    "--gold",
+    type=click.Choice(["all", "settled"]),
+    help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
+    "adjudicator decided.",
+)
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )

@@ -12,6 +12,7 @@ from mast_tui.cli.asking import asked_by, say_hidden
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
+    gold_option,
     json_option,
     kept_taxonomy,
     open_workspace,
@@ -25,6 +26,7 @@ from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from mast_tui.gold import GoldKind
     from mast_tui.workspace import Workspace
 
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 )
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
+@gold_option
 @force_option
 @common_options()
 @json_option
@@ -60,6 +63,7 @@ def export_command(
     which: str | None,
     annotators: str | None,
     majority: bool,
+    gold: GoldKind | None,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -83,6 +87,8 @@ def export_command(
         raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
     if of_gold and labels not in (None, "gold"):
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
+    if gold is not None and not of_gold:
+        raise click.UsageError("--gold goes with --format gold and huggingface")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     if file_format == "huggingface":
@@ -98,7 +104,13 @@ def export_command(
         first = which == "1" or (which is None and (of_gold or file_format == "csv-wide"))
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         request = Request(
-            place, chosen, labels or "gold", "first" if first else "last", majority, viewer
+            place,
+            chosen,
+            labels or "gold",
+            "first" if first else "last",
+            majority,
+            viewer,
+            gold or "all",
         )
         if of_gold:
             counts = add_gold(request, file_format, outputs, output, names)

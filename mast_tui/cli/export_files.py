@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mast_tui.agreement.judge_input import JudgeInput
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.gold_document import GoldEntry
+    from mast_tui.gold import GoldKind
     from mast_tui.passes import Which
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
@@ -39,6 +40,7 @@ class Request:
     which: Which
     majority: bool
     viewer: Viewer
+    gold: GoldKind = "all"
 
 
 def add_gold(
@@ -53,7 +55,11 @@ def add_gold(
 
     viewer = request.viewer
     everything = gold_entries(
-        request.workspace, request.taxonomy, annotators=annotators, majority=request.majority
+        request.workspace,
+        request.taxonomy,
+        annotators=annotators,
+        majority=request.majority,
+        settled_only=request.gold == "settled",
     )
     seen = {one.trace.trace_id for one in everything if viewer.may_see_others(one.trace.trace_id)}
     left_out = {one.trace.trace_id for one in everything} - seen
@@ -72,6 +78,7 @@ def add_gold(
         judges=_judges(request, everything),
         entries=entries,
         majority=request.majority,
+        settled_only=request.gold == "settled",
         traces=viewer.traces,
     )
     document |= sight
@@ -139,6 +146,7 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
             gold=gold,
             order_of=order_of,
             traces=request.viewer.traces,
+            settled_only=request.gold == "settled",
         )
         return replace(found, unlabelled=frozenset(filter(may_see, found.unlabelled)))
 

@@ -70,7 +70,7 @@ def _document(reports: list[FileReport], spans: bool, veiled: bool) -> dict[str,
     return {
         "files": [_file(report, spans, veiled) for report in reports if report.format is not None],
         "skipped": [
-            {"path": str(report.path), "reason": report.skipped}
+            {"path": str(report.path), "reason": report.skipped, **_problems_of_skipped(report)}
             for report in reports
             if report.skipped is not None
         ],
@@ -82,14 +82,21 @@ def _document(reports: list[FileReport], spans: bool, veiled: bool) -> dict[str,
     }
 
 
+def _problems_of_skipped(report: FileReport) -> dict[str, object]:
+    """The problems of a file that is no trace and is read all the same (``outcomes.csv``)."""
+    return {"problems": _problem_list(report)} if report.problems else {}
+
+
+def _problem_list(report: FileReport) -> list[dict[str, str]]:
+    return [{"place": one.place, "message": one.message} for one in _problems(report)]
+
+
 def _file(report: FileReport, spans: bool, veiled: bool) -> dict[str, object]:
     return {
         "path": str(report.path),
         "format": report.format,
         "traces": [_trace(trace, spans, veiled) for trace in report.traces],
-        "problems": [
-            {"place": problem.place, "message": problem.message} for problem in _problems(report)
-        ],
+        "problems": _problem_list(report),
     }
 
 

@@ -14,6 +14,7 @@ import click
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
+    gold_option,
     json_option,
     kept_taxonomy,
     open_workspace,
@@ -25,6 +26,7 @@ from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from mast_tui.gold import GoldKind
     from mast_tui.signatures.model import Rules, SignatureInput
     from mast_tui.signatures.report import Report
     from mast_tui.taxonomy.model import Taxonomy
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
 )
+@gold_option
 @click.option(
     "--failed-below",
     type=float,
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
 def report_command(
     by: str,
     labels: str,
+    gold: GoldKind | None,
     failed_below: float | None,
     compare: str | None,
     alpha: float,
@@ -128,6 +132,7 @@ def report_command(
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
     from mast_tui.signatures.from_workspace import without_outcomes
     from mast_tui.signatures.model import Rules
+    from mast_tui.workspace.outcome_files import take_outcomes
 
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
@@ -135,6 +140,8 @@ def report_command(
         raise click.UsageError(str(error)) from None
     if failed_below is not None and not isfinite(failed_below):
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
+    if gold is not None and labels != "gold":
+        raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     pair = None if compare is None else split_pair(compare)
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
@@ -145,6 +152,8 @@ def report_command(
     chosen = kept_taxonomy(place, taxonomy)
     try:
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        for line in take_outcomes(place):
+            say(line)
         sight = sight_of_labels(viewer, labels)
         given = signature_input(
             place,
@@ -154,6 +163,7 @@ def report_command(
             failed_below=failed_below,
             traces=None if sight is None else sight.seen,
             places=not without_places,
+            which=gold or "all",
         )
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)

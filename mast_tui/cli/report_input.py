@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
-    from mast_tui.gold import Order
+    from mast_tui.gold import GoldKind, Order
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.signatures.model import SignatureInput
     from mast_tui.taxonomy.model import Taxonomy
@@ -56,6 +56,7 @@ def signature_input(
     failed_below: float | None,
     traces: Container[str] | None,
     places: bool,
+    which: GoldKind = "all",
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
     from mast_tui.adjudication.for_signatures import gold_of
@@ -71,6 +72,7 @@ def signature_input(
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
         traces=traces,
+        which=which,
     )
 
 

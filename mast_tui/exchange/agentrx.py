@@ -1,6 +1,7 @@
 """AgentRx: every failed step of a run with its category, and which of them is the root cause.
 
-``step_number`` counts from 1, unlike the steps of Who&When.
+``step_number`` counts from 1, unlike the steps of Who&When. In the half of the set that is from
+τ-bench a ``trajectory_id`` is the ``task_id`` of a record, and step N is its ``/traj/<N - 1>``.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     """Read label files (lists of ``trajectory_id`` and ``failures``).
 
     Trajectories are looked for as ``<trajectory_id>.json`` among the other files and folders
-    named, in the label file's own folder and in the folders there. Labels of one that is nowhere
-    are kept under its bare id, with the keys that its messages would have. Raises
-    ``ExchangeError`` where no label file is among ``files``.
+    named, in the label file's own folder and in the folders there, then as the record of τ-bench
+    with this ``task_id`` in the files named. Labels of one that is nowhere are kept under its bare
+    id, with the keys that its messages would have. Raises ``ExchangeError`` where no label file is
+    among ``files``.
     """
     taxonomy = load_taxonomy(_TAXONOMY)
     reader = _Reader(taxonomy, annotator or ANNOTATOR)
@@ -45,6 +47,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
             label_files.append((file, labels))
         else:
             reader.trajectories.setdefault(file.stem, file)
+            reader.add_tasks(file, document)
     if not label_files and not reader.problems:
         raise ExchangeError(
             f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
@@ -65,6 +68,14 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
     return records if labelled and len(records) == len(document) else []
 
 
+def _task_ids(document: object) -> Iterator[tuple[int, str]]:
+    """The place and ``task_id`` of each of τ-bench's records; nothing of any other document."""
+    if isinstance(document, list):
+        for place, record in enumerate(document):
+            if isinstance(record, Mapping) and "traj" in record and "task_id" in record:
+                yield place, str(record["task_id"])
+
+
 class _Reader:
     """What has been read so far."""
 
@@ -73,6 +84,8 @@ class _Reader:
         self.annotator = annotator
         self.trajectories: dict[str, Path] = {}
         self.problems: list[RowProblem] = []
+        self._tasks: dict[str, list[tuple[Path, int]]] = {}
+        self._read: dict[Path, tuple[Trace, ...]] = {}
         self._traces: dict[str, TraceRecord] = {}
         self._drafts: dict[str, WorkDraft] = {}
         self._notes = ["step_number counts from 1; the root cause is marked fatal"]
@@ -83,6 +96,11 @@ class _Reader:
         for path in sorted([*file.parent.glob("*.json"), *file.parent.glob("*/*.json")]):
             self.trajectories.setdefault(path.stem, path)
 
+    def add_tasks(self, file: Path, document: object) -> None:
+        """Keep which tasks of τ-bench a file holds runs of."""
+        for place, task in _task_ids(document):
+            self._tasks.setdefault(task, []).append((file, place))
+
     def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
         """Read the labels of one run."""
         native = str(record["trajectory_id"])
@@ -91,7 +109,11 @@ class _Reader:
         if not isinstance(failures, list):
             self._wrong(file, f"record {number}", "'failures' is no list")
             return
-        trace = self._trace(native)
+        try:
+            trace = self._trace(native)
+        except ValueError as error:
+            self._wrong(file, f"record {number}", str(error))
+            return
         if trace is None:
             self._notes.append(f"{native}: trajectory not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
@@ -109,7 +131,30 @@ class _Reader:
     def _trace(self, native: str) -> Trace | None:
         path = self.trajectories.get(native)
         traces = () if path is None else read_traces(path)
-        return traces[0] if traces else None
+        return traces[0] if traces else self._run_of_task(native)
+
+    def _run_of_task(self, task: str) -> Trace | None:
+        """The run of a task of τ-bench; raises ``ValueError`` where several runs may be meant."""
+        places = self._tasks.get(task, [])
+        runs = {
+            trace.identity.content_hash: trace
+            for file, place in places
+            for trace in self._runs(file)
+            if trace.record == place
+        }
+        if len(runs) > 1:
+            files = ", ".join(dict.fromkeys(str(file) for file, _ in places))
+            raise ValueError(
+                f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in {files}; "
+                "name only the file whose runs were labelled"
+            )
+        return next(iter(runs.values()), None)
+
+    def _runs(self, file: Path) -> tuple[Trace, ...]:
+        """The traces of a file that holds many, read once."""
+        if file not in self._read:
+            self._read[file] = read_traces(file)
+        return self._read[file]
 
     def _add(self, draft: WorkDraft, trace: Trace | None, failure: object, root: object) -> None:
         if not isinstance(failure, Mapping):

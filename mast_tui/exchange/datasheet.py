@@ -13,6 +13,7 @@ from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
 from mast_tui.agreement.text_spans import without_places
 from mast_tui.agreement.text_table import interval_method, rotates, rotating_note
 from mast_tui.exchange.markdown import plain, table
+from mast_tui.gold.sources import GoldMixJson, gold_words
 
 Values = Mapping[str, Any]
 
@@ -109,6 +110,9 @@ def _labelled(document: Values) -> list[str]:
 
 def _settled(document: Values) -> list[str]:
     verdicts = [v for trace in document["traces"] for v in trace["verdicts"].values()]
+    if document["gold"]["settled_only"]:
+        # One person's word has no value here, and is no source of anything.
+        verdicts = [v for v in verdicts if v["source"] != "single"]
     deciders = _counts(v["decided_by"] for v in verdicts if v["decided_by"])
     sources = _counts(verdict["source"] for verdict in verdicts)
     rows = []
@@ -125,12 +129,32 @@ def _settled(document: Values) -> list[str]:
         "## How verdicts were settled",
         "",
         f"- Sources: {sources}",
+        *_of_one_person(document["gold"]),
         f"- Decided by: {deciders}",
         f"- Majorities settle verdicts: {_yes(document['majority'])}",
         f"- Verdicts for which a side or the decision had a judge on screen: {seen} of "
         f"{len(verdicts)}; leave them out (`judge_seen`) when measuring a judge",
         "",
         *table(heads, rows),
+    ]
+
+
+def _of_one_person(mix: GoldMixJson) -> list[str]:
+    """What gold is and what one person's word, where some of it is that or was left out."""
+    if mix["settled_only"]:
+        return ["- Verdicts of one person alone are left out (`--gold settled`)"]
+    single = mix["sources"]["single"]
+    if not single:
+        return []
+    settled = sum(mix["sources"].values()) - single
+    if not settled:
+        return [
+            "- No verdict is more than one person's word; these labels are "
+            f"{plain(gold_words(mix))}"
+        ]
+    return [
+        f"- {single} verdicts are one person's word (`single`), {settled} are agreed on or "
+        "decided; `--gold settled` takes the latter alone"
     ]
 
 

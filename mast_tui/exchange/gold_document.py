@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mast_tui import __version__
-from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
+from mast_tui.gold import (
+    Conflict,
+    GoldLabel,
+    GoldMixJson,
+    GoldTrace,
+    GoldVerdict,
+    Order,
+    Side,
+    gold_mix,
+)
 from mast_tui.labels import Label, Pass, Target
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
@@ -59,6 +68,7 @@ def gold_document(
     judges: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     majority: bool = False,
+    settled_only: bool = False,
     provenance: Provenance | None = None,
 ) -> Values:
     """The whole document; ``agreement`` is the report of ``agree --json``.
@@ -79,6 +89,7 @@ def gold_document(
             ],
         },
         "majority": majority,
+        "gold": _mix(entries, settled_only),
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
@@ -92,6 +103,25 @@ def gold_document(
             "judges": list(provenance.judges),
         },
     }
+
+
+def _mix(entries: Sequence[GoldEntry], settled_only: bool) -> GoldMixJson:
+    """What the gold is made of."""
+    given = {
+        entry.trace.trace_id: [one for one in entry.gold.verdicts if one.value is not None]
+        for entry in entries
+    }
+    return gold_mix(
+        {trace: [one.source for one in verdicts] for trace, verdicts in given.items()},
+        {
+            name
+            for verdicts in given.values()
+            for one in verdicts
+            for name, value in one.sides.items()
+            if value is not None
+        },
+        settled_only=settled_only,
+    )
 
 
 def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mast_tui.adjudication import guidelines_document, orders_from_files, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.gold_document import GoldEntry, Provenance, Values, gold_document
-from mast_tui.gold import GoldTrace
+from mast_tui.gold import GoldTrace, only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes
 from mast_tui.taxonomy.model import Taxonomy
@@ -83,11 +84,16 @@ def gold_entries(
     *,
     annotators: Sequence[str] | None = None,
     majority: bool = False,
+    settled_only: bool = False,
 ) -> list[GoldEntry]:
-    """The gold of every trace that somebody finished or adjudicated, by trace id."""
+    """The gold of every trace that somebody finished or adjudicated, by trace id.
+
+    With ``settled_only`` one person's word is left out, and with it every trace of which nothing
+    remains.
+    """
     order_of = orders_from_files(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
-    return [
+    entries = [
         GoldEntry(
             trace=records.get(trace_id, TraceRecord(trace_id)),
             gold=words.gold(taxonomy, order_of(trace_id), majority=majority),
@@ -96,6 +102,14 @@ def gold_entries(
             order=order_of(trace_id),
         )
         for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
+    ]
+    if not settled_only:
+        return entries
+    settled = [replace(entry, gold=only_settled(entry.gold)) for entry in entries]
+    return [
+        entry
+        for entry in settled
+        if entry.gold.conflicts or any(one.value is not None for one in entry.gold.verdicts)
     ]
 
 
@@ -108,6 +122,7 @@ def gold_export(
     entries: Sequence[GoldEntry] | None = None,
     annotators: Sequence[str] | None = None,
     majority: bool = False,
+    settled_only: bool = False,
     traces: Container[str] | None = None,
 ) -> Values:
     """The ``gold`` document of these ``entries``, which are else asked for with ``annotators``.
@@ -116,7 +131,13 @@ def gold_export(
     by name; both are written as they are. ``traces`` are those that may be seen, None for all.
     """
     if entries is None:
-        entries = gold_entries(workspace, taxonomy, annotators=annotators, majority=majority)
+        entries = gold_entries(
+            workspace,
+            taxonomy,
+            annotators=annotators,
+            majority=majority,
+            settled_only=settled_only,
+        )
     sides = {side.annotator for entry in entries for side in entry.sides}
     return gold_document(
         entries,
@@ -124,6 +145,7 @@ def gold_export(
         agreement,
         judges,
         majority=majority,
+        settled_only=settled_only,
         provenance=_provenance(workspace, taxonomy, sides, traces),
     )
 

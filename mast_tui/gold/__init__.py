@@ -14,12 +14,22 @@ from mast_tui.gold.model import (
 )
 from mast_tui.gold.places import Item, Order, item_id, items_of_mode, no_order
 from mast_tui.gold.settle import conflicts, gold_of_trace, words_at, words_on
+from mast_tui.gold.sources import (
+    GoldKind,
+    GoldMixJson,
+    gold_mix,
+    gold_words,
+    is_gold,
+    only_settled,
+)
 
 __all__ = [
     "Conflict",
     "ConflictKind",
     "Decision",
+    "GoldKind",
     "GoldLabel",
+    "GoldMixJson",
     "GoldTrace",
     "GoldVerdict",
     "Guideline",
@@ -29,10 +39,14 @@ __all__ = [
     "Side",
     "Source",
     "conflicts",
+    "gold_mix",
     "gold_of_trace",
+    "gold_words",
+    "is_gold",
     "item_id",
     "items_of_mode",
     "no_order",
+    "only_settled",
     "words_at",
     "words_on",
 ]

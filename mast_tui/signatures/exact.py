@@ -1,8 +1,7 @@
-"""Fisher's exact test, and the correction for many tests at once."""
+"""Fisher's exact test."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -41,17 +40,3 @@ def fisher_exact(count: int, n: int, other: int, of: int, logs: LogFactorials) -
     chance = np.exp(chance - chance.max())
     seen = chance[count - int(k[0])]
     return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
-
-
-def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """The p-values adjusted for their number (Benjamini and Hochberg 1995); None stays None."""
-    places = [i for i, p in enumerate(p_values) if p is not None]
-    given = np.array([p for p in p_values if p is not None], dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    many = len(given)
-    raised = given[order] * many / np.arange(1, many + 1)
-    lowest = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
-    adjusted: list[float | None] = [None] * len(p_values)
-    for place, value in zip(order.tolist(), lowest.tolist(), strict=True):
-        adjusted[places[place]] = value
-    return adjusted

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.signatures.report import whose_labels
 from mast_tui.signatures.svg import (
     LIGHT,
     Drawing,
@@ -59,9 +60,7 @@ def group_words(report: Report, name: str) -> str:
 
 def source_words(report: Report) -> str:
     """Whose labels the figures rest on, and under which taxonomy."""
-    kind = report["labels_kind"]
-    whose = "gold" if kind == "gold" else f"{report['labels']} ({kind})"
-    return f"Labels: {whose}; taxonomy: {report['taxonomy']}."
+    return f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:

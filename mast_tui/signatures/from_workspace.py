@@ -10,6 +10,7 @@ import numpy as np
 
 from mast_tui.gold.model import GoldTrace
 from mast_tui.gold.places import Order, no_order
+from mast_tui.gold.sources import GoldKind
 from mast_tui.signatures.model import (
     FAILED,
     NO_VALUE,
@@ -52,20 +53,22 @@ def input_from_workspace(
     gold: GoldOf | Mapping[str, GoldTrace] | None = None,
     order_of: Callable[[str], Order] = _no_orders,
     traces: Container[str] | None = None,
+    which: GoldKind = "all",
 ) -> SignatureInput:
     """The gold, or one annotator's finished words, under one taxonomy.
 
     ``gold`` gives the gold of the traces it is asked for, and is needed for ``labels`` ``gold``.
     ``by`` is one of ``FIELDS`` or ``all``. With ``failed_below`` a trace with a lower score has
     failed, any other with a score has succeeded, and without one its outcome is unknown.
-    ``order_of`` gives the order of a trace's spans; ``traces`` are those that may be seen. Raises
+    ``order_of`` gives the order of a trace's spans; ``traces`` are those that may be seen.
+    ``which`` says how much of the gold counts. Raises
     ``WorkspaceError`` for a field that there is not, and for a name that nobody here has.
     """
     if by not in (*FIELDS, ALL):
         there = ", ".join((*FIELDS, ALL))
         raise WorkspaceError(f"--by {by!r} is nothing that is known of traces; there are: {there}")
     if labels == GOLD:
-        words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces)
+        words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces, which)
         kind = GOLD
     else:
         words = words_of(workspace, taxonomy, labels, traces)
@@ -95,6 +98,7 @@ def input_from_workspace(
         whole=words.marks.whole,
         unplaced=unplaced,
         failed_below=failed_below,
+        gold=words.mix,
     )
 
 

@@ -20,6 +20,7 @@ from mast_tui.signatures.html_tables import (
     modes_table,
     places_tables,
 )
+from mast_tui.signatures.report import whose_labels
 from mast_tui.signatures.svg import DARK, LIGHT, figure_style, shown
 
 if TYPE_CHECKING:
@@ -106,10 +107,7 @@ def _style() -> str:
 
 
 def _opening(report: Report, *, has_examples: bool) -> str:
-    traces, kind = report["traces"], report["labels_kind"]
-    whose = "gold, what people agreed on or an adjudicator decided"
-    if kind != "gold":
-        whose = f"{shown(report['labels'])} ({shown(kind)})"
+    traces, whose = report["traces"], shown(whose_labels(report))
     facts = [
         ("traces", str(traces["labelled"]), ""),
         ("failed", str(traces["failed"]), ""),

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.gold.sources import GoldMixJson
+
 OPEN: Final = 0
 PRESENT: Final = 1
 ABSENT: Final = 2
@@ -65,7 +67,8 @@ class SignatureInput:
     UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
     OPEN, PRESENT, ABSENT or UNSURE; ``spans`` how many spans each trace has, -1 where nobody
     counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
-    here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported.
+    here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
+    ``gold`` is what a gold is made of.
     """
 
     taxonomy_ref: str
@@ -85,6 +88,7 @@ class SignatureInput:
     whole: int = 0
     unplaced: int = 0
     failed_below: float | None = None
+    gold: GoldMixJson | None = None
 
 
 @dataclass(frozen=True, slots=True)

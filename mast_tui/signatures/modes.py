@@ -9,7 +9,8 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.signatures.exact import LogFactorials, benjamini_hochberg, fisher_exact
+from mast_tui.multiple_testing import benjamini_hochberg
+from mast_tui.signatures.exact import LogFactorials, fisher_exact
 from mast_tui.signatures.model import ABSENT, PRESENT, UNSURE, Rules
 from mast_tui.signatures.rates import RateJson, katz, newcombe, rate
 

@@ -7,6 +7,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
+from mast_tui.gold.sources import GoldMixJson, gold_words
 from mast_tui.signatures.comparison import ComparisonJson, comparison
 from mast_tui.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
 from mast_tui.signatures.model import Rules, SignatureInput
@@ -65,6 +66,7 @@ class Report(TypedDict):
     by: str
     labels: str
     labels_kind: str
+    gold: GoldMixJson | None
     taxonomy: str
     rules: RulesJson
     bootstrap: ResamplingJson
@@ -105,6 +107,7 @@ def signature_report(
         "by": given.by,
         "labels": given.labels,
         "labels_kind": given.labels_kind,
+        "gold": given.gold,
         "taxonomy": given.taxonomy_ref,
         "rules": {
             "alpha": rules.alpha,
@@ -129,6 +132,14 @@ def signature_report(
         "comparison": comparison(given, compare, figures) if compare else None,
         "cannot_say": _cannot_say(given),
     }
+
+
+def whose_labels(report: Report) -> str:
+    """Whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
+    if report["gold"] is not None:
+        return gold_words(report["gold"])
+    kind = report["labels_kind"]
+    return report["labels"] if kind == report["labels"] else f"{report['labels']} ({kind})"
 
 
 def _figures(

@@ -209,19 +209,25 @@ class Sides:
         traces = [trace for _, trace in self.keys]
         return {a for a, b in pairwise(traces) if a == b}
 
-    def settled(self, besides: Collection[str]) -> tuple[list[str], NDArray[np.uint8]]:
+    def settled(
+        self, besides: Collection[str]
+    ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
         """The traces with a side, and ``besides`` others, with what all sides say of each mode.
 
-        Where they differ, the mode is open.
+        Where they differ, the mode is open. Beside it whether several sides have a verdict.
         """
         traces = [trace for _, trace in self.keys]
         opens = [i for i in range(len(traces)) if i == 0 or traces[i] != traces[i - 1]]
         ids = [traces[i] for i in opens]
         cells = np.zeros((0, len(self._modes)), dtype=np.uint8)
+        shared = np.zeros(cells.shape, dtype=bool)
         if opens:
-            cells = np.bitwise_or.reduceat(self.cells, np.array(opens, dtype=np.intp), axis=0)
+            starts = np.array(opens, dtype=np.intp)
+            cells = np.bitwise_or.reduceat(self.cells, starts, axis=0)
+            shared = np.add.reduceat((self.cells != OPEN).astype(np.int64), starts, axis=0) > 1
         several = ~np.isin(cells, (PRESENT, ABSENT, UNSURE))
         cells[several] = OPEN
         new = sorted(set(besides) - set(ids))
         more = np.full((len(new), len(self._modes)), OPEN, dtype=np.uint8)
-        return [*ids, *new], np.concatenate([cells, more])
+        alone = np.zeros(more.shape, dtype=bool)
+        return [*ids, *new], np.concatenate([cells, more]), np.concatenate([shared, alone])

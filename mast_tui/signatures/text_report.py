@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len, set_cell_size
 
+from mast_tui.signatures.report import whose_labels
+
 if TYPE_CHECKING:
     from mast_tui.signatures.comparison import ComparisonJson
     from mast_tui.signatures.groups import GroupJson, PlacesByOutcome
@@ -31,9 +33,9 @@ def render_report(report: Report, width: int = WIDEST) -> list[str]:
     """
     width = max(NARROWEST, min(width, WIDEST))
     counts = report["traces"]
-    whose = report["labels"] + ("" if report["labels"] == "gold" else f" ({report['labels_kind']})")
     head = [
-        f"{report['taxonomy']}, labels: {whose}, by {report['by']}; {counts['labelled']} traces: "
+        f"{report['taxonomy']}, labels: {whose_labels(report)}, by {report['by']}; "
+        f"{counts['labelled']} traces: "
         f"{counts['failed']} failed, {counts['succeeded']} succeeded, {counts['unknown']} unknown."
     ]
     lines = _wrapped([*head, *report["cannot_say"]], width)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.gold.model import GoldTrace
+from mast_tui.gold.model import GoldTrace, Source
 from mast_tui.gold.places import Order
+from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.signatures.model import OPEN
 from mast_tui.signatures.sides import BITS, Marks, Sides
@@ -23,17 +24,24 @@ if TYPE_CHECKING:
 
 GOLD: Final = "gold"
 
+_UNANIMOUS: Final = SOURCES.index(Source.UNANIMOUS)
+_SINGLE: Final = SOURCES.index(Source.SINGLE)
+
 GoldOf = Callable[[Collection[str]], Mapping[str, GoldTrace]]
 """The gold of some traces, by trace id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The traces that somebody has judged, their verdicts (traces × modes), and the marks."""
+    """The traces that somebody has judged, their verdicts (traces × modes), and the marks.
+
+    ``mix`` is what they are made of where they are the gold.
+    """
 
     traces: tuple[str, ...]
     verdicts: NDArray[np.uint8]
     marks: Marks
+    mix: GoldMixJson | None = None
 
 
 def words_of(
@@ -66,8 +74,9 @@ def words_of_gold(
     gold: GoldOf,
     order_of: Callable[[str], Order],
     traces: Container[str] | None = None,
+    which: GoldKind = "all",
 ) -> Words:
-    """The gold verdicts and places.
+    """The gold verdicts and places; of ``settled`` gold only what is more than one person's word.
 
     Where nobody has decided anything, verdicts follow from the sides alone: equal ones hold,
     different ones are open. So ``gold`` is asked only for traces with decisions, and for those
@@ -83,7 +92,8 @@ def words_of_gold(
     )
     if traces is not None:
         decided = {trace for trace in decided if trace in traces}
-    ids, verdicts = sides.settled(decided)
+    ids, verdicts, several = sides.settled(decided)
+    sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     shared = sides.shared()
     known = {
         trace
@@ -92,20 +102,57 @@ def words_of_gold(
     }
     asked = decided | known
     marks = sides.marks
+    if which == "settled":
+        # Whatever counts here is on these, so that nothing of the sides alone is left.
+        asked = decided | shared
+        verdicts[:] = OPEN
+        marks = Marks()
     if asked:
         marks = _without(marks, asked)
         rows = {trace: row for row, trace in enumerate(ids)}
         columns = {mode.slug: i for i, mode in enumerate(taxonomy.modes)}
         for trace, settled in gold(asked).items():
             if trace in rows:
-                _take_over(settled, trace, verdicts[rows[trace]], columns, marks)
-    return Words(tuple(ids), verdicts, marks)
+                kept = only_settled(settled) if which == "settled" else settled
+                row = rows[trace]
+                _take_over(kept, trace, verdicts[row], sources[row], columns, marks)
+    if which == "settled":
+        held = (verdicts != OPEN).any(axis=1)
+        ids = [trace for trace, is_held in zip(ids, held, strict=True) if is_held]
+        verdicts, sources = verdicts[held], sources[held]
+    there = set(ids)
+    people = {name for name, trace in sides.keys if trace in there}
+    mix = _mix(ids, verdicts, sources, people, settled_only=which == "settled")
+    return Words(tuple(ids), verdicts, marks, mix)
+
+
+def _mix(
+    ids: Sequence[str],
+    verdicts: NDArray[np.uint8],
+    sources: NDArray[np.uint8],
+    people: Collection[str],
+    *,
+    settled_only: bool,
+) -> GoldMixJson:
+    """Count verdicts and traces by source."""
+    counts: dict[str, int] = {}
+    traces: dict[str, int] = {}
+    for place, source in enumerate(SOURCES):
+        own = (sources == place) & (verdicts != OPEN)
+        counts[source.value], traces[source.value] = int(own.sum()), int(own.any(axis=1).sum())
+    return {
+        "sources": counts,
+        "traces": traces,
+        "annotators": sorted(people),
+        "settled_only": settled_only,
+    }
 
 
 def _take_over(
     settled: GoldTrace,
     trace: str,
     row: NDArray[np.uint8],
+    sources: NDArray[np.uint8],
     columns: Mapping[str, int],
     marks: Marks,
 ) -> None:
@@ -114,6 +161,7 @@ def _take_over(
     for verdict in settled.verdicts:
         if verdict.value is not None and verdict.mode in columns:
             row[columns[verdict.mode]] = BITS[verdict.value]
+            sources[columns[verdict.mode]] = SOURCES.index(verdict.source)
     for label in settled.labels:
         if label.mode in columns:
             fatal = label.severity is Severity.FATAL

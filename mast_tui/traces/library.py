@@ -68,6 +68,7 @@ def scan(
 ) -> Iterator[FileReport]:
     """The reports of files and of everything under folders, in sorted order, one by one.
 
+    The ``outcomes.csv`` of a folder come last, as they speak of the traces before them.
     Nothing is said of the files in ``without``. A trace that is there twice is reported once. Of
     traces that share an id but not their content, the later ones get ``~2``, ``~3`` and a problem.
     From a ``shelf`` comes what is known of files that have not changed.

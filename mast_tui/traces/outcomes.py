@@ -1,14 +1,14 @@
 """``outcomes.csv``: how the runs beside it ended, for traces whose own file cannot tell.
 
-Columns: ``trace`` (a file name, or ``file#record`` with the record's number from 0), ``outcome``
-(``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``, ``benchmark``; all
-but ``trace`` are optional.
+Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
+``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
+``benchmark``; all but ``trace`` are optional.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,23 +31,56 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 class Outcomes:
     """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
 
-    ``unread`` says why there are none, where the whole file cannot be read.
+    ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
+    whole file cannot be read.
     """
 
     facts: Mapping[str, TraceMeta]
     problems: tuple[Problem, ...] = ()
     unread: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
         """What the file holds, and what of it could not be read."""
+        return self._words(f"outcomes of {len(self.facts)} traces", self.problems)
+
+    def words_over(self, met: Container[str]) -> str:
+        """The same where all traces beside the file are known; ``met`` are the rows of these."""
+        unmatched = self.unmatched(met)
+        rows = len(self.facts)
+        words = f"outcomes of {rows} traces"
+        if unmatched:
+            words = f"{rows} rows of outcomes, of which {rows - len(unmatched)} match a trace"
+        return self._words(words, (*self.problems, *unmatched))
+
+    def _words(self, words: str, problems: tuple[Problem, ...]) -> str:
         if self.unread is not None:
             return f"outcomes that are not read: {self.unread}"
-        words = f"outcomes of {len(self.facts)} traces"
-        if self.problems:
-            first = self.problems[0]
-            words += f"; {len(self.problems)} problems, the first: {first.place}: {first.message}"
+        if problems:
+            first = problems[0]
+            count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+            words += f"; {count}, the first: {first.place}: {first.message}"
         return words
+
+    def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
+        """The rows that speak of a trace, the one that says it most exactly first.
+
+        Args:
+            trace_id: The trace's id.
+            file: The name of its file, without the folder.
+            record: Its number in that file; None where it is alone there.
+        """
+        names = () if record is None else (f"{file}#{record}",)
+        return (name for name in (*names, trace_id, file) if name in self.facts)
+
+    def unmatched(self, met: Container[str]) -> tuple[Problem, ...]:
+        """The rows that are none of those ``met``, each as a problem."""
+        return tuple(
+            Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
+            for name in self.facts
+            if name not in met
+        )
 
     def added_to(self, report: FileReport) -> FileReport:
         """The report with traces that know these facts too."""
@@ -63,14 +96,17 @@ class Outcomes:
         return replace(report, problems=(*report.problems, problem))
 
     def _added_to_trace(self, trace: Trace) -> Trace:
-        name = trace.path.name
-        facts = None if trace.record is None else self.facts.get(f"{name}#{trace.record}")
-        facts = facts or self.facts.get(name)
-        if facts is None:
+        row = next(rows_of_trace(self, trace), None)
+        if row is None:
             return trace
         from mast_tui.traces.overlay import OverlaidTrace
 
-        return OverlaidTrace(trace, facts=facts)
+        return OverlaidTrace(trace, facts=self.facts[row])
+
+
+def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
+    """The rows of ``outcomes`` that speak of a trace that was read."""
+    return outcomes.rows_of(trace.identity.trace_id, trace.path.name, trace.record)
 
 
 NO_OUTCOMES: Final = Outcomes({})
@@ -92,6 +128,7 @@ def parse_outcomes(data: bytes) -> Outcomes:
     text, problem = decode(data)
     problems = [] if problem is None else [problem]
     facts: dict[str, TraceMeta] = {}
+    lines: dict[str, int] = {}
     rows = csv.DictReader(text.splitlines(keepends=True), restval="")
     try:
         if "trace" not in (rows.fieldnames or ()):
@@ -100,9 +137,10 @@ def parse_outcomes(data: bytes) -> Outcomes:
             cells = {name: value.strip() for name, value in row.items() if isinstance(value, str)}
             if cells.get("trace"):
                 facts[cells["trace"]] = _facts(cells, f"line {rows.line_num}", problems)
+                lines[cells["trace"]] = rows.line_num
     except csv.Error as error:
         problems.append(Problem(f"line {rows.line_num}", f"not CSV: {error}"))
-    return Outcomes(facts, tuple(problems))
+    return Outcomes(facts, tuple(problems), lines=lines)
 
 
 def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> TraceMeta:

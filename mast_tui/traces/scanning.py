@@ -13,7 +13,7 @@ from mast_tui.traces.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.folder import Entry, entries_under
 from mast_tui.traces.library import name_beside, read_run
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes
+from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
 from mast_tui.traces.overlay import OverlaidTrace
 from mast_tui.traces.regular_files import is_folder, is_regular
 from mast_tui.traces.shelved import FileToRead, without_spans
@@ -55,6 +55,8 @@ class Scan:
         self._shelf = shelf
         self._ids = TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
+        self._rows_met: dict[Path, set[str]] = {}
+        self._sees_all = not self._seen
 
     def __iter__(self) -> Iterator[FileReport]:
         files = [path for path in self._paths if not is_folder(path)]
@@ -78,6 +80,7 @@ class Scan:
     def _entries(
         self, entries: Iterable[Entry], threads: Threads, *, named: bool
     ) -> Iterator[FileReport]:
+        outcomes = []
         for entry in entries:
             if entry.failed is not None:
                 yield FileReport(entry.path, failed=entry.failed)
@@ -87,7 +90,7 @@ class Scan:
                 continue
             self._seen.add(real)
             if entry.path.name == FILE_NAME:
-                yield FileReport(entry.path, skipped=self._outcomes_in(entry.path.parent).words)
+                outcomes.append(entry.path)
             elif entry.skipped is not None:
                 yield FileReport(entry.path, skipped=entry.skipped)
             elif entry.trial is not None:
@@ -101,6 +104,17 @@ class Scan:
                     members = sorted({*members, *members_beside(entry.path)})
                 report = self._settled(self._report(entry.path, members, named=named))
                 yield self._outcomes_in(entry.path.parent).told_in(report) if named else report
+        # Only now is it known of which traces they speak.
+        for path in outcomes:
+            yield self._outcomes_report(path, whole=self._sees_all and not named)
+
+    def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
+        """What came of an ``outcomes.csv``; ``whole`` says that all traces beside it were read."""
+        outcomes, met = self._outcomes_in(path.parent), self._rows_met.get(path.parent, set())
+        if not whole:
+            return FileReport(path, problems=outcomes.problems, skipped=outcomes.words)
+        problems = (*outcomes.problems, *outcomes.unmatched(met))
+        return FileReport(path, problems=problems, skipped=outcomes.words_over(met))
 
     def _report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         read = partial(read_run, path, members, named=named)
@@ -170,7 +184,14 @@ class Scan:
     def _settled(self, report: FileReport) -> FileReport:
         if not report.traces:
             return report
-        return self._ids.settle(self._outcomes_in(report.path.parent).added_to(report))
+        folder = report.path.parent
+        outcomes, settled = self._outcomes_in(folder), self._ids.settle(report)
+        if outcomes.facts:
+            # A trace that is there twice is shown once, and the rows of both files are its own.
+            rows = self._rows_met.setdefault(folder, set())
+            for trace in (*report.traces, *settled.traces):
+                rows.update(rows_of_trace(outcomes, trace))
+        return outcomes.added_to(settled)
 
     def _outcomes_in(self, folder: Path) -> Outcomes:
         if folder not in self._outcomes:

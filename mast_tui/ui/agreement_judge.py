@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from mast_tui.agreement.text_judge import against_words, p_words
 from mast_tui.agreement.text_table import is_kappa_paradox
 from mast_tui.safe_text import one_line
 from mast_tui.ui.agreement_cells import (
@@ -168,10 +169,10 @@ def _table_cells(table: JudgeTableJson, pending: bool) -> dict[str, str]:
 
 def _counts_words(report: JudgeReport, table: JudgeTableJson | JudgeModeJson) -> str:
     if not table["n"]:
-        return f"Nothing to compare: no trace in which the judge and {report['against']} spoke."
+        return f"Nothing to compare: no trace in which the judge and {against_words(report)} spoke."
     return (
         f"n {table['n']}: both say present in {table['true_positives']}, only the judge in "
-        f"{table['false_positives']}, only {report['against']} in {table['false_negatives']}, "
+        f"{table['false_positives']}, only {against_words(report)} in {table['false_negatives']}, "
         f"neither in {table['true_negatives']}."
     )
 
@@ -192,11 +193,14 @@ def _figures_words(table: JudgeTableJson | JudgeModeJson, pending: bool) -> list
         )
     if table["n"]:
         lines += why_undefined([(name, figures[key]) for key, name in NAMES], _REASONS, _OWN)
-    if table["mcnemar_p"] is not None and table["mcnemar_p"] < 0.05:
+    of_mode = cast("Mapping[str, float | None]", table)
+    p = of_mode.get("mcnemar_p_adjusted", table["mcnemar_p"])
+    if p is not None and p < 0.05:
         more = table["false_positives"] > table["false_negatives"]
+        over = ", corrected over the modes" if "mcnemar_p_adjusted" in table else ""
         lines.append(
             f"The judge says present {'more' if more else 'less'} often than the reference "
-            f"(McNemar, p {table['mcnemar_p']:.3f})."
+            f"(McNemar, {p_words(p)}{over})."
         )
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.agreement.text_judge import against_words
 from mast_tui.ui.agreement_cells import (
     NO_FIGURE,
     counted,
@@ -123,14 +124,17 @@ def localisation_words(report: JudgeReport, pending: bool) -> str:
         return "The places are being read …"
     lines = []
     if found["n"]:
+        right = figure_words("in a right place", found["right_place"], pending=False)
         lines.append(
-            f"{counted(found['n'], 'label')} of the judge on modes that {report['against']} calls "
-            f"present: {figure_words('in a right place', found['right_place'], pending=False)}. "
-            f"Of the {counted(found['places'], 'place')} of {report['against']} "
+            f"{counted(found['n'], 'label')} of the judge on modes that "
+            f"{against_words(report)} calls present: {right}. "
+            f"Of the {counted(found['places'], 'place')} of {against_words(report)} "
             f"{figure_words('found', found['places_found'], pending=False)}."
         )
     else:
-        lines.append(f"No label of the judge can be held against a place of {report['against']}.")
+        lines.append(
+            f"No label of the judge can be held against a place of {against_words(report)}."
+        )
     if found["without_order"]:
         lines.append(
             f"{found['without_order']} count as wrong that might have met: the files of their "
@@ -140,7 +144,7 @@ def localisation_words(report: JudgeReport, pending: bool) -> str:
         lines.append(f"{counted(found['whole_trace'], 'label')} on a whole trace, not counted.")
     if found["no_places"]:
         lines.append(
-            f"{counted(found['no_places'], 'label')} where {report['against']} says present "
+            f"{counted(found['no_places'], 'label')} where {against_words(report)} says present "
             "without a place, not counted."
         )
     return "\n".join(lines)

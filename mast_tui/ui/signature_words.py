@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.safe_text import one_line
 from mast_tui.ui.signature_bars import LEGEND, p_words, percent, points
@@ -183,10 +184,22 @@ def title_words(found: Signatures, group: str) -> tuple[str, ...]:
     below = found.choice.failed_below
     return (
         f"{name}{place}",
-        whose_words(found.choice.labels),
+        whose_counted(found),
         ", ".join(outcomes),
         *(() if below is None else (f"failed below {below:g}",)),
     )
+
+
+def whose_counted(found: Signatures) -> str:
+    """Whose labels are counted: gold that is one person's word bears their name, kept short so that
+    the outcomes stay on a narrow screen."""
+    mix = None if found.report is None else found.report["gold"]
+    if mix is None or is_gold(mix) or not mix["sources"]["single"]:
+        return whose_words(found.choice.labels)
+    people = mix["annotators"]
+    if len(people) == 1:
+        return one_line(people[0], 30)
+    return f"{len(people)} people, no gold"
 
 
 def whose_words(labels: str) -> str:

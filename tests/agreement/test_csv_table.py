@@ -65,3 +65,14 @@ def test_the_same_row_never_stands_twice() -> None:
         for row in tidy_rows(report)
     ]
     assert len(set(rows)) == len(rows)
+
+
+def test_a_share_of_present_has_the_n_of_its_annotator() -> None:
+    report = whole({"ann": "1101", "bob": "10··", "cat": "··11"}, (1, 1, 1, 1))
+    rows = [row for row in tidy_rows(report) if row["statistic"] == "prevalence"]
+    assert {(row["annotators"], row["n"]) for row in rows if row["scope"] == "mode"} == {
+        ("ann", "4"),
+        ("bob", "2"),
+        ("cat", "2"),
+    }
+    assert {row["n"] for row in rows if row["scope"] == "pooled"} == {"8", "4"}

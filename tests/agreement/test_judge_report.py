@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from mast_tui.agreement.intervals import wilson
 from mast_tui.agreement.judge_report import judge_report
@@ -33,6 +34,17 @@ def test_the_published_judge() -> None:
     assert report["judge"] == JUDGE
     assert report["against"] == "gold"
     assert report["bootstrap"] == {"rounds": 200, "seed": 0, "level": 0.95, "unit": "trace"}
+
+
+def test_mcnemar_is_corrected_over_the_modes_as_statsmodels_does() -> None:
+    judge = said("1111110000") | said("0001110000", OTHER)
+    report = judge_report(given_words(judge, said("0" * 10) | said("1" * 10, OTHER)), rounds=0)
+    modes = report["modes"].values()
+    there = multipletests([mode["mcnemar_p"] for mode in modes], method="fdr_bh")[1]
+    assert [mode["mcnemar_p_adjusted"] for mode in modes] == pytest.approx(list(there))
+    alone = judge_report(counted(6, 13, 33, 106), rounds=0)["modes"]
+    assert alone["3.1"]["mcnemar_p_adjusted"] is None
+    assert alone["1.3"]["mcnemar_p_adjusted"] == alone["1.3"]["mcnemar_p"]
 
 
 def test_only_present_and_absent_of_both_are_compared_and_the_rest_is_counted() -> None:

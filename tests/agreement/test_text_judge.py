@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from mast_tui.agreement.judge_report import JudgeReport, judge_report
 from mast_tui.agreement.text_judge import judge_notes, judge_tables
 from mast_tui.labels import VerdictValue
-from tests.agreement.build_judge import assisted, counted, given_words, said, suggestion
-from tests.gold.build import MODE, UNSURE, at
+from tests.agreement.build_judge import as_printed, assisted, counted, given_words, said, suggestion
+from tests.gold.build import MODE, OTHER, UNSURE, at
 
 USELESS = (6, 13, 33, 106)
 
@@ -35,7 +35,16 @@ def test_a_good_judge_is_not_called_useless() -> None:
 
 def test_what_it_calls_present_too_often_is_named() -> None:
     notes = shown(judge_report(counted(20, 15, 1, 60), rounds=0))[1]
-    assert "Calls present more often than gold does (McNemar): 1.3" in notes
+    assert "Calls present more often than gold does (McNemar, p corrected over" in notes
+    assert "Hochberg): 1.3 (p < 0.001)." in notes
+
+
+def test_what_only_an_uncorrected_test_would_tell_is_not_said() -> None:
+    judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
+    report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), rounds=0)
+    mode = as_printed(report)["modes"]["1.3"]
+    assert mode["mcnemar_p"] < 0.05 < mode["mcnemar_p_adjusted"]
+    assert "1.3 (p" not in shown(report)[1]
 
 
 def test_what_was_left_out_is_counted_in_words() -> None:

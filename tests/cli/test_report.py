@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.cli.conftest import Cli
 from tests.signatures.study_counts import csv_wide
 
 JUDGE = "judge:rules@1"
+NAMES = ("ann", "bob")
 
 
 def write(path: Path, *rows: str, columns: str = "1.1,3.3") -> None:
@@ -260,3 +262,162 @@ def test_what_is_no_score_is_refused(study: Cli, score: str) -> None:
 def test_modes_that_never_meet_are_not_most_often_together(cli: Cli, tmp_path: Path) -> None:
     report_on(cli, tmp_path, "t1,ann,m,failed,1,0", "t2,ann,m,failed,0,1")
     assert "together" not in cli("report").out
+
+
+def test_one_persons_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"t{i},ann,m,{'failed' if i % 2 else 'succeeded'},{i % 2},0" for i in range(8)]
+    report = report_on(cli, tmp_path, *rows)
+    assert report["gold"] == {
+        "sources": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 16},
+        "traces": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 8},
+        "annotators": ["ann"],
+        "settled_only": False,
+    }
+    assert report["labels"] == report["labels_kind"] == "gold"
+    words = "ann's, one person's and so no gold (verdicts: 16 single)"
+    assert f"labels: {words}" in " ".join(cli("report").out.split())
+    assert cli("report", "--html", "page.html", "--figures", "drawn").code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert words.replace("'", "&#x27;") in page
+    assert "agreed on" not in page
+    for figure in (tmp_path / "drawn").glob("*.svg"):
+        assert "one person" in figure.read_text("utf-8"), figure
+    # Nothing of it is settled, so nothing is left.
+    settled = cli("report", "--json", "--gold", "settled").json
+    assert settled["traces"]["labelled"] == 0
+    assert settled["gold"]["sources"]["single"] == 0
+
+
+def test_gold_says_what_it_is_made_of_and_settled_takes_only_what_two_say(
+    cli: Cli, tmp_path: Path
+) -> None:
+    both = [f"t{i},{name},m,failed,1,{int(name == 'bob')}" for i in range(3) for name in NAMES]
+    report = report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1", "t8,bob,m,failed,0,?")
+    # On 3.3 they differ; on t8 bob is unsure of it, which is a word of his too.
+    assert report["gold"]["sources"] == {
+        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 4
+    }  # fmt: skip
+    assert report["gold"]["traces"] == {
+        "unanimous": 3, "majority": 0, "adjudicated": 0, "single": 2
+    }  # fmt: skip
+    assert "labels: gold (verdicts: 3 unanimous, 4 single)" in cli("report").out
+    settled = cli("report", "--json", "--gold", "settled").json
+    assert settled["traces"]["labelled"] == 3
+    assert settled["groups"]["m"]["modes"]["1.1"]["n"] == 3
+    assert settled["groups"]["m"]["modes"]["3.3"]["n"] == 0
+    assert "gold, only what is settled (verdicts: 3 unanimous)" in " ".join(
+        cli("report", "--gold", "settled").out.split()
+    )
+    assert cli("report", "--labels", "ann", "--gold", "settled").code == 2
+    assert cli("report", "--labels", "ann", "--json").json["gold"] is None
+
+
+def test_settled_gold_is_what_a_judge_is_measured_by_and_what_is_exported(
+    cli: Cli, tmp_path: Path
+) -> None:
+    both = [f"t{i},{name},m,failed,1,0" for i in range(2) for name in NAMES]
+    report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1")
+    place = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
+    place.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    slugs = [mode.slug for mode in load_mast().modes if mode.code in ("1.1", "3.3")]
+    for trace in ("t0", "t1", "t7"):
+        store_judgement(
+            place,
+            judge=JUDGE,
+            taxonomy=load_mast().ref,
+            trace_id=trace,
+            looks_at=slugs,
+            findings=[],
+        )
+    place.close()
+    judged = cli("agree", "--judge", "rules", "--json", "--rounds", "0").json["judge"]
+    assert judged["gold"]["sources"]["single"] == 2
+    assert judged["gold"]["sources"]["unanimous"] == 4
+    told = " ".join(cli("agree", "--judge", "rules", "--rounds", "0").out.split())
+    assert "What it is measured by: gold (verdicts: 4 unanimous, 2 single)." in told
+    args = ("--judge", "rules", "--rounds", "0", "--json")
+    settled = cli("agree", "--gold", "settled", *args).json["judge"]
+    assert settled["traces"]["compared"] == 2
+    assert settled["gold"]["sources"]["single"] == 0
+    assert settled["left_out"]["unresolved"] == 0
+    assert cli("agree", "--against", "ann", *args).json["judge"]["gold"] is None
+    assert cli("agree", "--gold", "settled").code == 2
+    assert cli("agree", "--gold", "settled", "--against", "ann", *args).code == 2
+
+    assert cli("export", "--format", "gold", "-o", "gold.json", "--gold", "settled").code == 0
+    gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
+    assert [trace["trace_id"] for trace in gold["traces"]] == ["t0", "t1"]
+    assert gold["gold"]["sources"]["unanimous"] == 4
+    assert gold["gold"]["settled_only"] is True
+    sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
+    assert "one person alone are left out" in sheet
+    assert cli("export", "--format", "gold", "-o", "all.json").code == 0
+    everything = json.loads((tmp_path / "all.json").read_text("utf-8"))
+    assert everything["gold"]["sources"]["single"] == 2
+    assert cli("export", "--format", "csv-wide", "-o", "x.csv", "--gold", "settled").code == 2
+
+
+def runs_labelled(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]:
+    """Three runs beside an ``outcomes.csv``, two of them labelled; their ids by file name."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in "abc":
+        messages = [
+            {"role": "user", "content": f"do {name}"},
+            {"role": "assistant", "content": "no"},
+        ]
+        (folder / f"{name}.json").write_text(json.dumps({"messages": messages}), "utf-8")
+    if outcomes is not None:
+        (folder / "outcomes.csv").write_text(outcomes, "utf-8")
+    assert cli("judge", "runs", "--judge", "rules", "--quiet").code == 0
+    files = cli("inspect", "runs", "--json").json["files"]
+    ids = {Path(one["path"]).name: one["traces"][0]["id"] for one in files}
+    write(tmp_path / "labels.csv", *(f"{ids[f'{name}.json']},ann,,,1,0" for name in "ab"))
+    assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
+    return ids
+
+
+def outcomes_told(cli: Cli) -> tuple[int, int, int]:
+    traces = cli("report", "--json").json["traces"]
+    return traces["failed"], traces["succeeded"], traces["unknown"]
+
+
+def test_outcomes_that_come_or_are_corrected_later_count(cli: Cli, tmp_path: Path) -> None:
+    ids = runs_labelled(cli, tmp_path, None)
+    outcomes = tmp_path / "runs" / "outcomes.csv"
+    assert outcomes_told(cli) == (0, 0, 2)
+    outcomes.write_text(f"trace,outcome,model\na.json,failed,m1\n{ids['b.json']},failed,m2\n")
+    assert outcomes_told(cli) == (2, 0, 0)
+    assert set(cli("report", "--json").json["groups"]) == {"m1", "m2"}
+    outcomes.write_text("trace,outcome\na.json,failed\nb.json,succeeded\n")
+    assert outcomes_told(cli) == (1, 1, 0)
+    # What is not on this machine any more keeps what was known of it.
+    (tmp_path / "runs" / "b.json").unlink()
+    outcomes.write_text("trace,outcome\na.json,succeeded\nb.json,failed\n")
+    assert outcomes_told(cli) == (0, 2, 0)
+
+
+def test_what_a_trace_itself_tells_goes_before_outcomes(cli: Cli, tmp_path: Path) -> None:
+    runs_labelled(cli, tmp_path, None)
+    run = {"messages": [{"role": "user", "content": "do it"}], "reward": 1.0}
+    (tmp_path / "runs" / "a.json").write_text(json.dumps(run), "utf-8")
+    assert cli("judge", "runs", "--judge", "rules", "--quiet").code == 0
+    [file] = cli("inspect", "runs/a.json", "--json").json["files"]
+    write(tmp_path / "more.csv", f"{file['traces'][0]['id']},ann,,,1,0")
+    assert cli("import", "more.csv", "--format", "csv-wide").code == 0
+    (tmp_path / "runs" / "outcomes.csv").write_text("trace,outcome\na.json,failed\n")
+    assert outcomes_told(cli)[1] == 1
+
+
+def test_rows_of_outcomes_that_match_nothing_are_named(cli: Cli, tmp_path: Path) -> None:
+    rows = "a.json,failed\nc.json,failed\nd.json,failed\nb,perhaps\n"
+    runs_labelled(cli, tmp_path, f"trace,outcome\n{rows}")
+    done = cli("report")
+    [said] = [line for line in done.err.splitlines() if "match no file" in line]
+    assert "2 of 4 rows" in said
+    assert "line 4: 'd.json'" in said
+    assert "c.json" not in said, "nobody has labelled it yet, and it is there"
+    assert "line 5: outcome is 'perhaps'" in done.err
+    [told] = cli("inspect", "runs", "--json").json["skipped"]
+    assert [one["place"] for one in told["problems"]] == ["line 5", "line 4", "line 5"]
+    assert "2 match a trace" in told["reason"]

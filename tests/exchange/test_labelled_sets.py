@@ -207,6 +207,76 @@ def test_a_file_without_labels_is_refused(tmp_path: Path) -> None:
         read_agentrx([write_json(tmp_path / "run-1.json", RUN)])
 
 
+def tasks(path: Path, *ids: int, trial: int = 0) -> Path:
+    """A file of runs as τ-bench writes it."""
+    roles = ("system", "user", "assistant")
+    runs = [
+        {
+            "task_id": task,
+            "reward": 0.0,
+            "info": {},
+            "traj": [{"role": role, "content": f"{role} {task} {trial}"} for role in roles],
+            "trial": trial,
+        }
+        for task in ids
+    ]
+    return write_json(path, runs)
+
+
+def labelled_tasks(path: Path, *steps: tuple[int, int]) -> Path:
+    """A label file on steps (from 1) of tasks."""
+    failure = {"failure_id": 1, "failure_category": "System Failure"}
+    records = [
+        {"trajectory_id": task, "failures": [failure | {"step_number": step}], "root_cause": {}}
+        for task, step in steps
+    ]
+    return write_json(path, records)
+
+
+def test_a_trajectory_id_may_be_the_task_of_a_record_of_tau_bench(tmp_path: Path) -> None:
+    runs = tasks(tmp_path / "runs.json", 4, 2, 21)
+    truth = labelled_tasks(tmp_path / "truth" / "tau.json", (2, 3), (21, 2))
+    incoming = read_agentrx([truth, runs])
+    assert incoming.problems == ()
+    assert not [note for note in incoming.notes if "not found" in note]
+    traces = {trace.identity.trace_id: trace for trace in read_file(runs, named=True).traces}
+    said = {
+        traces[work.trace_id].record: texts_by_key(traces[work.trace_id])[label.target.first or ""]
+        for work in incoming.work
+        for label in work.labels
+    }
+    assert said == {1: "assistant 2 0", 2: "user 21 0"}
+
+
+def test_a_task_with_several_runs_is_refused_and_equal_runs_are_one(tmp_path: Path) -> None:
+    runs = [tasks(tmp_path / f"{trial}.json", 2, trial=trial) for trial in range(2)]
+    truth = labelled_tasks(tmp_path / "truth" / "tau.json", (2, 3))
+    incoming = read_agentrx([truth, *runs])
+    [problem] = incoming.problems
+    assert "any of 2 runs" in problem.reason
+    assert incoming.work == ()
+    again = read_agentrx([truth, runs[0], tasks(tmp_path / "again.json", 2)])
+    assert again.problems == ()
+    assert len(again.work) == 1
+
+
+def test_steps_of_the_real_tau_bench_are_the_messages_of_their_records(tmp_path: Path) -> None:
+    runs = corpus("tau-bench/retail.json")
+    raw = {record["task_id"]: record["traj"] for record in json.loads(runs.read_bytes())}
+    steps = {
+        task: next(n for n, step in enumerate(traj, 1) if step["role"] == "assistant")
+        for task, traj in raw.items()
+    }
+    incoming = read_agentrx([labelled_tasks(tmp_path / "tau.json", *steps.items()), runs])
+    assert incoming.problems == ()
+    assert len(incoming.work) == len(raw)
+    traces = {trace.identity.trace_id: trace for trace in read_file(runs, named=True).traces}
+    for work, (task, step) in zip(incoming.work, steps.items(), strict=True):
+        trace, [label] = traces[work.trace_id], work.labels
+        place = trace.span(trace.index_of(label.target.first or "") or 0).place
+        assert place.startswith(f"/{task}/traj/{step - 1}")
+
+
 def test_the_real_agentrx_labels_land_on_their_steps() -> None:
     truth = corpus("agentrx/magentic_one_ground_truth.json")
     incoming = read_agentrx([truth])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.gold import Decision, Order
+from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind, Target, VerdictValue
 from mast_tui.signatures.from_workspace import input_from_workspace
@@ -55,6 +55,15 @@ def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) ->
     )
 
 
+def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
+    """The mix as it is counted over whole gold traces, by all who are a side of one."""
+    return gold_mix(
+        {t: [v.source for v in g.verdicts if v.value is not None] for t, g in golds.items()},
+        {name for g in golds.values() for v in g.verdicts for name in v.sides},
+        settled_only=settled_only,
+    )
+
+
 values = st.sampled_from([PRESENT, ABSENT, UNSURE, None])
 targets = st.lists(
     st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))), max_size=2
@@ -89,6 +98,20 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
             for one in gold.labels
             if one.target.first is not None and one.target.last is not None
         }
+    assert found.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
+    settled = read(office, which="settled")
+    kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
+    kept = {t: gold for t, gold in kept.items() if any(v.value is not None for v in gold.verdicts)}
+    assert set(settled.traces) == kept.keys()
+    for trace, gold in kept.items():
+        assert said(settled, trace) == {
+            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+        }
+    assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
+        len(gold.labels) for gold in kept.values()
+    )
+    assert settled.gold is not None
+    assert settled.gold["sources"] == mix_of(kept, True)["sources"]
     at_spans = found.places
     columns = zip(at_spans.trace, at_spans.mode, at_spans.first, at_spans.last, strict=True)
     assert {

@@ -10,7 +10,8 @@ from scipy.stats import fisher_exact as scipy_fisher
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from mast_tui.signatures.exact import LogFactorials, benjamini_hochberg, fisher_exact
+from mast_tui.multiple_testing import benjamini_hochberg
+from mast_tui.signatures.exact import LogFactorials, fisher_exact
 from mast_tui.signatures.rates import katz, newcombe, rate, wilson
 
 Table = tuple[int, int, int, int]

@@ -224,7 +224,11 @@ def test_outcomes_fill_what_the_traces_do_not_tell(tmp_path: Path) -> None:
     assert a.meta.system == "codex", "what the file tells is not overridden"
     first, second = reports["b.json"].traces
     assert [first.meta.outcome, second.meta.outcome] == [Outcome.SUCCEEDED, Outcome.SUCCEEDED]
-    assert reports["outcomes.csv"].skipped == "outcomes of 4 traces"
+    told = reports["outcomes.csv"]
+    assert told.skipped is not None
+    assert told.skipped.startswith("4 rows of outcomes, of which 3 match a trace; 1 problem,")
+    assert [one.place for one in told.problems] == ["line 5"]
+    assert "'gone.json'" in told.problems[0].message
     alone = read_file(tmp_path / "a.jsonl", named=True).traces[0]
     assert alone.meta.outcome is Outcome.FAILED
     check_sound(alone)
@@ -233,18 +237,44 @@ def test_outcomes_fill_what_the_traces_do_not_tell(tmp_path: Path) -> None:
 def test_bad_outcomes_are_named_and_the_rest_is_used(tmp_path: Path) -> None:
     write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
     (tmp_path / "outcomes.csv").write_text(
-        "trace,outcome,score\na.jsonl,FAILED,high\nb.jsonl,perhaps,\n"
+        "trace,outcome,score\na.jsonl,FAILED,high\na.jsonl#0,perhaps,\n"
     )
     reports = by_name(list(scan([tmp_path])))
     assert reports["a.jsonl"].traces[0].meta.outcome is Outcome.FAILED
     words = reports["outcomes.csv"].skipped
     assert words is not None
-    assert "2 problems" in words
+    assert "problems, the first: line 2" in words
     assert "line 2" in words
     (tmp_path / "outcomes.csv").write_bytes(b'x,y\n"unfinished')
     words = by_name(list(scan([tmp_path])))["outcomes.csv"].skipped
     assert words is not None
     assert "no column named 'trace'" in words
+
+
+def test_outcomes_may_name_traces_by_their_ids(tmp_path: Path) -> None:
+    write_json(tmp_path / "b.json", [{"messages": CHAT}, {"messages": CHAT[:1]}])
+    ids = [t.identity.trace_id for one in scan([tmp_path]) for t in one.traces]
+    rows = f"{ids[0]},failed\n{ids[1].upper()},failed\nb.json,succeeded\n"
+    (tmp_path / "outcomes.csv").write_text(f"trace,outcome\n{rows}")
+    reports = by_name(list(scan([tmp_path])))
+    # The id says it more exactly than the name of the file.
+    first, second = (trace.meta.outcome for trace in reports["b.json"].traces)
+    assert (first, second) == (Outcome.FAILED, Outcome.SUCCEEDED)
+    [problem] = reports["outcomes.csv"].problems
+    assert (problem.place, ids[1].upper() in problem.message) == ("line 3", True)
+    alone = read_file(tmp_path / "b.json", named=True).traces[0]
+    assert alone.meta.outcome is Outcome.FAILED
+
+
+def test_of_outcomes_beside_files_that_were_not_looked_at_nothing_is_said_to_be_missing(
+    tmp_path: Path,
+) -> None:
+    one = write_json(tmp_path / "a.json", {"messages": CHAT})
+    write_json(tmp_path / "b.json", {"messages": CHAT[:1]})
+    outcomes = tmp_path / "outcomes.csv"
+    outcomes.write_text("trace,outcome\na.json,failed\nb.json,failed\n")
+    assert by_name(list(scan([one, outcomes])))["outcomes.csv"].problems == ()
+    assert by_name(list(scan([tmp_path], without=[one])))["outcomes.csv"].problems == ()
 
 
 def test_a_rollout_in_a_folder_is_not_read_to_its_end(tmp_path: Path) -> None:

@@ -100,8 +100,9 @@ class AgreementScreen(Choices):
         if self.page is Page.JUDGE:
             if judge is not None:
                 from mast_tui.agreement.judge_input import GOLD
+                from mast_tui.agreement.text_judge import against_words
 
-                against = one_line(judge["against"])
+                against = one_line(against_words(judge))
                 compared = counted(judge["traces"]["compared"], "trace")
                 parts += [f"{judge_name(judge['judge'])} against {against}", compared]
                 if judge["against"] != GOLD:

@@ -1,0 +1,105 @@
+"""What gold is made of: how many of its verdicts two people agree on, and how many are one's own.
+
+A verdict is ``settled`` where two or more said the same of it, a majority did, or an adjudicator
+decided it; a ``single`` one is one person's word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypedDict
+
+from mast_tui.gold.model import GoldTrace, Source
+
+GoldKind = Literal["all", "settled"]
+"""Which verdicts of the gold count: all that have a value, or those that are settled."""
+
+SETTLED: Final = (Source.UNANIMOUS, Source.MAJORITY, Source.ADJUDICATED)
+SOURCES: Final = (*SETTLED, Source.SINGLE)
+"""The sources of verdicts that have a value."""
+
+
+class GoldMixJson(TypedDict):
+    """How the verdicts of a gold came about.
+
+    ``sources`` counts verdicts (trace × mode), ``traces`` those with at least one such verdict, so
+    that a trace may count under several. ``annotators`` are the people behind them. With
+    ``settled_only`` verdicts of one person were left out.
+    """
+
+    sources: dict[str, int]
+    traces: dict[str, int]
+    annotators: list[str]
+    settled_only: bool
+
+
+def gold_mix(
+    verdicts: Mapping[str, Iterable[Source]], annotators: Iterable[str], *, settled_only: bool
+) -> GoldMixJson:
+    """Count verdicts and traces by source.
+
+    Args:
+        verdicts: By trace id the sources of its verdicts that have a value.
+        annotators: The people behind them.
+        settled_only: Whether verdicts of one person were left out before.
+    """
+    said: Counter[Source] = Counter()
+    traces: Counter[Source] = Counter()
+    for own in verdicts.values():
+        found = Counter(own)
+        said.update(found)
+        traces.update(found.keys())
+    return {
+        "sources": {source.value: said[source] for source in SOURCES},
+        "traces": {source.value: traces[source] for source in SOURCES},
+        "annotators": sorted(annotators),
+        "settled_only": settled_only,
+    }
+
+
+def only_settled(gold: GoldTrace) -> GoldTrace:
+    """The gold without what is one person's word: such a verdict has no value, and such a place,
+    or one of such a verdict, is no label."""
+    single = {verdict.mode for verdict in gold.verdicts if verdict.source is Source.SINGLE}
+    return GoldTrace(
+        tuple(
+            replace(verdict, value=None) if verdict.mode in single else verdict
+            for verdict in gold.verdicts
+        ),
+        tuple(
+            label
+            for label in gold.labels
+            if label.mode not in single and label.source is not Source.SINGLE
+        ),
+        tuple(one for one in gold.conflicts if one.mode not in single),
+    )
+
+
+def is_gold(mix: GoldMixJson) -> bool:
+    """Whether any verdict is more than one person's word."""
+    return any(mix["sources"][source.value] for source in SETTLED)
+
+
+def gold_name(mix: GoldMixJson) -> str:
+    """What to call the labels in few words: gold, or whose they are where no two agree on any."""
+    if is_gold(mix) or not mix["sources"][Source.SINGLE.value]:
+        return "gold"
+    people = mix["annotators"]
+    return people[0] if len(people) == 1 else f"{len(people)} people, each alone"
+
+
+def gold_words(mix: GoldMixJson) -> str:
+    """What to call the labels, and what they are made of; plain names, unescaped."""
+    counts = {name: n for name, n in mix["sources"].items() if n}
+    told = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
+    if is_gold(mix) or not counts:
+        only = ", only what is settled" if mix["settled_only"] else ""
+        return f"gold{only} (verdicts: {told})"
+    people = mix["annotators"]
+    if len(people) == 1:
+        return f"{people[0]}'s, one person's and so no gold (verdicts: {told})"
+    return (
+        f"those of {', '.join(people)}, each verdict one person's and so no gold (verdicts: {told})"
+    )
