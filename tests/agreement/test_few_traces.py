@@ -141,7 +141,7 @@ def test_a_judge_of_few_traces_is_not_shown_to_be_better_than_chance() -> None:
     assert mode["true_positive_rate"]["ci"] is not None
     notes = " ".join(judge_notes(report))
     assert "reaches 0): 1.3, pooled." in notes
-    assert "–: too few traces for an interval (n < 10, n < 16, n < 20, n < 50)." in notes
+    assert "–: too few traces for an interval (n < 16, n < 20, n < 50)." in notes
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:
