@@ -187,11 +187,14 @@ def _share(found: dict[str, Any]) -> list[str]:
     """A share and its interval, or why there is none."""
     value, ends = found.get("value"), found.get("ci")
     why = _WHY.get(str(found.get("undefined")), NOTHING)
+    none = NOTHING
+    if "ci_withheld" in found:
+        none = f"– too few traces (n < {found['ci_needs']})"
     return [
         figure(value, why if value is None else percent(value)),
         figure(
             None if not ends else ends[1] - ends[0],
-            NOTHING if not ends else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f}",
+            none if not ends else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f}",
         ),
     ]
 

@@ -28,6 +28,8 @@ def corrected_words(mode: ModeJson) -> list[str]:
         why = _WHY.get(found["corrected"].get("undefined", ""), "too little is known")
         return [f"Not corrected for the judge's errors: {why}."]
     between = "" if ends is None else f" ({percent(ends[0])} to {percent(ends[1])})"
+    if "ci_withheld" in found["corrected"]:
+        between = f" (too few traces for an interval, n < {found['corrected']['ci_needs']})"
     return [
         f"Corrected for the judge's errors: {percent(value)}{between}, where it says "
         f"{percent(found['apparent']['value'])}, on {found['n_unlabelled']:,} traces that nobody "

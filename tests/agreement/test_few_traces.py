@@ -11,6 +11,7 @@ from mast_tui.agreement.coefficients import MISSING, Coefficient
 from mast_tui.agreement.counting import sums_of, table_coefficients, table_values
 from mast_tui.agreement.jackknife import jackknife_interval, student_t, withheld_of
 from mast_tui.agreement.judge_report import judge_report
+from mast_tui.agreement.prevalence import corrected_prevalence
 from mast_tui.agreement.sets import set_agreement
 from mast_tui.agreement.study import Report, Retest, agreement_report
 from mast_tui.agreement.text_judge import judge_notes
@@ -141,7 +142,15 @@ def test_a_judge_of_few_traces_is_not_shown_to_be_better_than_chance() -> None:
     assert mode["true_positive_rate"]["ci"] is not None
     notes = " ".join(judge_notes(report))
     assert "reaches 0): 1.3, pooled." in notes
-    assert "–: too few traces for an interval (n < 10, n < 16, n < 20, n < 50)." in notes
+    assert "–: too few traces for an interval (n < 16, n < 20, n < 50)." in notes
+
+
+def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
+    labelled, alone = np.array([4.0, 0, 1, 4]), np.array([20.0, 30])
+    often = np.tile(labelled, (20, 1)), np.tile(alone, (20, 1))
+    few = corrected_prevalence(labelled, alone, *often)
+    assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 10)
+    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone, *often)
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:
