@@ -124,7 +124,8 @@ def localisation_words(report: JudgeReport, pending: bool) -> str:
     if found["n"]:
         lines.append(
             f"{counted(found['n'], 'label')} of the judge on modes that "
-            f"{against_words(report)} calls present: {figure_words('in a right place', found['right_place'], pending=False)}. "
+            f"{against_words(report)} calls present: "
+            f"{figure_words('in a right place', found['right_place'], pending=False)}. "
             f"Of the {counted(found['places'], 'place')} of {against_words(report)} "
             f"{figure_words('found', found['places_found'], pending=False)}."
         )
