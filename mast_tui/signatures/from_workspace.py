@@ -75,6 +75,10 @@ def input_from_workspace(
         kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
     known = _facts(workspace, words, by)
     names, group = _grouped(known.values)
+    models, model = _grouped(known.models)
+    strata = tuple(name for name in models if name != NO_VALUE)
+    stratum = np.array(model, dtype=np.int64)
+    stratum[stratum == len(strata)] = -1
     outcome, score = np.array(known.outcomes, dtype=np.int8), np.array(known.scores, dtype=float)
     if failed_below is not None:
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
@@ -99,6 +103,8 @@ def input_from_workspace(
         unplaced=unplaced,
         failed_below=failed_below,
         gold=words.mix,
+        stratum=stratum if by == ALL else None,
+        stratum_names=strata if by == ALL else (),
     )
 
 
@@ -135,6 +141,7 @@ class _Facts:
     """What is known of the traces, in their order; spans are -1 and scores NaN where nothing is."""
 
     values: list[str | None]
+    models: list[str | None]
     outcomes: list[int]
     scores: list[float]
     spans: list[int]
@@ -143,19 +150,26 @@ class _Facts:
 def _facts(workspace: Workspace, words: Words, by: str) -> _Facts:
     rows = {trace: row for row, trace in enumerate(words.traces)}
     n = len(rows)
-    found = _Facts([ALL if by == ALL else None] * n, [UNKNOWN] * n, [float("nan")] * n, [-1] * n)
+    found = _Facts(
+        [ALL if by == ALL else None] * n,
+        [None] * n,
+        [UNKNOWN] * n,
+        [float("nan")] * n,
+        [-1] * n,
+    )
 
     def take(read: Iterator[tuple[Any, ...]]) -> None:
-        for trace, value, outcome, score, spans in read:
+        for trace, value, model, outcome, score, spans in read:
             row = rows.get(trace)
             if row is not None:
                 found.values[row] = ALL if by == ALL else value
+                found.models[row] = model
                 found.outcomes[row] = _OUTCOMES.get(outcome, UNKNOWN)
                 found.scores[row] = float("nan") if score is None else score
                 found.spans[row] = -1 if spans is None else spans
 
     field = "id" if by == ALL else by
-    workspace.read_columns("traces", ("id", field, "outcome", "score", "spans"), take)
+    workspace.read_columns("traces", ("id", field, "model", "outcome", "score", "spans"), take)
     return found
 
 

@@ -23,6 +23,7 @@ from mast_tui.signatures.places import PlacesJson, places_table
 from mast_tui.signatures.rates import RateJson, rate
 from mast_tui.signatures.resampling import Values, interval, modes_per_trace, resampled
 from mast_tui.signatures.shapes import SHAPES, complete, shapes
+from mast_tui.signatures.stratified import StratifiedJson, stratified
 from mast_tui.signatures.together import TogetherJson, together
 
 Verdicts = NDArray[np.uint8]
@@ -98,6 +99,7 @@ class GroupJson(TypedDict):
     shapes: dict[str, int]
     categories: dict[str, CategoryJson]
     modes: dict[str, ModeJson]
+    stratified: StratifiedJson | None
     together: TogetherByOutcome
     places: PlacesByOutcome | None
     cannot_say: list[str]
@@ -153,6 +155,9 @@ def group_figures(setting: Setting, chosen: Flags) -> GroupFigures:
         "shapes": dict(zip(SHAPES, counted, strict=True)),
         "categories": _categories(given, chosen),
         "modes": modes,
+        "stratified": stratified(
+            given, chosen, {code: mode["difference_pp"] for code, mode in modes.items()}
+        ),
         "together": {
             "failed": together(verdicts[failed], codes),
             "all": together(verdicts, codes),

@@ -19,6 +19,7 @@ from mast_tui.signatures.html_tables import (
     corrected_part,
     modes_table,
     places_tables,
+    stratified_part,
 )
 from mast_tui.signatures.report import whose_labels
 from mast_tui.signatures.svg import DARK, LIGHT, figure_style, shown
@@ -161,6 +162,7 @@ def _group(
         _folded(
             "All numbers of the modes", modes_table(group, stated=report["stated"] is not None)
         ),
+        _folded("Within each model", stratified_part(group)),
         drawn.get("categories", ""),
         _folded("All numbers of the categories", categories_table(group)),
         *(drawn.get(kind, "") for kind in ("onset", "order", "chains")),

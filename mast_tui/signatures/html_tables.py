@@ -27,6 +27,7 @@ _WHY: Final = {
     "not_judged": "not judged",
     "no_failed": "no failed trace judged",
     "no_succeeded": "no successful trace judged",
+    "no_strata": "no model with both",
     "none_in_failed": "none in failed",
     "none_in_succeeded": "none in successful",
     "never_seen": "never seen",
@@ -90,6 +91,41 @@ def _difference_cells(found: DifferenceJson) -> list[str]:
         figure(found["p_value"], p_words(found["p_value"])),
         figure(found["p_adjusted"], p_words(found["p_adjusted"])),
     ]
+
+
+def stratified_part(group: GroupJson) -> str:
+    """The modes within each model, and a warning where all models at once say the reverse."""
+    found = group["stratified"]
+    if found is None:
+        return ""
+    rows = []
+    for code, one in found["modes"].items():
+        # One reason for whatever of the row is missing.
+        why = dict.fromkeys(("difference_pp", "risk_ratio"), one.get("undefined", ""))
+        told: DifferenceJson = {
+            "difference_pp": one["difference_pp"],
+            "difference_ci_pp": one["difference_ci_pp"],
+            "risk_ratio": one["risk_ratio"],
+            "risk_ratio_ci": one["risk_ratio_ci"],
+            "p_value": None,
+            "p_adjusted": None,
+            "undefined": why,
+        }
+        name = group["modes"][code]["name"]
+        counts = [figure(one["strata"], str(one["strata"])), figure(one["n"], str(one["n"]))]
+        rows.append([word(code), word(name), *counts, *_difference_cells(told)[:3]])
+    heads = ("code", "mode", "models", "n", "points", "95 % interval", "ratio")
+    left = (
+        f" {found['left_out']} traces of unknown model are left out." if found["left_out"] else ""
+    )
+    words = f"Failed less successful within each model (Mantel and Haenszel).{left}"
+    warning = ""
+    if found["reversed"]:
+        warning = (
+            "<p>The other way round over all models at once than within each, so that the table of "
+            f"all misleads (Simpson’s paradox): {shown(', '.join(found['reversed']))}.</p>"
+        )
+    return warning + table(heads, rows, words)
 
 
 def _reason(why: dict[str, str], name: str) -> str:

@@ -68,7 +68,8 @@ class SignatureInput:
     OPEN, PRESENT, ABSENT or UNSURE; ``spans`` how many spans each trace has, -1 where nobody
     counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
     here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
-    ``gold`` is what a gold is made of.
+    ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
+    ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
     """
 
     taxonomy_ref: str
@@ -89,6 +90,8 @@ class SignatureInput:
     unplaced: int = 0
     failed_below: float | None = None
     gold: GoldMixJson | None = None
+    stratum: Whole | None = None
+    stratum_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ def _group(name: str, group: GroupJson, width: int) -> Iterator[str]:
         ],
         width,
     )
+    yield from _wrapped(_stratified(group), width)
     yield from _wrapped([*_fewer(group), *_beside(group), *group["cannot_say"]], width)
 
 
@@ -138,6 +139,34 @@ def _p(value: float | None) -> str:
     if value is None:
         return NOTHING
     return "<.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _stratified(group: GroupJson) -> Iterator[str]:
+    """The modes within each model, where several models stand in one group."""
+    found = group["stratified"]
+    if found is None:
+        return
+    told = []
+    for code, one in found["modes"].items():
+        ends, ratio = one["difference_ci_pp"], one["risk_ratio_ci"]
+        if one["difference_pp"] is None or ends is None or one.get("undefined") == "never_seen":
+            continue
+        words = f"{code} {_points(one['difference_pp'])} ({_points(ends[0])}…{_points(ends[1])})"
+        if one["risk_ratio"] is not None and ratio is not None:
+            words += f" ratio {one['risk_ratio']:.2f} ({ratio[0]:.2f}…{ratio[1]:.2f})"
+        told.append(words)
+    if not told:
+        return
+    left = f"; {found['left_out']} of unknown model left out" if found["left_out"] else ""
+    yield (
+        f"Within each of {len(found['strata'])} models, failed less successful in points and as "
+        f"risk ratio (Mantel-Haenszel{left}): {'; '.join(told)}."
+    )
+    if found["reversed"]:
+        yield (
+            "The other way round over all models at once than within each, so that the table "
+            f"above misleads (Simpson's paradox): {', '.join(found['reversed'])}."
+        )
 
 
 def _fewer(group: GroupJson) -> Iterator[str]:

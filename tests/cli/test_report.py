@@ -357,6 +357,35 @@ def test_settled_gold_is_what_a_judge_is_measured_by_and_what_is_exported(
     assert cli("export", "--format", "csv-wide", "-o", "x.csv", "--gold", "settled").code == 2
 
 
+def test_over_several_models_the_figures_within_them_stand_beside(cli: Cli, tmp_path: Path) -> None:
+    # Of the strong model hardly a run fails and many show the mode; of the weak one it is reversed.
+    counts = {"strong": (18, 20, 60, 80), "weak": (24, 80, 2, 20), "": (1, 2, 0, 1)}
+    rows = []
+    for model, (a, n, b, of) in counts.items():
+        for outcome, shows, many in (("failed", a, n), ("succeeded", b, of)):
+            for i in range(many):
+                rows.append(f"{model}{outcome}{i},ann,{model},{outcome},{int(i < shows)},0")
+    report = report_on(cli, tmp_path, *rows, args=("--by", "all"))
+    found = report["groups"]["all"]["stratified"]
+    assert (found["by"], found["strata"], found["left_out"]) == ("model", ["strong", "weak"], 3)
+    one = found["modes"]["1.1"]
+    assert (one["strata"], one["n"]) == (2, 200)
+    assert one["difference_pp"] == pytest.approx(17.5)
+    assert report["groups"]["all"]["modes"]["1.1"]["difference_pp"] < 0
+    assert found["reversed"] == ["1.1"]
+    assert found["modes"]["3.3"]["undefined"] == "never_seen"
+    text = " ".join(cli("report", "--by", "all").out.split())
+    assert "Within each of 2 models" in text
+    assert "1.1 +18 (" in text
+    assert "misleads (Simpson's paradox): 1.1." in text
+    assert cli("report", "--by", "all", "--html", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "within each model (Mantel and Haenszel)" in page
+    assert "paradox" in page
+    by_model = cli("report", "--json").json
+    assert {one["stratified"] for one in by_model["groups"].values()} == {None}
+
+
 def runs_labelled(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]:
     """Three runs beside an ``outcomes.csv``, two of them labelled; their ids by file name."""
     folder = tmp_path / "runs"
