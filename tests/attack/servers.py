@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.words import split_words
-from mast_tui.judges.llm import client
+from mast_tui.judges.llm import client, pace
 from tests.attack.trying import (
     ROOM,
     SAMPLES,
@@ -35,7 +36,7 @@ from tests.judges.llm.server import Action, answer, close, document, empty, html
 from tests.terminal.hostile import HOSTILE, forbidden
 
 KEY: Final = "sk-attack-5f0c1d7be2a94c6f8a31"
-TRACE: Final = "clean.jsonl"
+TRACE: Final = "support_desk_exchange.json"
 DB: Final = "w.db"
 SECONDS: Final = 2.0
 """What the command waits for one answer, so that silent servers end in a moment."""
@@ -60,14 +61,19 @@ def _packed(write: Callable[[bytes], object]) -> None:
         write(piece)
 
 
+def _said(text: object, **changed: Any) -> Action:
+    """An answer by a model that says it has read all that it was sent."""
+    return answer(text, **{"tokens_in": 10_000, **changed})
+
+
 def _finding(**changed: object) -> Action:
     found = {"first": 1, "last": 1, "quote": "the", "rationale": "why", "confidence": 0.5}
     modes = [{"mode": "1.3", "verdict": "present", "findings": [{**found, **changed}]}]
-    return answer(json.dumps({"modes": modes}))
+    return _said(json.dumps({"modes": modes}))
 
 
 def _modes(modes: object) -> Action:
-    return answer(json.dumps({"modes": modes}))
+    return _said(json.dumps({"modes": modes}))
 
 
 def _header(name: str, value: str, code: int = 429) -> Action:
@@ -83,26 +89,26 @@ ACTIONS: Final[Mapping[str, Callable[[], Action]]] = MappingProxyType(
         "a web page": html,
         "a web page as an error": lambda: html(502),
         "no answer to the connection": close,
-        "half an answer": lambda: answer("{}").cut(20),
-        "a reset in the midst": lambda: answer("{}").cut(20, reset=True),
-        "an answer a byte at a time": lambda: answer("{}").dripping(0.05),
+        "half an answer": lambda: _said("{}").cut(20),
+        "a reset in the midst": lambda: _said("{}").cut(20, reset=True),
+        "an answer a byte at a time": lambda: _said("{}").dripping(0.05),
         "a list as the document": lambda: document([]),
         "a number as the document": lambda: document(1e300),
         "no choices": lambda: document({"choices": []}),
         "choices of another type": lambda: document({"choices": {"0": None}}),
-        "a text of another type": lambda: answer(["x", {"type": "text", "text": "{}"}]),
-        "no text": lambda: answer(None),
-        "a refusal": lambda: answer(None, refusal="I will not"),
-        "cut off by length": lambda: answer('{"modes": [', finish="length"),
-        "usage of minus one": lambda: answer("{}", tokens_in=-1, tokens_out=-1),
-        "usage without bounds": lambda: answer("{}", tokens_in=10**400),
+        "a text of another type": lambda: _said(["x", {"type": "text", "text": "{}"}]),
+        "no text": lambda: _said(None),
+        "a refusal": lambda: _said(None, refusal="I will not"),
+        "cut off by length": lambda: _said('{"modes": [', finish="length"),
+        "usage of minus one": lambda: _said("{}", tokens_in=-1, tokens_out=-1),
+        "usage without bounds": lambda: _said("{}", tokens_in=10**400),
         "NaN and Infinity": lambda: raw(b'{"choices": [{"message": {"content": NaN}}]}'),
         "not UTF-8": lambda: raw(b'{"choices": "\xff\xfe\x00"}'),
-        "half a character": lambda: answer('{"modes": "\\ud800"}'),
+        "half a character": lambda: _said('{"modes": "\\ud800"}'),
         "a deep document": lambda: raw(DEEP.encode()),
-        "a deep answer": lambda: answer(DEEP),
-        "keys that are there twice": lambda: answer('{"modes": [], "modes": {}, "modes": 1}'),
-        "words around the answer": lambda: answer('Sure!\n```json\n{"modes": []}\n```\nBye.'),
+        "a deep answer": lambda: _said(DEEP),
+        "keys that are there twice": lambda: _said('{"modes": [], "modes": {}, "modes": 1}'),
+        "words around the answer": lambda: _said('Sure!\n```json\n{"modes": []}\n```\nBye.'),
         "an unknown mode": lambda: _modes([{"mode": "9.9", "verdict": "present"}]),
         "modes of other types": lambda: _modes([None, 1, [], {"mode": {}}, {"mode": "1.3"}]),
         "a hundred thousand findings": lambda: _modes(
@@ -165,6 +171,8 @@ class Hostile(BaseHTTPRequestHandler):
     """Does to each request what the first part of its address says."""
 
     protocol_version = "HTTP/1.1"
+    folder = Path()
+    """Where a file is made for whatever was asked."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing of single requests."""
@@ -177,6 +185,7 @@ class Hostile(BaseHTTPRequestHandler):
         """Misbehave."""
         self.rfile.read(int(self.headers.get("content-length", "0")))
         number = int(self.path.split("/")[1])
+        (self.folder / f"asked-{number}").touch()
         if number < len(ACTIONS):
             self._send([*ACTIONS.values()][number]())
             return
@@ -209,9 +218,10 @@ class Hostile(BaseHTTPRequestHandler):
         self.close_connection = action.cut_after is not None
 
 
-def serve(tell: Callable[[str], None]) -> None:
+def serve(folder: Path, tell: Callable[[str], None]) -> None:
     """Misbehave until it is killed."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+    handler = type("Counting", (Hostile,), {"folder": folder})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients go away
         tell(f"http://127.0.0.1:{server.server_address[1]}")
         server.serve_forever()
@@ -219,7 +229,9 @@ def serve(tell: Callable[[str], None]) -> None:
 
 def _judge(words: Sequence[str]) -> int:
     """Run the command where no time passes between its two tries."""
-    setattr(client, "Timing", lambda: FakeTime().timing)  # noqa: B010 - only in this process
+    timing = FakeTime().timing
+    for module in (client, pace):
+        module.Timing = lambda: timing  # only in this process
     (client.Client.__init__.__kwdefaults__ or {})["tries"] = 2
     return run(split_words(words))
 
@@ -236,7 +248,8 @@ def attack(setting: Setting, behaviour: int, url: str) -> Outcome:
         work = partial(_judge, words)
         done = said(home, wait_for(forked(home, work, room=ROOM, surroundings=surroundings)))
         told = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
-        fell = done.fell
+        asked = setting.folder / f"asked-{behaviour}"
+        fell = done.fell or ("" if asked.exists() else f"nobody was asked: {done.err}")
         if KEY.encode() in told:
             fell = fell or "the key is shown"
         if bad := forbidden(told.replace("\ufffd".encode(), b"?")):
@@ -259,6 +272,6 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     random.Random(setting.seed).shuffle(behaviours)
     numbers = setting.numbers(len(behaviours))
     if numbers:
-        with serving(serve) as url:
+        with serving(partial(serve, setting.folder)) as url:
             for number in numbers:
                 yield attack(setting, behaviours[number], url)
