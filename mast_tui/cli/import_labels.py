@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,7 @@ def import_command(
     from mast_tui.exchange.change_words import changes_in_words, changes_to_dict
     from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
     from mast_tui.exchange.names import annotator_of
+    from mast_tui.session import known_person
 
     if annotator is not None:
         try:
@@ -103,7 +105,15 @@ def import_command(
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
-    applied = apply_incoming(incoming, place, source=file_format, skip_errors=skip_errors)
+    applied = apply_incoming(
+        incoming,
+        place,
+        source=file_format,
+        skip_errors=skip_errors,
+        files=[str(file) for file in files],
+        asked=_asked(file_format, files, annotator, crosswalk),
+        who=known_person(place),
+    )
     place.close()
     notes = list(incoming.notes)
     if applied.differing:
@@ -127,6 +137,17 @@ def import_command(
         say("mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors")
     _tell(document, map(changes_in_words, applied.people), as_json)
     return 0 if applied.written else 1
+
+
+def _asked(
+    file_format: str,
+    files: tuple[Path, ...],
+    annotator: str | None = None,
+    crosswalk: Path | None = None,
+) -> str:
+    """The words of an import that decide what it brings; they tell one from another."""
+    places = [str(file.absolute()) for file in files]
+    return json.dumps([file_format, places, annotator, crosswalk and str(crosswalk)])
 
 
 def _read(
@@ -222,7 +243,9 @@ def _import_workspaces(
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
     who = known_person(place) or annotator
-    merged = merge_files(contents, place, replacing=replacing, asked_by=who)
+    merged = merge_files(
+        contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
+    )
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]
     lines = {name for content in contents.values() for name, _ in content.annotators}
