@@ -11,7 +11,7 @@ from mast_tui.workspace import import_register, packed, register, run_register
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.ids import IdSource, now
-from mast_tui.workspace.import_register import ImportCounts, ImportRecord, ImportState
+from mast_tui.workspace.import_register import ImportCounts, ImportRecord, ImportState, Work
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 from mast_tui.workspace.set_aside import held_out
 
@@ -120,8 +120,8 @@ class WorkspaceCore:
         with self._database.reading() as connection:
             return import_register.counts(connection, record)
 
-    def import_works(self, record: ImportRecord) -> tuple[tuple[str, str | None, str | None], ...]:
-        """Whose work, on which trace, under which taxonomy an import brought something to."""
+    def import_works(self, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
+        """The works that an import brought something to, and how many events to each."""
         with self._database.reading() as connection:
             return import_register.works(connection, record)
 

@@ -17,6 +17,9 @@ from mast_tui.workspace.events import IMPORT_PREFIX
 _TABLE: Final = schema.imports
 _NOTED: Final = schema.imported_events
 _EVENTS: Final = schema.events
+Work = tuple[str, str | None, str | None]
+"""Annotator, trace id and taxonomy, the last two None for what is about none."""
+
 _NOTE: Final = insert(_NOTED).prefix_with("OR IGNORE")
 
 
@@ -111,7 +114,7 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
     """What an import brought, as its events tell."""
     found: dict[str, int] = defaultdict(int)
     traces = set[str]()
-    for annotator, trace_id, _, events in _works(connection, record, func.count()):
+    for annotator, trace_id, _, events in _works(connection, record):
         found[annotator] += events
         traces.update(() if trace_id is None else (trace_id,))
     return ImportCounts(sum(found.values()), len(traces), tuple(sorted(found)))
@@ -122,16 +125,16 @@ def brought_something(connection: Connection, record: ImportRecord) -> bool:
     return connection.execute(_events_of(record).limit(1)).first() is not None
 
 
-def works(
-    connection: Connection, record: ImportRecord
-) -> tuple[tuple[str, str | None, str | None], ...]:
-    """Whose work on which trace under which taxonomy an import brought something to, in order."""
-    return tuple(row[:3] for row in _works(connection, record))
+def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
+    """The works that an import brought something to, in order, and how many events to each."""
+    return tuple(((row[0], row[1], row[2]), row[3]) for row in _works(connection, record))
 
 
-def _works(connection: Connection, record: ImportRecord, *more: Any) -> list[Any]:
+def _works(connection: Connection, record: ImportRecord) -> list[Any]:
     keys = (_EVENTS.c.annotator, _EVENTS.c.trace_id, _EVENTS.c.taxonomy)
-    statement = _events_of(record).with_only_columns(*keys, *more).group_by(*keys).order_by(*keys)
+    statement = (
+        _events_of(record).with_only_columns(*keys, func.count()).group_by(*keys).order_by(*keys)
+    )
     return list(connection.execute(statement).all())
 
 
