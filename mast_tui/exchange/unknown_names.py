@@ -13,7 +13,7 @@ from mast_tui.exchange.jsonl import Content
 from mast_tui.labels import AnnotatorKind
 from mast_tui.workspace import Workspace
 
-_NEAR: Final = 75.0
+_NEAR: Final = 60.0
 """From this likeness on (0 to 100) a known name is told as the one that may be meant."""
 
 _NAMES_COMPARED: Final = 50
