@@ -10,6 +10,7 @@ from typing import Final
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming
 from mast_tui.exchange.jsonl import Content
+from mast_tui.exchange.label_studio_import import CHANGED_THERE
 from mast_tui.labels import AnnotatorKind
 from mast_tui.workspace import Workspace
 
@@ -46,7 +47,12 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
     strange_people = set[str]()
     if known_people:
         names = {work.annotator for work in incoming.work}
-        strange_people = names - set(known_people) - {named}
+        strange_people = {
+            name
+            for name in names - {named}
+            # What somebody who is known here changed there goes by a name that follows from theirs.
+            if name.removesuffix(CHANGED_THERE) not in known_people
+        }
     if not strange_traces and not strange_people:
         return incoming
     files: dict[tuple[str, str], Path] = {}
