@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
@@ -201,20 +202,15 @@ class _Undoing:
         """Append what undoes a work's events, the last first; returns how many were undone."""
         events = self._events(work)
         ours = [event for event in reversed(events) if self._is_ours(event)]
+        action = f"{IMPORT_PREFIX}undo:{self._record.id}"
         count = 0
-        for event in ours:
-            fact = _taken_back(event, events)
-            if fact is not None:
-                undo = NewEvent(
-                    event.annotator,
-                    event.trace_id,
-                    event.taxonomy,
-                    event.pass_number,
-                    fact,
-                    id=undone_id(event.id),
-                )
-                action = f"{IMPORT_PREFIX}undo:{self._record.id}"
-                count += len(self._workspace.append([undo], action=action, undoes=event.action))
+        for undoes, together in groupby(ours, key=lambda event: event.action):
+            inverses = [
+                NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
+                for event in together
+                if (fact := _taken_back(event, events)) is not None
+            ]
+            count += len(self._workspace.append(inverses, action=action, undoes=undoes))
         return count
 
     def _events(self, work: _Work) -> Sequence[Event]:

@@ -18,6 +18,7 @@ from mast_tui.exchange import apply, merge_files, undo_import
 from mast_tui.labels import Answer, PassKind, VerdictValue
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import (
+    Fact,
     LabelChanged,
     PassFinished,
     PassStarted,
@@ -198,7 +199,7 @@ def test_who_goes_on_working_meanwhile_keeps_their_word(
     def work(call: int) -> None:
         if call == 2:
             with closing(Workspace.open(DATABASE)) as app:
-                facts = [
+                facts: list[Fact] = [
                     PassStarted(PassKind.BLIND),
                     VerdictSet(SLUGS[0], None, VerdictValue.ABSENT),
                     PassFinished(),
@@ -252,7 +253,7 @@ def test_an_import_is_taken_back_and_comes_again(cli: Cli, tmp_path: Path) -> No
 
 def test_what_joined_somebodys_open_work_goes_and_the_rest_stays(cli: Cli, tmp_path: Path) -> None:
     with closing(Workspace.open(DATABASE)) as workspace:
-        own = [
+        own: list[Fact] = [
             PassStarted(PassKind.BLIND),
             VerdictSet(SLUGS[0], None, VerdictValue.UNSURE),
         ]
@@ -275,13 +276,13 @@ def changed_label(workspace: Workspace) -> None:
 
 
 def second_pass(workspace: Workspace) -> None:
-    facts = [PassStarted(PassKind.SECOND_LOOK, 1), PassFinished()]
+    facts: list[Fact] = [PassStarted(PassKind.SECOND_LOOK, 1), PassFinished()]
     workspace.append([NewEvent("alice", "t1", MAST.ref, 2, fact) for fact in facts])
 
 
 def reviewed(workspace: Workspace) -> None:
     label = workspace.labels(annotator="alice", trace_id="t1")[0]
-    facts = [
+    facts: list[Fact] = [
         PassStarted(PassKind.ASSISTED),
         ReviewSet(label.id, None, ReviewGiven(Answer.REJECT)),
     ]
