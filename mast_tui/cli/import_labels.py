@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
+from mast_tui.cli.imported import list_imports, take_back
 from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.safe_text import one_line
 
@@ -34,11 +36,10 @@ _QUICK_WORKS = 500
 @click.argument(
     "files",
     nargs=-1,
-    required=True,
     type=click.Path(path_type=Path),
     metavar="FILE …",
 )
-@click.option("--format", "file_format", type=click.Choice(IMPORT_FORMATS), required=True)
+@click.option("--format", "file_format", type=click.Choice(IMPORT_FORMATS))
 @click.option(
     "--crosswalk",
     type=click.Path(path_type=Path),
@@ -56,37 +57,68 @@ _QUICK_WORKS = 500
     help="jsonl: let the files change what NAME has finished, decided or works by. Under a study "
     "only who set it up may say so.",
 )
+@click.option(
+    "--allow-new",
+    is_flag=True,
+    help="Take traces and annotators that the workspace does not know, where it knows others.",
+)
+@click.option("--list", "as_list", is_flag=True, help="Show the imports that were made here.")
+@click.option(
+    "--undo",
+    is_flag=False,
+    flag_value="",
+    metavar="[BATCH]",
+    help="Take an import back, the last one unless its id is given, unless something was built on "
+    "it since.",
+)
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
 def import_command(
     files: tuple[Path, ...],
-    file_format: str,
+    file_format: str | None,
     crosswalk: Path | None,
     skip_errors: bool,
     replace: tuple[str, ...],
+    allow_new: bool,
+    as_list: bool,
+    undo: str | None,
     workspace: str | None,
     annotator: str | None,
     taxonomy: Path | None,
     as_json: bool,
 ) -> int:
-    """Import labels from elsewhere.
+    """Import labels from elsewhere, list what was imported, or take it back.
 
     Importing twice changes nothing. Bad rows are named, and as long as there is one nothing is
     written, unless with --skip-errors.
     """
+    if as_list or undo is not None:
+        if files or file_format is not None or (as_list and undo is not None):
+            raise click.UsageError("--list and --undo stand alone: no files, no --format")
+        place = open_workspace(workspace, create=False)
+        if undo is None:
+            return list_imports(place, as_json)
+        return take_back(place, undo, annotator, as_json)
+    if not files:
+        raise click.UsageError("name the files to import, or say --list or --undo")
+    if file_format is None:
+        raise click.UsageError("say in which format the files are: --format F")
     for file in files:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
     if file_format == "jsonl":
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(files, workspace, replace, annotator, as_json)
+        return _import_workspaces(files, workspace, replace, annotator, allow_new, as_json)
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
     from mast_tui.exchange.apply import apply_incoming
     from mast_tui.exchange.change_words import changes_in_words, changes_to_dict
     from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
     from mast_tui.exchange.names import annotator_of
+    from mast_tui.exchange.undo_import import goes_on
+    from mast_tui.exchange.unknown_names import without_unknown
+    from mast_tui.session import known_person
 
     if annotator is not None:
         try:
@@ -103,7 +135,19 @@ def import_command(
         say(f"writing what was said in {len(incoming.work)} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
-    applied = apply_incoming(incoming, place, source=file_format, skip_errors=skip_errors)
+    asked = _asked(file_format, files, annotator, crosswalk)
+    # What an import that goes on does not know may be what it brought before it was broken off.
+    if not allow_new and not goes_on(place, asked):
+        incoming = without_unknown(incoming, place, named=annotator)
+    applied = apply_incoming(
+        incoming,
+        place,
+        source=file_format,
+        skip_errors=skip_errors,
+        files=[str(file) for file in files],
+        asked=asked,
+        who=known_person(place),
+    )
     place.close()
     notes = list(incoming.notes)
     if applied.differing:
@@ -117,16 +161,33 @@ def import_command(
         **_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},
         "people": [changes_to_dict(changes) for changes in applied.people],
-        "problems": [
-            {"file": str(p.file), "place": p.place, "reason": p.reason} for p in applied.problems
-        ],
+        "problems": _problems_to_dicts(applied.problems),
         "notes": notes,
     }
     _tell_problems(applied.problems)
     if not applied.written:
-        say("mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors")
+        say(
+            "mast-tui import: nothing was written; mend the rows or leave them out: --skip-errors; "
+            "names that are meant as new ones come with --allow-new"
+        )
+    if not applied.finished:
+        say(
+            "mast-tui import: somebody went on working here meanwhile, so these were left out and "
+            "the import is not finished; mend them and import it again"
+        )
     _tell(document, map(changes_in_words, applied.people), as_json)
-    return 0 if applied.written else 1
+    return 0 if applied.written and applied.finished else 1
+
+
+def _asked(
+    file_format: str,
+    files: tuple[Path, ...],
+    annotator: str | None = None,
+    crosswalk: Path | None = None,
+) -> str:
+    """The words of an import that decide what it brings; they tell one from another."""
+    places = [str(file.absolute()) for file in files]
+    return json.dumps([file_format, places, annotator, crosswalk and str(crosswalk)])
 
 
 def _read(
@@ -212,24 +273,35 @@ def _import_workspaces(
     workspace: str | None,
     replacing: tuple[str, ...],
     annotator: str | None,
+    allow_new: bool,
     as_json: bool,
 ) -> int:
     from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
     from mast_tui.exchange.jsonl import read_jsonl
-    from mast_tui.exchange.merge_files import merge_files
+    from mast_tui.exchange.merge_files import Merged, merge_files
+    from mast_tui.exchange.unknown_names import unknown_people
     from mast_tui.session import known_person
 
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
+    strange = [
+        problem
+        for file, content in contents.items()
+        for problem in ([] if allow_new else unknown_people(file, content, place))
+    ]
     who = known_person(place) or annotator
-    merged = merge_files(contents, place, replacing=replacing, asked_by=who)
+    merged = Merged()
+    if not strange:
+        merged = merge_files(
+            contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
+        )
     place.close()
     events = [event for content in contents.values() for event in content.foreign.events]
     lines = {name for content in contents.values() for name, _ in content.annotators}
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": not merged.refused,
+        "written": not merged.refused and not strange,
         "taxonomies": sorted(
             {t.ref for content in contents.values() for t in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
@@ -248,13 +320,24 @@ def _import_workspaces(
             {"file": str(file), "place": changes.annotator, "reason": changes_in_words(changes)}
             for file, people in merged.refused.items()
             for changes in people
-        ],
+        ]
+        + _problems_to_dicts(strange),
         "notes": merged.notes,
     }
+    _tell_problems(strange)
+    if strange:
+        say(
+            "mast-tui import: nothing was written; names that are meant as new ones come with "
+            "--allow-new"
+        )
     for file, people in merged.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
     _tell(document, map(changes_in_words, merged.people), as_json)
-    return 1 if merged.refused else 0
+    return 0 if document["written"] else 1
+
+
+def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
+    return [{"file": str(p.file), "place": p.place, "reason": p.reason} for p in problems]
 
 
 def _tell_problems(problems: Sequence[RowProblem]) -> None:

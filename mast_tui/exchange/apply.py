@@ -1,16 +1,23 @@
-"""From what an importer has read to events in a workspace, all of it or nothing."""
+"""From what an importer has read to events in a workspace: checked whole, written in batches."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, IncomingWork, label_id, lasting_id
+from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write, register_traces
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.incoming import (
+    Incoming,
+    IncomingWork,
+    again_id,
+    label_id,
+    lasting_id,
+    undone_id,
+)
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
-from mast_tui.workspace import History, NewEvent, PersonChanges, Workspace
-from mast_tui.workspace.changes import NOTHING, compare
+from mast_tui.workspace import Event, History, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.facts import (
     Fact,
     Judged,
@@ -20,6 +27,7 @@ from mast_tui.workspace.facts import (
     SuggestionsSeen,
     VerdictSet,
 )
+from mast_tui.workspace.import_register import ImportRecord
 from mast_tui.workspace.judgements import suggestion_id
 
 _Work = tuple[str, str, str]
@@ -32,8 +40,9 @@ class Applied:
 
     ``differing`` counts those of the known that the file now tells with other details (another
     note, another confidence); what is there stays. ``problems`` holds those of the reader and
-    those that showed against the workspace; unless ``written``, nothing has changed. ``people``
-    says what changed by name, also where it joins what somebody has begun here.
+    those that showed against the workspace; unless ``written``, nothing has changed. Unless
+    ``finished``, somebody went on working here while it was written, and some of it was left out.
+    ``people`` says what changed by name, also where it joins what somebody has begun here.
     """
 
     written: bool
@@ -42,112 +51,246 @@ class Applied:
     differing: int
     problems: tuple[RowProblem, ...]
     people: tuple[PersonChanges, ...] = ()
-
-
-class _Refused(Exception):
-    """Takes the transaction back."""
+    finished: bool = True
 
 
 def apply_incoming(
-    incoming: Incoming, workspace: Workspace, *, source: str, skip_errors: bool = False
+    incoming: Incoming,
+    workspace: Workspace,
+    *,
+    source: str,
+    skip_errors: bool = False,
+    files: Sequence[str] = (),
+    asked: str | None = None,
+    who: str | None = None,
 ) -> Applied:
-    """Write what was read, in one transaction.
+    """Write what was read, in batches between which others can write.
 
-    As long as there is a problem nothing is written, unless ``skip_errors`` leaves out what it
-    stands for. Importing the same again writes nothing. ``source`` names the import in the
-    workspace's history. Raises ``WorkspaceError``.
+    All problems are looked for before the first batch; as long as there is one nothing is written,
+    unless ``skip_errors`` leaves out what it stands for. What is atomic then: taxonomies and
+    annotators together, and one person's work on one trace, many of them at once. Importing the
+    same again writes nothing, or what an import that was broken off has left.
+
+    Args:
+        incoming: what was read.
+        workspace: what takes it.
+        source: the format; it names the import in the workspace's history.
+        skip_errors: leave out what cannot be taken.
+        files: the names of the files.
+        asked: how the import is asked for, see ``Workspace.begin_import``.
+        who: who imports, None where nobody is known.
+
+    Returns:
+        What was written, and what was wrong.
+
+    Raises:
+        ExchangeError: a text cannot be kept; nothing was written.
+        WorkspaceError: it cannot be written; the batches before that stay.
     """
+    _check_texts(incoming)
     applier = _Applier(incoming, workspace)
+    problems = (*incoming.problems, *applier.problems())
+    if problems and not skip_errors:
+        return Applied(False, 0, applier.known, applier.differing, problems)
+    applier = _Applier(incoming, workspace, left_out=applier.left_out)
+    record = applier.write(source, files, source if asked is None else asked, who)
+    if not applier.late:
+        workspace.finish_import(record)
+    return Applied(
+        written=True,
+        new=applier.new,
+        known=applier.known,
+        differing=applier.differing,
+        problems=(*problems, *applier.late),
+        people=tuple(change for _, change in sorted(applier.people.items())),
+        finished=not applier.late,
+    )
+
+
+def _check_texts(incoming: Incoming) -> None:
+    """Refuse what SQLite cannot keep, before anything is written."""
+    for work in incoming.work:
+        for label in work.labels:
+            place = label.target
+            texts = (label.note, place.first, place.last, place.quote)
+            _check_characters(work.file, label.trace_id, *texts)
+    for record in incoming.traces:
+        facts = (record.trace_id, record.system, record.model, record.benchmark, record.task)
+        _check_characters("a trace", record.trace_id, *facts)
+
+
+def _check_characters(file: object, place: str, *texts: str | None) -> None:
     try:
-        with workspace.transaction():
-            applied = applier.apply(source)
-            if applied.problems and not skip_errors:
-                raise _Refused
-    except _Refused:
-        return replace(applied, written=False, new=0, people=())
-    return applied
+        "".join(text for text in texts if text is not None).encode()
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(error.object[error.start]):X}"
+        raise ExchangeError(
+            f"{file}: {place}: a text holds half a character ({half}) and cannot be kept; nothing "
+            "was written"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be recorded of one person's work on one trace, or why it cannot be."""
+
+    events: Sequence[NewEvent] = ()
+    problem: RowProblem | None = None
 
 
 class _Applier:
     """One import into one workspace."""
 
-    def __init__(self, incoming: Incoming, workspace: Workspace) -> None:
+    def __init__(
+        self, incoming: Incoming, workspace: Workspace, *, left_out: Iterable[int] = ()
+    ) -> None:
         self._incoming = incoming
         self._workspace = workspace
-        self._problems = list(incoming.problems)
-        self._known = 0
-        self._differing = 0
-        self._worked = set[str]()
-        """Who has worked here before."""
+        self._counters: dict[str, int] = {}
+        self._passes: Mapping[_Work, Pass] = {}
+        self.left_out = set(left_out)
+        """The places of works that cannot be taken."""
+        self.new = self.known = self.differing = 0
+        self.people = dict[str, PersonChanges]()
+        self.late = list[RowProblem]()
+        self._look()
+        self._worked = {name for name, counter in self._counters.items() if counter}
 
-    def apply(self, source: str) -> Applied:
-        """Register what is new and append the events; runs within a transaction."""
-        used = {work.taxonomy for work in self._incoming.work}
-        for taxonomy in self._incoming.taxonomies:
-            if taxonomy.ref in used:
-                self._workspace.add_taxonomy(taxonomy)
-        names = {
-            record.trace_id: self._workspace.register_trace(record)
-            for record in self._incoming.traces
-        }
-        for name, kind in {(work.annotator, work.kind) for work in self._incoming.work}:
-            self._workspace.add_annotator(name, kind)
-        passes = _last_passes(self._workspace.passes())
-        known = self._known_facts()
-        events: list[NewEvent] = []
-        for work in self._incoming.work:
-            trace_id = names[work.trace_id]
-            where = (work.annotator, trace_id, work.taxonomy)
-            events += self._events(work, where, passes.get(where), known)
-        before = {event.annotator: NOTHING for event in events}
-        before |= {name: self._workspace.standing(name) for name in before.keys() & self._worked}
-        new = self._workspace.append(events, action=f"import:{source}:{self._workspace.new_id()}")
-        people = tuple(
-            compare(
-                name,
-                History.LONGER if name in self._worked else History.NEW,
-                before[name],
-                self._workspace.standing(name),
-                events=count,
-            )
-            for name, count in sorted(Counter(event.annotator for event in new).items())
+    def problems(self) -> Iterator[RowProblem]:
+        """Everything here that speaks against what comes; writes nothing.
+
+        Only what its annotators have begun can.
+        """
+        if not self._passes:
+            return
+        here = {record.trace_id: self._name_here(record) for record in self._incoming.traces}
+        begun = [
+            (place, (work, trace_id))
+            for place, work in enumerate(self._incoming.work)
+            if (trace_id := here[work.trace_id]) is not None
+            and (work.annotator, trace_id, work.taxonomy) in self._passes
+        ]
+        for batch in batched(begun, lambda one: _size(one[1][0]), EVENTS_AT_ONCE):
+            planned = self._plan([work for _, work in batch])
+            for (place, _), one in zip(batch, planned, strict=True):
+                if one.problem is not None:
+                    self.left_out.add(place)
+                    yield one.problem
+
+    def _name_here(self, record: TraceRecord) -> str | None:
+        known = self._workspace.find_trace(record)
+        return None if known is None else known.trace_id
+
+    def write(self, source: str, files: Sequence[str], asked: str, who: str | None) -> ImportRecord:
+        """Register what is new, then append the events, whole works at a time."""
+        works = [w for n, w in enumerate(self._incoming.work) if n not in self.left_out]
+        used = {one.taxonomy for one in self._incoming.work}
+        # What may still be refused comes first, and at one go.
+        with self._workspace.transaction():
+            for taxonomy in self._incoming.taxonomies:
+                if taxonomy.ref in used:
+                    self._workspace.add_taxonomy(taxonomy)
+            for name, kind in sorted({(one.annotator, one.kind) for one in self._incoming.work}):
+                self._workspace.add_annotator(name, kind)
+            record = self._workspace.begin_import(source, files, asked=asked, who=who)
+        names = register_traces(
+            self._incoming.traces, self._workspace.register_trace, self._workspace
         )
-        problems = tuple(self._problems)
-        return Applied(True, len(new), self._known, self._differing, problems, people)
+        for batch in batched(works, _size, EVENTS_AT_ONCE):
+            let_others_write()
+            with self._workspace.transaction():
+                if self._workspace.counters(self._counters) != self._counters:
+                    self._look()  # one of these people has gone on working here meanwhile
+                planned = self._plan([(one, names[one.trace_id]) for one in batch])
+                self.late += [one.problem for one in planned if one.problem is not None]
+                events = [event for one in planned for event in one.events]
+                self._note(self._workspace.append(events, action=record.action))
+        return record
 
-    def _known_facts(self) -> Mapping[str, Fact]:
-        """What these annotators' events say that are here already, by id."""
-        known = {}
-        for name in {work.annotator for work in self._incoming.work}:
-            for event in self._workspace.events(annotator=name):
-                known[event.id] = event.fact
-                self._worked.add(name)
-        return known
+    def _look(self) -> None:
+        """Read what these annotators have begun here."""
+        names = {work.annotator for work in self._incoming.work}
+        self._counters = dict(self._workspace.counters(names))
+        self._passes = {}
+        if any(self._counters.values()):
+            here = self._workspace.passes()
+            self._passes = _last_passes(one for one in here if one.annotator in names)
 
-    def _events(
-        self, work: IncomingWork, where: _Work, last: Pass | None, known: Mapping[str, Fact]
-    ) -> list[NewEvent]:
-        """The events of one person's work on one trace that are not here yet."""
-        number = 1 if last is None else last.number
-        labels = [_at_home(label, where, number, work.kind) for label in work.labels]
-        planned = dict(_facts(work, where, labels))
+    def _note(self, recorded: Sequence[Event]) -> None:
+        """Count what was recorded, by name."""
+        self.new += len(recorded)
+        for event in recorded:
+            self._counters[event.annotator] = event.seq
+        for (name, *_), events in groupby(
+            recorded, key=lambda event: (event.annotator, event.trace_id, event.taxonomy)
+        ):
+            before = self.people.get(name)
+            if before is None:
+                history = History.LONGER if name in self._worked else History.NEW
+                before = PersonChanges(name, history)
+            self.people[name] = _with(before, [event.fact for event in events])
+
+    def _plan(self, works: Sequence[tuple[IncomingWork, str]]) -> list[_Planned]:
+        """The events of works that are not here yet, each with the id that its trace has here."""
+        drafts = []
+        for work, trace_id in works:
+            where = (work.annotator, trace_id, work.taxonomy)
+            last = self._passes.get(where)
+            number = 1 if last is None else last.number
+            labels = [_at_home(label, where, number, work.kind) for label in work.labels]
+            drafts.append((work, where, last, dict(_facts(work, where, labels))))
+        names, known = self._names([name for *_, facts in drafts for name in facts])
+        return [
+            self._planned(work, where, last, {names[n]: fact for n, fact in facts.items()}, known)
+            for work, where, last, facts in drafts
+        ]
+
+    def _names(self, wanted: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
+        """The ids under which events are to be recorded, and what those say that are here.
+
+        What came with an import that was taken back comes again under another id.
+        """
+        names = {name: name for name in wanted}
+        known: dict[str, Fact] = {}
+        if not self._worked:
+            return names, known
+        unsettled = list(wanted)
+        while unsettled:
+            here = self._workspace.known_facts([names[name] for name in unsettled])
+            undone = self._workspace.known_facts([undone_id(name) for name in here])
+            known |= here
+            unsettled = [name for name in unsettled if undone_id(names[name]) in undone]
+            for name in unsettled:
+                names[name] = again_id(names[name])
+        return names, known
+
+    def _planned(
+        self,
+        work: IncomingWork,
+        where: _Work,
+        last: Pass | None,
+        planned: Mapping[str, Fact],
+        known: Mapping[str, Fact],
+    ) -> _Planned:
         fresh = {name: fact for name, fact in planned.items() if name not in known}
-        self._differing += sum(_told_differently(f, known.get(n)) for n, f in planned.items())
+        self.differing += sum(_told_differently(f, known.get(n)) for n, f in planned.items())
         if last is not None and fresh:
             fresh = self._not_said_yet(where, last, fresh)
-        self._known += len(planned) - len(fresh)
+        self.known += len(planned) - len(fresh)
         if last is not None and fresh:
             problem = self._contradiction(work, where, last, fresh.values())
             if problem:
                 place = f"{work.annotator} on {work.trace_id}"
-                self._problems.append(RowProblem(work.file, place, problem))
-                return []
+                return _Planned(problem=RowProblem(work.file, place, problem))
             fresh = {n: f for n, f in fresh.items() if not isinstance(f, PassStarted)}
         annotator, trace_id, taxonomy = where
-        return [
-            NewEvent(annotator, trace_id, taxonomy, number, fact, id=name)
-            for name, fact in fresh.items()
-        ]
+        number = 1 if last is None else last.number
+        return _Planned(
+            [
+                NewEvent(annotator, trace_id, taxonomy, number, fact, id=name)
+                for name, fact in fresh.items()
+            ]
+        )
 
     def _not_said_yet(self, where: _Work, last: Pass, fresh: Mapping[str, Fact]) -> dict[str, Fact]:
         """What of it the last pass does not hold already, made here under ids of its own.
@@ -168,7 +311,7 @@ class _Applier:
             match fact:
                 case LabelAdded(label):
                     own = labels.get((label.mode, label.target))
-                    self._differing += own is not None and _details(own) != _details(label)
+                    self.differing += own is not None and _details(own) != _details(label)
                     return own is not None
                 case VerdictSet(mode, _, value):
                     return values.get(mode) is value
@@ -212,6 +355,30 @@ class _Applier:
             if mode is not None and said.get(mode, value) is not value:
                 return f"{mode} is {said[mode]} here and {value} in the file"
         return None
+
+
+def _size(work: IncomingWork) -> int:
+    """About how many events one person's work on one trace is."""
+    return len(work.labels) + len(work.verdicts) + 3
+
+
+def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
+    """The changes with what an import adds to one work, since it only ever adds."""
+    labels = sum(isinstance(fact, LabelAdded) for fact in facts)
+    judged = [fact for fact in facts if isinstance(fact, Judged)]
+    verdicts = sum(isinstance(fact, VerdictSet) for fact in facts)
+    begun = any(isinstance(fact, PassStarted) for fact in facts)
+    finished = bool(judged) or any(isinstance(fact, PassFinished) for fact in facts)
+    verdicts += sum(len(fact.absent) for fact in judged)
+    return replace(
+        changes,
+        events=changes.events + len(facts),
+        labels_added=changes.labels_added + labels,
+        verdicts_added=changes.verdicts_added + verdicts,
+        passes_added=changes.passes_added + begun,
+        passes_joined=changes.passes_joined + (not begun and bool(labels or verdicts)),
+        passes_finished=changes.passes_finished + finished,
+    )
 
 
 def _told_differently(fact: Fact, known: Fact | None) -> bool:

@@ -40,14 +40,39 @@ class CsvTable:
     problems: tuple[RowProblem, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CsvStream:
+    """A file's columns, and its rows as they are asked for: a problem where one is broken."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[CsvRow | RowProblem]
+
+
 def read_csv(path: Path) -> CsvTable:
     """The table in the file; raises ``ExchangeError`` where it has no usable heading row."""
-    text = _text(path)
-    before = csv.field_size_limit(_MAX_CELL)
-    try:
-        return _table(path, text)
-    finally:
-        csv.field_size_limit(before)
+    stream = stream_csv(path)
+    rows: list[CsvRow] = []
+    problems: list[RowProblem] = []
+    for row in stream.rows:
+        if isinstance(row, CsvRow):
+            rows.append(row)
+        else:
+            problems.append(row)
+    return CsvTable(stream.columns, tuple(rows), tuple(problems))
+
+
+def stream_csv(path: Path) -> CsvStream:
+    """The same row by row, for files of which the rows are too many to be held all at once."""
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    lines = _lines(reader)
+    _, heading = next(lines, (0, None))
+    if not isinstance(heading, list) or not any(heading):
+        raise ExchangeError(f"{path}: no heading row; the first row names the columns")
+    columns = tuple(name.strip() for name in heading)
+    doubled = sorted({name for name in columns if columns.count(name) > 1})
+    if doubled:
+        raise ExchangeError(f"{path}: column {doubled[0]!r} stands twice in the heading row")
+    return CsvStream(columns, _rows(path, columns, lines))
 
 
 def _text(path: Path) -> str:
@@ -61,48 +86,41 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _table(path: Path, text: str) -> CsvTable:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines = _lines(path, reader)
-    _, heading = next(lines, (0, None))
-    if not isinstance(heading, list) or not any(heading):
-        raise ExchangeError(f"{path}: no heading row; the first row names the columns")
-    columns = tuple(name.strip() for name in heading)
-    doubled = sorted({name for name in columns if columns.count(name) > 1})
-    if doubled:
-        raise ExchangeError(f"{path}: column {doubled[0]!r} stands twice in the heading row")
-    rows: list[CsvRow] = []
-    problems: list[RowProblem] = []
+def _rows(
+    path: Path, columns: tuple[str, ...], lines: Iterator[tuple[int, list[str] | str]]
+) -> Iterator[CsvRow | RowProblem]:
     for line, cells in lines:
         place = f"line {line}"
         if isinstance(cells, str):
-            problems.append(RowProblem(path, place, cells))
+            yield RowProblem(path, place, cells)
         elif len(cells) > len(columns):
             reason = f"{len(cells)} cells under {len(columns)} headings; quote cells with commas"
-            problems.append(RowProblem(path, place, reason))
+            yield RowProblem(path, place, reason)
         elif any(cell.strip() for cell in cells):
             filled = [*cells, *([""] * (len(columns) - len(cells)))]
-            rows.append(CsvRow(path, place, dict(zip(columns, filled, strict=True))))
-    return CsvTable(columns, tuple(rows), tuple(problems))
+            yield CsvRow(path, place, dict(zip(columns, filled, strict=True)))
 
 
-def _lines(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
+def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
     """Each row with the line on which it begins; a message in place of a row that is broken."""
     begins = 1
     while True:
+        before = csv.field_size_limit(_MAX_CELL)
+        found: list[str] | str
         try:
-            row = next(reader)
+            found = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield begins, f"not CSV: {error}"
-        else:
-            yield begins, row
+            found = f"not CSV: {error}"
+        finally:
+            csv.field_size_limit(before)
+        yield begins, found
         begins = reader.line_num + 1  # type: ignore[attr-defined]
 
 
 def check_columns(
-    table: CsvTable, path: Path, *, known: Iterable[str], needed: Iterable[str]
+    table: CsvTable | CsvStream, path: Path, *, known: Iterable[str], needed: Iterable[str]
 ) -> None:
     """Refuse a heading row that lacks a needed column or has one that nobody would read."""
     for name in needed:

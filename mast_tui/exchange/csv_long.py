@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
+from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, csv_text, stream_csv
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
@@ -76,15 +77,18 @@ def read_csv_long(
     traces: dict[str, TraceRecord] = {}
     taxonomies: dict[str, Taxonomy] = {}
     problems: list[RowProblem] = []
-    rows: list[CsvRow] = []
+    streams: list[CsvStream] = []
     for file in files:
-        table = read_csv(file)
+        table = stream_csv(file)
         needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
         check_columns(table, file, known=COLUMNS, needed=needed)
-        rows += table.rows
-        problems += table.problems
-    one_name(annotator, (row.cells.get("annotator", "") for row in rows))
-    for row in rows:
+        streams.append(table)
+    names = set[str]()
+    for row in chain.from_iterable(table.rows for table in streams):
+        if isinstance(row, RowProblem):
+            problems.append(row)
+            continue
+        names.add(row.cells.get("annotator", ""))
         try:
             trace_id = _needed(row, "trace_id")
             name = annotator_of(row.cells.get("annotator", ""), annotator)
@@ -100,6 +104,7 @@ def read_csv_long(
         drafts[key] = draft
         taxonomies[chosen.ref] = chosen
         traces.setdefault(trace_id, TraceRecord(trace_id))
+    one_name(annotator, names)
     return Incoming(
         taxonomies=tuple(taxonomies.values()),
         traces=tuple(traces.values()),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import CsvRow, check_columns, csv_text, read_csv
+from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, csv_text, stream_csv
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming, WorkDraft, joined, label_id
 from mast_tui.exchange.names import annotator_of, one_name
@@ -63,15 +64,18 @@ def read_csv_wide(
     drafts: dict[tuple[str, str], WorkDraft] = {}
     traces: dict[str, TraceRecord] = {}
     problems: list[RowProblem] = []
-    rows: list[CsvRow] = []
+    streams: list[CsvStream] = []
     for file in files:
-        table = read_csv(file)
+        table = stream_csv(file)
         needed = ("trace_id", *(() if annotator else ("annotator",)))
         check_columns(table, file, known=known, needed=needed)
-        rows += table.rows
-        problems += table.problems
-    one_name(annotator, (row.cells.get("annotator", "") for row in rows))
-    for row in rows:
+        streams.append(table)
+    names = set[str]()
+    for row in chain.from_iterable(table.rows for table in streams):
+        if isinstance(row, RowProblem):
+            problems.append(row)
+            continue
+        names.add(row.cells.get("annotator", ""))
         try:
             trace = _trace(row)
             earlier = traces.get(trace.trace_id)
@@ -86,6 +90,7 @@ def read_csv_wide(
             continue
         drafts[name, trace.trace_id] = draft
         traces[trace.trace_id] = trace
+    one_name(annotator, names)
     return Incoming(
         taxonomies=(taxonomy,),
         traces=tuple(traces.values()),

@@ -23,6 +23,16 @@ def lasting_id(*parts: object) -> str:
     return str(uuid.uuid5(_IDS, json.dumps(parts, ensure_ascii=True, default=str)))
 
 
+def undone_id(event: str) -> str:
+    """The id of the event that takes one back which came with an import, the same anywhere."""
+    return lasting_id("undone", event)
+
+
+def again_id(event: str) -> str:
+    """The id under which an event comes once more whose import was taken back."""
+    return lasting_id("again", event)
+
+
 def joined(known: TraceRecord, new: TraceRecord) -> TraceRecord:
     """The facts that two rows tell of a trace; raises ``ValueError`` where they contradict."""
     outcomes = {known.outcome, new.outcome} - {Outcome.UNKNOWN}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl_records import (
     run_from,
@@ -154,11 +155,26 @@ def merge_content(
         WorkspaceError: among others, a taxonomy's name stands for another one here.
     """
     with workspace.transaction():
+        return workspace.merge_events(register_content(content, workspace), replacing=replacing)
+
+
+def register_content(content: Content, workspace: Workspace) -> Foreign:
+    """Bring all but the events into a workspace, the traces piece by piece.
+
+    Args:
+        content: what a file holds.
+        workspace: what takes it.
+
+    Returns:
+        The events, with each trace under the name that it has here.
+    """
+    with workspace.transaction():
         for taxonomy in content.taxonomies:
             workspace.add_taxonomy(taxonomy)
         workspace.add_annotators(content.annotators)
-        names = {t.trace_id: register_foreign(workspace, t) for t in content.traces}
         add_shares(workspace, content.shares)
+    names = register_traces(content.traces, lambda t: register_foreign(workspace, t), workspace)
+    with workspace.transaction():
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        return workspace.merge_events(renamed(content.foreign, names), replacing=replacing)
+    return renamed(content.foreign, names)

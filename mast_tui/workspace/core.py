@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from mast_tui.traces.json_values import replace_surrogates
-from mast_tui.workspace import packed, register, run_register
+from mast_tui.workspace import import_register, packed, register, run_register
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.ids import IdSource, now
+from mast_tui.workspace.import_register import ImportCounts, ImportRecord, ImportState, Work
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
 from mast_tui.workspace.set_aside import held_out
 
@@ -53,6 +54,81 @@ class WorkspaceCore:
         """All verdicts on these modes, of everybody and every pass, as ``packed`` tells."""
         with self._database.reading() as connection:
             return tuple(packed.packed_verdicts(connection, taxonomy, slugs))
+
+    # Imports
+
+    def imports(self) -> tuple[ImportRecord, ...]:
+        """Every import that brought something, the earliest first."""
+        with self._database.reading() as connection:
+            return import_register.imports(connection)
+
+    def begin_import(
+        self, file_format: str, files: Sequence[str], *, asked: str, who: str | None
+    ) -> ImportRecord:
+        """Note that an import begins, or goes on with one that was broken off.
+
+        Args:
+            file_format: The name of the files' format.
+            files: Their names.
+            asked: How the import is asked for; the same words go on with what was broken off.
+            who: Who imports, None where nobody is known.
+
+        Returns:
+            The import.
+
+        Raises:
+            WorkspaceError: The same import is being taken back, and that was broken off.
+        """
+        with self._database.writing() as connection:
+            for one in import_register.imports(connection):
+                if one.asked == asked and one.state is ImportState.UNDOING:
+                    raise WorkspaceError(
+                        f"import {one.id} of the same files was being taken back when it was "
+                        f"broken off; finish that first: mast-tui import --undo {one.id}"
+                    )
+                if one.asked == asked and one.state is ImportState.UNFINISHED:
+                    return one
+            record = ImportRecord(self.new_id(), now(), who, file_format, tuple(files), asked)
+            import_register.add(connection, record)
+            return record
+
+    def note_imported(self, record: ImportRecord, events: Iterable[str]) -> None:
+        """Note events, by id, that came with an import and keep their actions."""
+        with self._database.writing() as connection:
+            import_register.note_events(connection, record.id, events)
+
+    def finish_import(self, record: ImportRecord) -> None:
+        """Note that an import is whole; one that brought nothing is forgotten."""
+        with self._database.writing() as connection:
+            if import_register.brought_something(connection, record):
+                import_register.mark(connection, record.id, finished_at=now())
+            else:
+                import_register.drop(connection, record.id)
+
+    def begin_undo(self, record: ImportRecord) -> None:
+        """Note that an import is being taken back."""
+        with self._database.writing() as connection:
+            import_register.mark(connection, record.id, undo_begun_at=now())
+
+    def finish_undo(self, record: ImportRecord, who: str | None) -> None:
+        """Note that an import was taken back, and by whom."""
+        with self._database.writing() as connection:
+            import_register.mark(connection, record.id, undone_at=now(), undone_by=who)
+
+    def import_counts(self, record: ImportRecord) -> ImportCounts:
+        """What an import brought."""
+        with self._database.reading() as connection:
+            return import_register.counts(connection, record)
+
+    def import_works(self, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
+        """The works that an import brought something to, and how many events to each."""
+        with self._database.reading() as connection:
+            return import_register.works(connection, record)
+
+    def noted_events(self, record: ImportRecord) -> frozenset[str]:
+        """The ids of the events that an import brought, where they keep their actions."""
+        with self._database.reading() as connection:
+            return import_register.noted_events(connection, record.id)
 
     # Runs of judges
 

@@ -45,6 +45,13 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "ALTER TABLE labels ADD COLUMN evidence_wording TEXT",
         "ALTER TABLE run_traces ADD COLUMN quote_kinds TEXT",
     ),
+    4: (
+        'CREATE TABLE imports (id TEXT NOT NULL, "at" TEXT NOT NULL, who TEXT, '
+        "format TEXT NOT NULL, files TEXT NOT NULL, asked TEXT NOT NULL, finished_at TEXT, "
+        "undo_begun_at TEXT, undone_at TEXT, undone_by TEXT, PRIMARY KEY (id))",
+        'CREATE TABLE imported_events ("import" TEXT NOT NULL, event TEXT NOT NULL, '
+        'PRIMARY KEY ("import", event)) WITHOUT ROWID',
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

@@ -17,7 +17,7 @@ from sqlalchemy import update as sql_update
 from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.gold.model import Decision, Guideline
-from mast_tui.labels import PassKind, VerdictValue
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import Event
@@ -152,6 +152,8 @@ def _effects(event: Event) -> list[Effect]:
             return [_put(schema.sights, {"annotator": event.annotator}, {"blind": blind})]
         case Judged():
             return _judged(event, event.fact)
+        case PassWithdrawn() if annotator_kind(event.annotator) is AnnotatorKind.JUDGE:
+            return _not_judged(event)
         case StudySet(_, study):
             of_taxonomy = {"annotator": event.annotator, "taxonomy": event.taxonomy}
             plan = None if study is None else _study_to_row(event, study)
@@ -261,6 +263,15 @@ def _judged(event: Event, fact: Judged) -> list[Effect]:
             for mode, value in said.items()
         ),
         _put(schema.judgements, _of_trace(event), looked),
+    ]
+
+
+def _not_judged(event: Event) -> list[Effect]:
+    """That a judge was through with a trace is taken back with its pass."""
+    return [
+        _change(event, withdrawn=True),
+        (_DROP_VERDICTS, {f"is_{name}": value for name, value in _in_pass(event).items()}),
+        _put(schema.judgements, _of_trace(event), None),
     ]
 
 

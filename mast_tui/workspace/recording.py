@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import chain, changes, projection, schema
 from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError
 from mast_tui.workspace.events import Event, NewEvent, payload_text
-from mast_tui.workspace.facts import LabelAdded, LabelChanged, LabelRemoved
+from mast_tui.workspace.facts import Fact, LabelAdded, LabelChanged, LabelRemoved
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
@@ -135,6 +135,45 @@ def merge(
     return MergeReport(added, known + foreign.repeats, tuple(altered), found, tuple(people))
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What one annotator's foreign events add to what is here.
+
+    ``count`` events are here, the last with the counter ``last``; ``fresh`` are those to come.
+    ``is_plain``: all that is here comes too and the rest is later, so that each beginning of the
+    rest is a state that the work once had. Any other growth is checked and comes at one go.
+    """
+
+    annotator: str
+    count: int
+    last: int
+    fresh: Sequence[Event]
+    is_plain: bool
+
+
+def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
+    """What one annotator's foreign events add to what is here; writes nothing."""
+    name = events[0].annotator
+    part = _Part(connection, name, events, _known(connection, events), None)
+    count, last = connection.execute(_COUNT, {"annotator": name}).one()
+    changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
+    goes_on = part.history(count, last) in (History.NEW, History.LONGER)
+    return Growth(name, count, last or 0, part.fresh, changes_nothing_here and goes_on)
+
+
+def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
+    """Add the first of the fresh events, and return what is left to come."""
+    name = growth.annotator
+    count, last = connection.execute(_COUNT, {"annotator": name}).one()
+    if (count, last or 0) != (growth.count, growth.last):
+        raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
+    connection.execute(_INSERT, [event_to_row(event) for event in events])
+    note_annotator(connection, name)
+    projection.apply(connection, events)
+    rest = growth.fresh[len(events) :]
+    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=rest)
+
+
 class _Part:
     """The events of one annotator among those that come."""
 
@@ -162,7 +201,7 @@ class _Part:
         ours = _known_rows(connection, [event.id for event in unsure])
         same = {event.id: _same(ours[event.id], event) for event in unsure}
         self.edited = [event for event in unsure if not same[event.id]]
-        self._chains_differ = any(
+        self.chains_differ = any(
             same[event.id] and event.chain != here[event.id].chain for event in unsure
         )
         self._own = {event.id for event in events if event.id in here} - {
@@ -175,10 +214,10 @@ class _Part:
     def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
         """Write what is new and make the state anew; returns what changed, None for nothing."""
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
-        history = self._history(*counts)
+        history = self.history(*counts)
         edited = self._is_person and bool(self.edited or self._broken)
         if not self.fresh and not edited:
-            if self._chains_differ:
+            if self.chains_differ:
                 chain.make_anew(self._connection, self._name)
             return None
         is_new = history is History.NEW
@@ -188,7 +227,7 @@ class _Part:
             note_annotator(self._connection, self._name)
         if edited and replacing:
             self._replace()
-        elif self._chains_differ:
+        elif self.chains_differ:
             chain.make_anew(self._connection, self._name)
         if history in (History.NEW, History.LONGER) and not edited:
             projection.apply(self._connection, self.fresh)
@@ -208,7 +247,8 @@ class _Part:
             replaced=asked and replacing,
         )
 
-    def _history(self, count: int, last: int | None) -> History:
+    def history(self, count: int, last: int | None) -> History:
+        """Tell how the events go together with the ``count`` that are here, up to ``last``."""
         if not count:
             return History.NEW
         if not self.fresh:
@@ -258,6 +298,28 @@ def conflicts(
         for (annotator, seq), rows in groups.items()
         if len({_said(event_of(row)) for row in rows}) > 1
     )
+
+
+def forget(connection: Connection, ids: Iterable[str]) -> None:
+    """Take events away, with what followed from them; for a copy that is thrown away."""
+    wanted = sorted(ids)
+    touched = {row["annotator"] for row in _known_rows(connection, wanted).values()}
+    for start in range(0, len(wanted), _AT_ONCE):
+        batch = wanted[start : start + _AT_ONCE]
+        connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
+    projection.rebuild(connection, touched)
+
+
+def last_counter(connection: Connection, annotator: str) -> int:
+    """The counter of an annotator's last event, 0 for none."""
+    _, last = connection.execute(_COUNT, {"annotator": annotator}).one()
+    return last or 0
+
+
+def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
+    """What the events of these ids say that are here, by id."""
+    rows = _known_rows(connection, ids)
+    return {name: event_of(row).fact for name, row in rows.items()}
 
 
 def last_seq(

@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -307,3 +307,30 @@ asked: Final = Table(
     Index("asked_of_run", "run", "tokens_in", "tokens_out"),
 )
 """The answers of models, each once it has come: they stay in this file and are not exported."""
+
+imports: Final = Table(
+    "imports",
+    metadata,
+    _text("id", key=True),
+    _text("at"),
+    _text("who", empty=True),
+    _text("format"),
+    _text("files"),
+    _text("asked"),
+    _text("finished_at", empty=True),
+    _text("undo_begun_at", empty=True),
+    _text("undone_at", empty=True),
+    _text("undone_by", empty=True),
+)
+"""Every import that brought something. ``asked`` is how it was asked for: the same words again go
+on with one that was broken off."""
+
+imported_events: Final = Table(
+    "imported_events",
+    metadata,
+    _text("import", key=True),
+    _text("event", key=True),
+    sqlite_with_rowid=False,
+)
+"""What came of an import whose events keep the actions that they were recorded under elsewhere; any
+other import is the action of its events."""

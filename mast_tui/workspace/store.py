@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
@@ -17,8 +19,9 @@ from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import Event, NewEvent
-from mast_tui.workspace.facts import SpansRead
+from mast_tui.workspace.facts import Fact, SpansRead
 from mast_tui.workspace.queries import Filter, PassChoice
+from mast_tui.workspace.recording import Growth
 from mast_tui.workspace.records import (
     AnnotatorInfo,
     EventConflict,
@@ -95,6 +98,24 @@ class Workspace(WorkspaceCore):
         """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
         cannot."""
         self._database.copy_to(target)
+
+    @contextmanager
+    def trial(self, *, without: Collection[str] = ()) -> Iterator[Workspace]:
+        """A copy for trying out what a change would do, gone at the end.
+
+        Nobody waits for what is done in it, however long that takes.
+
+        Args:
+            without: ids of events that it is not to hold.
+        """
+        with TemporaryDirectory(prefix="mast-tui-") as folder:
+            path = Path(folder) / "trial.db"
+            self.copy_to(path)
+            with closing(Workspace.open(path, create=False)) as copy:
+                if without:
+                    with copy._database.writing() as connection:
+                        recording.forget(connection, without)
+                yield copy
 
     def move_to(self, target: Path) -> None:
         """Copy everything into a new file and go on there: the old one is gone."""
@@ -211,6 +232,29 @@ class Workspace(WorkspaceCore):
         """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""
         with self._database.reading() as connection:
             return recording.last_seq(connection, annotator, trace_id, taxonomy)
+
+    def known_facts(self, ids: Sequence[str]) -> Mapping[str, Fact]:
+        """What the events of these ids say that are here, by id."""
+        with self._database.reading() as connection:
+            return recording.known_facts(connection, ids)
+
+    def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
+        """The counter of each annotator's last event, 0 for none."""
+        with self._database.reading() as connection:
+            return {name: recording.last_counter(connection, name) for name in annotators}
+
+    def growth_of(self, events: Sequence[Event], *, is_broken: bool) -> Growth:
+        """What one annotator's foreign events, as ``examined`` has them, add to what is here."""
+        with self._database.reading() as connection:
+            return recording.growth_of(connection, events, is_broken=is_broken)
+
+    def grow(self, growth: Growth, events: Sequence[Event]) -> Growth:
+        """Add the next events of a plain growth, and return what is to follow.
+
+        Raises ``ChangedElsewhere`` where the annotator has events here that came meanwhile.
+        """
+        with self._database.writing() as connection:
+            return recording.grow(connection, growth, events)
 
     def merge_events(
         self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()

@@ -221,7 +221,7 @@ def test_a_dataset_replaces_only_a_dataset_and_all_of_it(
     rows = LABELS.format(id=labelled, first="", last="").replace("alice", "bob")
     short = [line for line in rows.splitlines() if "1.3" not in line]
     (tmp_path / "bob.csv").write_text("\n".join(short), encoding="utf-8")
-    assert cli("import", "bob.csv", "--format", "csv-long").code == 0
+    assert cli("import", "bob.csv", "--format", "csv-long", "--allow-new").code == 0
     out = ("export", "--format", "huggingface", "-o")
     assert cli(*out, "set").code == 0
     assert (tmp_path / "set" / "data" / "annotator_bob.jsonl").exists()

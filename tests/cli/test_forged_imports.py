@@ -155,11 +155,11 @@ def test_of_several_files_none_is_taken_where_one_is_refused(cli: Cli, tmp_path:
     bad = write(tmp_path / "bad.jsonl", [HEAD, *forged(lines_of(SAMPLES))])
     start = event("zoe", 1, "pass_started", {"kind": "blind"}, "t9")
     good = write(tmp_path / "good.jsonl", [HEAD, start])
-    done = cli("import", good, bad, "--format", "jsonl", "--json")
+    done = cli("import", good, bad, "--format", "jsonl", "--allow-new", "--json")
     assert (done.code, [p["annotator"] for p in done.json["people"]]) == (1, ["mira"])
     assert "zoe" not in cli("export", "--format", "jsonl", "-o", "x.jsonl").out
     assert "zoe" not in (tmp_path / "x.jsonl").read_text("utf-8")
-    done = cli("import", good, "--format", "jsonl")
+    done = cli("import", good, "--format", "jsonl", "--allow-new")
     assert "0 labels and 0 verdicts by zoe on 1 traces (mast@3)" in done.out
     assert "zoe: 1 pass begun" in done.out
 
@@ -249,7 +249,7 @@ def test_decisions_after_those_of_another_adjudicator_are_told(cli: Cli, tmp_pat
         payload = {"item": said["item"], "before": None, "after": said}
         made.append(event("eve", number, "decided", payload, line["trace_id"]))
     file = write(tmp_path / "x.jsonl", [HEAD, *made])
-    done = cli("import", file, "--format", "jsonl")
+    done = cli("import", file, "--format", "jsonl", "--allow-new")
     assert done.code == 0
     assert "eve: 3 decisions made, 3 decisions of others overruled" in done.out
 
@@ -464,7 +464,7 @@ def test_what_joins_anothers_work_by_another_format_is_told(cli: Cli, tmp_path: 
     assert [(one["annotator"], one["history"]) for one in first] == [("bob", "new")]
     rows = "t,bob,1.3,present,k2\nt,bob,1.1,absent,\nt,bob,,finished,\nu,bob,1.1,present,k1\n"
     (tmp_path / "b.csv").write_text(head + rows)
-    done = cli("import", "b.csv", "--format", "csv-long")
+    done = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
         "bob: 2 labels added, 1 verdict added, 1 pass begun, 1 open pass added to, 1 pass finished"
         in done.out

@@ -94,7 +94,7 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli, tmp_pa
         ("", "finished", "", ""),
     ]
     file.write_text(head + "u,alice,1.4,absent,,\n")
-    cli("import", file, "--format", "csv-long")
+    cli("import", file, "--format", "csv-long", "--allow-new")
     file.write_text(head + "u,alice,1.4,present,,\n")
     done = cli("import", file, "--format", "csv-long")
     assert done.code == 1
@@ -136,7 +136,7 @@ def test_a_person_sees_figures_of_what_they_have_finished_only(cli: Cli, tmp_pat
     cli("import", wide(tmp_path, rows), "--format", "csv-wide")
     file = tmp_path / "carol.csv"
     file.write_text("trace_id,annotator,mode,value\nt1,carol,1.1,absent\nt1,carol,,finished\n")
-    cli("import", file, "--format", "csv-long")
+    cli("import", file, "--format", "csv-long", "--allow-new")
     seen = cli("agree", "--annotator", "carol", "--json").json
     assert seen["traces"] == {
         "finished_by_all": 1,

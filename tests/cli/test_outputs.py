@@ -228,7 +228,7 @@ def test_a_gold_that_fails_leaves_its_older_datasheet_too(cli: Cli, labelled: Pa
     assert cli("export", "--format", "gold", "-o", "g.json").code == 0
     rows = LABELS.format(id="another").replace("alice", "carol")
     (labelled / "more.csv").write_text(rows, encoding="utf-8")
-    assert cli("import", "more.csv", "--format", "csv-long").code == 0
+    assert cli("import", "more.csv", "--format", "csv-long", "--allow-new").code == 0
     before = contents(labelled)
     # Room for the datasheet, and for what SQLite writes, but not for the gold.
     assert cli("export", "--format", "gold", "-o", "size.json").code == 0

@@ -54,7 +54,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from mast_tui.cli.dispatch import run
     from mast_tui.cli.words import split_words
 
-    words = ["import", str(file), "--format", "csv-wide", "--workspace", str(path)]
+    words = ["import", str(file), "--format", "csv-wide", "--allow-new", "--workspace", str(path)]
     assert run(split_words(words)) == 0
     place = Workspace.open(path)
     finding = Finding(MAST.modes[0].slug, None, None, None, None, None, None, "so", 0.5)
@@ -458,7 +458,7 @@ def test_a_new_name_that_looks_like_a_known_one_is_refused(
     (tmp_path / "long.csv").write_text(
         f"trace_id,annotator,mode,value\nt9,{name},1.1,present\n", "utf-8"
     )
-    done = cli("import", "long.csv", "--format", "csv-long")
+    done = cli("import", "long.csv", "--format", "csv-long", "--allow-new")
     assert (done.code, done.out) == (1, "")
     assert "looks like" in done.err
     like = {"tornas": "tomas", "b0b": "bob", "gоld": "gold"}.get(name, "mira")

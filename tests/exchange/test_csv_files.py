@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_files import csv_text, read_csv
+from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.output_files import write_output
+from tests.exchange.words import MAST
 
 CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ['a,"b"', "line\nbreak", "\r", "=1+1", "-", "@x", " lead", '"', "\r\n", "\ufeff"]
@@ -76,3 +79,21 @@ def test_an_open_quote_is_one_problem_and_loses_no_earlier_row(tmp_path: Path) -
     table = read_csv(file)
     assert [row.cells["a"] for row in table.rows] == ["1"]
     assert [problem.place for problem in table.problems] == ["line 3"]
+
+
+def test_labels_are_read_without_holding_every_row(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    modes = [mode.code for mode in MAST.modes]
+    with file.open("w", encoding="utf-8") as out:
+        out.write("trace_id,annotator,mode,value\n")
+        for trace in range(500):
+            out.writelines(f"trace-{trace},alice,{mode},absent\n" for mode in modes)
+    read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+    tracemalloc.start()
+    try:
+        incoming = read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(incoming.work) == 500
+    assert peak - held < 8 * file.stat().st_size

@@ -151,6 +151,19 @@ def test_files_of_the_versions_between_hold_the_same(
     assert shape(old) == shape(tmp_path / "new.db")
 
 
+def test_a_file_that_knows_no_imports_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    Workspace.open(file).close()
+    today = shape(file)
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DROP TABLE imports")
+        raw.execute("DROP TABLE imported_events")
+        raw.execute("PRAGMA user_version = 4")
+    with closing(Workspace.open(file)) as workspace:
+        assert workspace.imports() == ()
+    assert shape(file) == today
+
+
 def test_an_event_that_cannot_be_read_keeps_nobody_out(old: Path) -> None:
     with closing(sqlite3.connect(old)) as raw, raw:
         raw.execute("UPDATE events SET payload = '{' WHERE annotator = 'alice' AND seq = 1")

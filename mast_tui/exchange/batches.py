@@ -1,0 +1,62 @@
+"""How much of an import is written at one go, so that whoever labels meanwhile can save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from mast_tui.workspace import TraceRecord, Workspace
+from mast_tui.workspace.commands import pause
+
+EVENTS_AT_ONCE: Final = 1500
+"""Events in one transaction: on a slow machine half a second of work. One person's work on one
+trace is never parted, so it can be more."""
+
+REGISTERED_AT_ONCE: Final = 1500
+"""Traces in one transaction."""
+
+_OTHERS_TURN: Final = 0.03
+"""Seconds between two transactions: who waits for a turn looks every 10 ms whether it is there."""
+
+Item = TypeVar("Item")
+
+
+def let_others_write() -> None:
+    """Give programs that wait a moment in which nothing here is being written."""
+    pause(_OTHERS_TURN)
+
+
+def batched(
+    items: Iterable[Item], size: Callable[[Item], int], at_most: int
+) -> Iterator[list[Item]]:
+    """The items in lists of at most so much size together; one that is larger stands alone."""
+    batch, held = list[Item](), 0
+    for item in items:
+        own = size(item)
+        if batch and held + own > at_most:
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += own
+    if batch:
+        yield batch
+
+
+def register_traces(
+    records: Sequence[TraceRecord], register: Callable[[TraceRecord], str], workspace: Workspace
+) -> dict[str, str]:
+    """Keep traces piece by piece; the id that each has in the workspace, by the one it came with.
+
+    Args:
+        records: what is known of them.
+        register: keeps one and returns its id here.
+        workspace: what takes them.
+    """
+    names = {}
+    for start in range(0, len(records), REGISTERED_AT_ONCE):
+        if start:
+            let_others_write()
+        with workspace.transaction():
+            for record in records[start : start + REGISTERED_AT_ONCE]:
+                names[record.trace_id] = register(record)
+    return names

@@ -1,0 +1,270 @@
+"""Taking an import back: what it brought is undone by events of its own, for nothing is erased.
+
+The registers (traces, taxonomies, annotators) stay as the import left them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import undone_id
+from mast_tui.labels import PassKind
+from mast_tui.workspace import Event, NewEvent, Workspace, inverse
+from mast_tui.workspace.events import IMPORT_PREFIX
+from mast_tui.workspace.facts import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    Judged,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    PassKindSet,
+    PassStarted,
+    PassUnfinished,
+    PassWithdrawn,
+    Revealed,
+    ReviewSet,
+    SightSet,
+    SpanNoteSet,
+    SpansRead,
+    StudySet,
+    SuggestionsSeen,
+    VerdictSet,
+)
+from mast_tui.workspace.import_register import ImportRecord, ImportState
+
+_NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
+"""What only notes that somebody has looked: nothing is built on it, and it cannot be undone."""
+
+_IN_WORDS: Final[tuple[tuple[type, str], ...]] = (
+    (LabelAdded, "labels added"),
+    (LabelChanged, "labels changed"),
+    (LabelRemoved, "labels taken off"),
+    (VerdictSet, "verdicts set"),
+    (PassStarted, "a pass begun"),
+    (PassFinished, "a pass finished"),
+    (PassUnfinished, "a pass reopened"),
+    (ReviewSet, "suggestions reviewed"),
+    (SpanNoteSet, "notes written"),
+    (Decided, "conflicts decided"),
+    (GuidelineSet, "guidelines written"),
+    (StudySet, "a study set up"),
+    (Judged, "a judge's run"),
+)
+
+_Work = tuple[str, str | None, str | None]
+"""Annotator, trace id and taxonomy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What came of taking an import back: ``events`` undone, or what was ``built_on`` it.
+
+    Where something was, nothing has changed.
+    """
+
+    record: ImportRecord
+    events: int
+    built_on: tuple[str, ...] = ()
+
+
+def goes_on(workspace: Workspace, asked: str) -> bool:
+    """Whether an import that is asked for so goes on with one that was broken off."""
+    return any(
+        one.asked == asked and one.state is ImportState.UNFINISHED for one in workspace.imports()
+    )
+
+
+def find_import(workspace: Workspace, wanted: str) -> ImportRecord:
+    """The import that is meant.
+
+    Args:
+        workspace: where it was made.
+        wanted: its id, an end of its id that no other has, or empty for the last one that stands.
+
+    Raises:
+        ExchangeError: there is none such, or it was taken back already.
+    """
+    every = workspace.imports()
+    if not wanted:
+        standing = [one for one in every if one.state is not ImportState.UNDONE]
+        if not standing:
+            raise ExchangeError("there is no import here that could be taken back")
+        return standing[-1]
+    found = [one for one in every if one.id == wanted] or [
+        one for one in every if one.id.endswith(wanted)
+    ]
+    if len(found) != 1:
+        told = "several imports end so" if found else "there is no such import here"
+        raise ExchangeError(f"{wanted}: {told}; 'mast-tui import --list' names them")
+    if found[0].state is ImportState.UNDONE:
+        raise ExchangeError(f"import {found[0].id} was taken back on {found[0].undone_at} already")
+    return found[0]
+
+
+def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> Undone:
+    """Take back what an import brought, unless something was built on it.
+
+    Everything is looked at before the first event is written. They are written in batches, each
+    person's work on a trace whole; one that is broken off goes on when it is asked for again.
+
+    Args:
+        workspace: where it was made.
+        record: the import.
+        who: who takes it back, None where nobody is known.
+
+    Returns:
+        What was taken back, or what stands in the way.
+
+    Raises:
+        WorkspaceError: it cannot be written; the batches before that stay.
+    """
+    works = workspace.import_works(record)
+    undoing = _Undoing(workspace, record)
+    built_on = tuple(told for work, _ in works for told in undoing.built_on(work))
+    if built_on:
+        return Undone(record, 0, built_on)
+    workspace.begin_undo(record)
+    events = 0
+    for batch in batched(works, lambda one: one[1], EVENTS_AT_ONCE):
+        with workspace.transaction():
+            undoing.look()
+            for work, _ in batch:
+                late = tuple(undoing.built_on(work))
+                if late:
+                    raise ExchangeError(
+                        f"{late[0]}, since this began; the rest of the import stays. Take that "
+                        "back and ask again"
+                    )
+                events += undoing.take_back(work)
+        let_others_write()
+    workspace.finish_undo(record, who)
+    return Undone(record, events)
+
+
+class _Undoing:
+    """One import being taken back."""
+
+    def __init__(self, workspace: Workspace, record: ImportRecord) -> None:
+        self._workspace = workspace
+        self._record = record
+        self._noted = workspace.noted_events(record)
+        self.look()
+
+    def look(self) -> None:
+        """Read what others have said of labels, by suggestion and by trace and taxonomy."""
+        self._reviews = defaultdict[str, list[str]](list)
+        for review in self._workspace.reviews(pass_number=None):
+            self._reviews[review.suggestion].append(review.annotator)
+        self._decided = defaultdict[tuple[str, str], list[tuple[str, tuple[str, ...]]]](list)
+        for taxonomy in self._workspace.used_taxonomies():
+            for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
+                self._decided[trace_id, taxonomy] += [
+                    (one.decided_by, tuple(said.annotator for said in one.said))
+                    for one in decisions
+                ]
+
+    def built_on(self, work: _Work) -> Iterator[str]:
+        """What has been said since that rests on what the import brought to a work, in words."""
+        events = self._events(work)
+        ours = [event for event in events if self._is_ours(event)]
+        where = work[0] if work[1] is None else f"{work[0]} on {work[1]}"
+        later = [event for event in _effective(events) if event.seq >= ours[0].seq]
+        later = [event for event in later if not self._is_ours(event)]
+        imports = sorted({e.action for e in later if e.action.startswith(IMPORT_PREFIX)})
+        for action in imports:
+            yield f"{where}: import {action.rsplit(':', 1)[-1]} has added to it"
+        counts = Counter(_words(e.fact) for e in later if e.action not in imports)
+        if counts:
+            told = ", ".join(counts)
+            yield f"{where}: {told} since"
+        labels = {event.fact.label.id for event in ours if isinstance(event.fact, LabelAdded)}
+        answered = Counter(name for label in labels for name in self._reviews.get(label, ()))
+        for name, count in sorted(answered.items()):
+            if not self._came_along(name, work, ReviewSet):
+                yield f"{where}: {name} has reviewed suggestions of it ({count})"
+        if work[1] is None or work[2] is None:
+            return
+        deciders = {by for by, sides in self._decided[work[1], work[2]] if work[0] in sides}
+        for name in sorted(deciders):
+            if not self._came_along(name, work, Decided):
+                yield f"{where}: {name} has decided conflicts about it"
+
+    def take_back(self, work: _Work) -> int:
+        """Append what undoes a work's events, the last first; returns how many were undone."""
+        events = self._events(work)
+        ours = [event for event in reversed(events) if self._is_ours(event)]
+        action = f"{IMPORT_PREFIX}undo:{self._record.id}"
+        count = 0
+        for undoes, together in groupby(ours, key=lambda event: event.action):
+            inverses = [
+                NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
+                for event in together
+                if (fact := _taken_back(event, events)) is not None
+            ]
+            count += len(self._workspace.append(inverses, action=action, undoes=undoes))
+        return count
+
+    def _events(self, work: _Work) -> Sequence[Event]:
+        annotator, trace_id, taxonomy = work
+        found = self._workspace.events(annotator=annotator, trace_id=trace_id, taxonomy=taxonomy)
+        return [event for event in found if (event.trace_id, event.taxonomy) == work[1:]]
+
+    def _is_ours(self, event: Event) -> bool:
+        if self._record.keeps_actions:
+            return event.id in self._noted
+        return event.action == self._record.action
+
+    def _came_along(self, name: str, work: _Work, kind: type[Fact]) -> bool:
+        """Whether all that somebody said of this kind of a trace came with the same import."""
+        said = [e for e in self._events((name, *work[1:])) if isinstance(e.fact, kind)]
+        return all(map(self._is_ours, said))
+
+
+def _effective(events: Sequence[Event]) -> Iterator[Event]:
+    """The events that say something and were not taken back since."""
+    undone = set[str]()
+    for event in events:
+        if event.undoes is not None:
+            undone.add(event.undoes)
+        if event.redoes is not None:
+            undone.discard(event.redoes)
+    for event in events:
+        stands = event.undoes is None and event.redoes is None and event.action not in undone
+        if stands and not isinstance(event.fact, _NOTICED):
+            yield event
+
+
+def _words(fact: Fact) -> str:
+    return next((words for kind, words in _IN_WORDS if isinstance(fact, kind)), "changed")
+
+
+def _taken_back(event: Event, events: Sequence[Event]) -> Fact | None:
+    """The fact that takes back an event of an import, None for one that only noted something."""
+    before = events[: events.index(event)]
+    match event.fact:
+        case PassStarted(kind, copy_of):
+            begun = any(
+                isinstance(one.fact, PassStarted) and one.pass_number == event.pass_number
+                for one in _effective(before)
+            )
+            return None if begun else PassWithdrawn(kind, copy_of)
+        case Judged():
+            earlier = [one.fact for one in _effective(before) if isinstance(one.fact, Judged)]
+            return earlier[-1] if earlier else PassWithdrawn(PassKind.BLIND)
+        case PassKindSet(before=first, after=then):
+            return PassKindSet(then, first)
+        case SightSet(was, blind):
+            return SightSet(blind, bool(was))
+        case StudySet(old, new):
+            return StudySet(new, old)
+        case fact:
+            return inverse(fact)
