@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import termios
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -32,6 +31,9 @@ SCREENS: Final = (
 ENDINGS: Final = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
 WAYS: Final = (*ENDINGS, "a closed terminal", "SIGTSTP and SIGCONT", "SIGTERM twice")
 
+BEGIN: Final = b"\x1b[?1049h"
+"""The app takes the terminal."""
+
 LEFT: Final = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l")
 """The screen of before, a cursor, no mouse, no marked pastes."""
 
@@ -44,10 +46,16 @@ def settings_of(terminal: Terminal) -> list[Any]:
 def not_restored(terminal: Terminal, before: list[Any]) -> str:
     """What the terminal is left with, or nothing."""
     raw = bytes(terminal.raw)
-    begun = raw.rfind(b"\x1b[?1049h")
+    begun = raw.rfind(BEGIN)
     if missing := [wanted for wanted in LEFT if raw.rfind(wanted) < begun]:
         return f"the terminal was never told {missing}"
     return "" if settings_of(terminal) == before else "the terminal is set otherwise than before"
+
+
+def is_stopped(terminal: Terminal) -> bool:
+    """Whether the process stands still until it is told to go on."""
+    stat = Path(f"/proc/{terminal.process.pid}/stat").read_text()
+    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 def labels_of(home: Path, who: str) -> int:
@@ -119,10 +127,11 @@ def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
         terminal.press(*keys)
         terminal.until(shown)
         terminal.process.kill(signal.SIGTSTP)
-        until = time.monotonic() + 0.5
-        while time.monotonic() < until:
-            terminal.read(0.05)
+        terminal.until(lambda _: is_stopped(terminal))
+        begun = terminal.raw.count(BEGIN)
         terminal.process.kill(signal.SIGCONT)
+        # Before that the line discipline would keep ctrl+q to itself.
+        terminal.until(lambda _: terminal.raw.count(BEGIN) > begun)
         terminal.press("ctrl+q")
         code = end_of(terminal)
         if fell := not_restored(terminal, a_new_terminal()):
