@@ -13,6 +13,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
 from mast_tui.exchange.conflict_words import conflicts_in_words, told_differently
 from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.incoming import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
 from mast_tui.exchange.study_words import new_set_ups, studies_in_words, studies_under
 from mast_tui.workspace import (
@@ -105,6 +106,14 @@ def merge_files(
                 f"{file}: {error}; what came before that is here. Import it again to finish"
             ) from error
     workspace.finish_import(record)
+    if any(one.undo_begun_at and one.keeps_actions for one in workspace.imports()):
+        ids = {event.id for content in contents.values() for event in content.foreign.events}
+        taken_back = len(workspace.known_facts([undone_id(event) for event in ids]))
+        if taken_back:
+            merged.notes.append(
+                f"{taken_back} events of these files were taken back here with 'mast-tui import "
+                "--undo' and stay so"
+            )
     return merged
 
 

@@ -379,6 +379,9 @@ def test_a_whole_workspace_is_taken_back(cli: Cli, tmp_path: Path) -> None:
     assert verdicts(cli) != before
     assert cli("import", "--undo", listed(cli)[1]["id"][-8:]).code == 0
     assert verdicts(cli) == before
+    again = cli("import", "all.jsonl", "--format", "jsonl", "--json")
+    assert any("were taken back here" in note for note in again.json["notes"])
+    assert verdicts(cli) == before
 
 
 def test_one_can_work_where_an_import_was_taken_back(cli: Cli, tmp_path: Path) -> None:
