@@ -80,7 +80,9 @@ def main() -> None:
         database = str(Path(folder) / "samples.db")
         write_table(table, traces)
         command("judge", str(SAMPLES), "--judge", "rules", "--quiet", "--workspace", database)
-        command("import", str(table), "--format", "csv-long", "--workspace", database)
+        command(
+            "import", str(table), "--format", "csv-long", "--allow-new", "--workspace", database
+        )
         adjudicate(database, list(traces.values()))
         output = str(SAMPLES / "workspace.jsonl")
         command("export", "--format", "jsonl", "-o", output, "--workspace", database)

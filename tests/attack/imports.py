@@ -168,7 +168,11 @@ def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None
     """Import a file, and do all else with the workspace; every exit code goes into ``codes``."""
     skipping = ("--skip-errors",) if skip and file_format != "jsonl" else ()
     one_more = ("export", "--format", more, "-o", "after.out")
-    codes = [run(split_words(("import", file, "--format", file_format, *skipping, *PLACE)))]
+    codes = [
+        run(
+            split_words(("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE))
+        )
+    ]
     if codes == [0]:
         codes += [run(split_words((*words, *PLACE))) for words in (*AFTER, one_more)]
     (home / "codes").write_text(json.dumps(codes))

@@ -94,7 +94,7 @@ def templates(setting: Setting) -> Path:
             _closed_copy(home / DB, home / "older.db")
         of_one = [heading, *(row for row in rows if f",{name}," in row)]
         (home / f"{name}.csv").write_text("".join(of_one), "utf-8")
-        must(home, "import", f"{name}.csv", "--format", "csv-long", *PLACE)
+        must(home, "import", f"{name}.csv", "--format", "csv-long", "--allow-new", *PLACE)
     names = ("--annotators", "mira,tomas", "--adjudicators", "carol", "--annotator", "carol")
     must(home, "study", "set", "set", *names, *PLACE)
     return home
@@ -458,7 +458,7 @@ def fresh_workspace(home: Path) -> None:
     """Begin with a workspace in which nothing is."""
     for path in home.glob(f"{DB}*"):
         path.unlink()
-    must(home, "import", "none.csv", "--format", "csv-long", *PLACE)
+    must(home, "import", "none.csv", "--format", "csv-long", "--allow-new", *PLACE)
 
 
 def _none(home: Path) -> None:

@@ -238,7 +238,7 @@ def _wrong(asked: set[tuple[int, str]], found: set[tuple[int, str]]) -> str:
 
 COMMANDS: Final = (
     ("judge rules", ("judge", TRACE, "--judge", "rules", "--quiet")),
-    ("import csv-long", ("import", "labels.csv", "--format", "csv-long")),
+    ("import csv-long", ("import", "labels.csv", "--format", "csv-long", "--allow-new")),
     ("study set", ("study", "set", TRACE, "--annotators", "alice,bob", "--annotator", "alice")),
 )
 

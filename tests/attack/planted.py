@@ -284,7 +284,7 @@ def template(setting: Setting) -> Path:
         known = listed["files"][0]["traces"][0]["id"]
         table = f"trace_id,annotator,mode,value\n{known},mira,1.1,present\n{known},mira,,finished\n"
         (home / "labels.csv").write_text(table, "utf-8")
-        must(home, "import", "labels.csv", "--format", "csv-long")
+        must(home, "import", "labels.csv", "--format", "csv-long", "--allow-new")
         if fell := _app(home, read=True):  # which fills the caches
             raise RuntimeError(fell)
     return home

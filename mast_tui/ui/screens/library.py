@@ -71,6 +71,9 @@ class LibraryScreen(Queueing):
         assert isinstance(self.app, MastApp)
         return self.app
 
+    _whole = -1
+    """How many widgets the screen has while it is open."""
+
     def compose(self) -> ComposeResult:
         """The table, and what is known of the trace under the cursor."""
         yield TitleBar()
@@ -84,6 +87,7 @@ class LibraryScreen(Queueing):
 
     def on_mount(self) -> None:
         """List what was found so far."""
+        self._whole = len([*self.walk_children()])
         self.query_one("#filter").display = False
         self.query_one("#about", SpanView).can_focus = False
         self.refresh_rows()
@@ -365,8 +369,8 @@ class LibraryScreen(Queueing):
 
     def written_elsewhere(self) -> None:
         """Another window or program has written to the workspace: count anew."""
-        if self.is_current and self.query("#filter"):  # else it is just coming or going
-            self._labels_changed()
+        if self.is_current and len([*self.walk_children()]) == self._whole:
+            self._labels_changed()  # else it is just coming or going
 
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""
