@@ -10,6 +10,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 HEIGHT = 6
 
@@ -116,3 +117,38 @@ async def test_another_theme_changes_what_was_kept() -> None:
         after = widget.render_lines(widget.outer_size.region)
         assert [strip.text for strip in before] == [strip.text for strip in after]
         assert before[3] != after[3]
+
+
+class Rows(VirtualLines):
+    """As high as it has rows."""
+
+    DEFAULT_CSS = "Rows { height: auto; }"
+    rows = 2
+
+    @property
+    def row_count(self) -> int:
+        return self.rows
+
+    def render_row(self, row: int, width: int) -> Strip:
+        return Strip.blank(width)
+
+
+class Auto(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Rows()
+
+
+async def test_what_is_laid_out_between_two_changes_of_a_height_does_not_stay() -> None:
+    app = Auto()
+    async with app.run_test(size=(20, 10)) as pilot:
+        await pilot.pause()
+        rows = app.query_one(Rows)
+        heights = [rows.size.height]
+        for count in (5, 3):
+            rows.rows = count
+            rows.rows_changed()
+            # As where another widget asks for it before this one has come to rest.
+            app.screen._clear_arrangement_cache()
+            app.screen._refresh_layout()
+        await pilot.pause()
+        assert [*heights, rows.size.height] == [2, 3]

@@ -90,6 +90,20 @@ async def test_the_cursor_and_what_is_on_screen_are_marked(tmp_path: Path) -> No
         assert column(on)[0].startswith("▏")
 
 
+async def test_what_is_on_screen_is_marked_anew_where_the_timeline_has_less_room(
+    tmp_path: Path,
+) -> None:
+    steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(40)]
+    async with stage(write_trace(tmp_path / "long.json", steps)) as on:
+        before = [text[0] for text in column(on)]
+        on.annotate.timeline.styles.height = 8
+        await on.press()
+        on_screen = len(on.annotate.timeline.rows_on_screen())
+        after = [text[0] for text in column(on)]
+        assert on_screen < 8
+        assert after.count("▏") + 1 <= on_screen < before.count("▏")
+
+
 async def test_a_click_goes_there(tmp_path: Path) -> None:
     steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(2000)]
     async with stage(write_trace(tmp_path / "long.json", steps)) as on:

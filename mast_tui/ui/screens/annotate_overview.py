@@ -6,6 +6,7 @@ from textual import on
 
 from mast_tui.ui.screens.annotate_base import AnnotateBase
 from mast_tui.ui.widgets.overview import Overview
+from mast_tui.ui.widgets.timeline import Timeline
 
 
 class Overseeing(AnnotateBase):
@@ -30,6 +31,11 @@ class Overseeing(AnnotateBase):
         first = timeline.rows.index_at(rows[0]) if rows else self.index
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
         self.overview.show_place(self.index, first, last)
+
+    @on(Timeline.Resized)
+    def _timeline_resized(self, event: Timeline.Resized) -> None:
+        event.stop()
+        self.show_place()
 
     @on(Overview.Chosen)
     def _place_chosen(self, event: Overview.Chosen) -> None:

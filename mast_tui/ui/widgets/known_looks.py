@@ -38,6 +38,10 @@ class KnownLooks(Widget):
         """As ever; where all is drawn anew the styles are asked for anew, too."""
         if not regions:
             self._forget_styles()
+        if layout:
+            # Textual counts up what it keeps box sizes by only with the first of several requests:
+            # where a screen is laid out between two of them, the size of the first would stay.
+            self._box_model_cache.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _forget_styles(self) -> None:

@@ -8,7 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import Final
 
-from textual import work
+from textual import events, work
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
@@ -49,6 +49,9 @@ class Timeline(TimelineLines):
         facts: TraceFacts
         done: bool
 
+    class Resized(Message):
+        """There is room for more rows now, or for fewer."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._reads = False
@@ -57,6 +60,10 @@ class Timeline(TimelineLines):
         self._here = 0
         self._only: Sequence[int] | None = None
         self._followed_since: int | None = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Tell those that follow what is on screen."""
+        self.post_message(self.Resized())
 
     @property
     def index(self) -> int:
