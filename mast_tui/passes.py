@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from typing import Literal
 
 from mast_tui.labels import Pass, PassKind
@@ -27,3 +28,16 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
             continue
         counted[one.annotator, one.trace_id] = one
     return counted
+
+
+def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Count the traces that some people have finished; those with none are left out.
+
+    Args:
+        names: Whose traces.
+        finished: Annotator and trace id of every finished pass that counts.
+
+    Returns:
+        The number of traces by name.
+    """
+    return dict(sorted(Counter(name for name, _ in finished if name in names).items()))

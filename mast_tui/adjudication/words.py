@@ -61,9 +61,9 @@ def words_by_trace(
 ) -> dict[str, TraceWords]:
     """What was said about each trace that somebody finished or adjudicated, by trace id.
 
-    Each side is an annotator's last finished pass. Without ``annotators`` these are all but the
-    judges, by name; judges count only where they are named. The number of queries does not depend
-    on that of the traces.
+    Each side is an annotator's last finished pass. Without ``annotators`` these are all people, by
+    name, but those without a part in the taxonomy's study; judges and these count only where they
+    are named. The number of queries does not depend on that of the traces.
     """
     ref = taxonomy.ref
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
@@ -76,9 +76,11 @@ def words_by_trace(
         verdicts[said.annotator, said.trace_id][said.mode] = said.value
     sides: dict[str, list[Side]] = defaultdict(list)
     passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
+    outside = workspace.outside_study(ref)
     for (name, trace), one in sorted(passes.items()):
         kind = kinds.get(name, annotator_kind(name))
-        if name not in annotators if annotators is not None else kind is AnnotatorKind.JUDGE:
+        unnamed = kind is AnnotatorKind.JUDGE or name in outside
+        if name not in annotators if annotators is not None else unnamed:
             continue
         key = name, trace
         sides[trace].append(

@@ -12,7 +12,7 @@ from mast_tui.agreement.coefficients import MISSING
 from mast_tui.agreement.study import Retest, StudyInput
 from mast_tui.agreement.verdict_table import CELL_OF, VALUE_OF, Said, VerdictTable
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
-from mast_tui.passes import Which, counted_passes
+from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.packed import BITS, CODES, MODES_AT_ONCE, OPEN
 from mast_tui.workspace.set_aside import examples_of
@@ -35,8 +35,9 @@ def study_from_workspace(
 ) -> StudyInput:
     """The finished verdicts under one taxonomy, of the pass that counts.
 
-    Without ``annotators`` these are all people who have finished a trace (where there are none,
-    all imported annotators); judges are compared only by name, and never on a trace that stood as
+    Without ``annotators`` these are the study's people who have finished a trace, or, without a
+    study, all people (where there are none, all imported annotators); judges are compared only by
+    name, and never on a trace that stood as
     an example in their prompt. ``traces`` restricts the study to what may be seen. ``passes`` are
     all of the taxonomy, where they were read already. The rounds are the lots in which the
     workspace's study took its traces in, where there are several; retests are held against the
@@ -48,7 +49,13 @@ def study_from_workspace(
         passes = [one for one in passes if one.trace_id in traces]
     counted = counted_passes(passes, which)
     done = {name for name, _ in counted}
-    names = tuple(_checked(workspace, annotators) if annotators else _people(workspace, done))
+    outside = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
+    done -= outside
+    names = tuple(
+        _checked(workspace, annotators)
+        if annotators
+        else _people(workspace, done, in_study=workspace.study(taxonomy.ref) is not None)
+    )
     finished, examples = _finished(workspace, names, counted)
     verdicts = _Verdicts(workspace, taxonomy)
     return StudyInput(
@@ -66,6 +73,7 @@ def study_from_workspace(
         unfinished=_unfinished(passes, counted, which),
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),
+        not_in_study=finished_by(outside, counted),
     )
 
 
@@ -190,15 +198,15 @@ def _cell_of_code() -> NDArray[np.int8]:
     return cells
 
 
-def _people(workspace: Workspace, done: Container[str]) -> list[str]:
-    """All people with finished traces; where there are none, all imported annotators with some."""
-    for kind in (AnnotatorKind.HUMAN, AnnotatorKind.IMPORTED):
-        found = [
-            info.name for info in workspace.annotators() if info.kind is kind and info.name in done
-        ]
-        if found:
-            return found
-    return []
+def _people(workspace: Workspace, done: Container[str], *, in_study: bool) -> list[str]:
+    """All people with finished traces; where there are none, all imported annotators with some.
+
+    In a study somebody may take part whose labels come from a file.
+    """
+    found = [info for info in workspace.annotators() if info.name in done]
+    people = [info.name for info in found if info.kind is AnnotatorKind.HUMAN]
+    imported = [info.name for info in found if info.kind is AnnotatorKind.IMPORTED]
+    return sorted(people + imported) if in_study else people or imported
 
 
 def _checked(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:

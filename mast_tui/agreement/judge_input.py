@@ -20,7 +20,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.passes import Which, counted_passes
+from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.set_aside import examples_of
 
@@ -45,7 +45,8 @@ class Reference:
     ``seen`` are the verdicts that somebody came to with a judge on screen. ``places`` are where
     the modes show, without labels on whole traces. ``unresolved`` is what people have spoken of and
     nobody has settled. ``sources`` says how verdicts of gold came about, and ``sides`` whose they
-    are; with ``settled_only`` those of one person were left out.
+    are; with ``settled_only`` those of one person were left out. ``not_in_study`` is how many
+    traces those have finished who have no part in the study, and so none in gold.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Reference:
     sources: Mapping[Unit, Source] = field(default_factory=dict)
     sides: Mapping[Unit, tuple[str, ...]] = field(default_factory=dict)
     settled_only: bool = False
+    not_in_study: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,14 @@ def judge_input_from_workspace(
     _check(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
-    people = [
+    outside = workspace.outside_study(ref) - {against}
+    of_people = [
         one
         for one in passes
         if annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
         and (traces is None or one.trace_id in traces)
     ]
+    people = [one for one in of_people if one.annotator not in outside]
     # What anybody has labelled is no longer the judge's alone, whoever may see it.
     met = {
         one.trace_id
@@ -145,7 +149,7 @@ def judge_input_from_workspace(
     verdicts = {(v.trace_id, v.mode): v.value for v in said if (v.trace_id, v.mode) in looked}
     if against == GOLD:
         chosen = {t: g for t, g in (gold or {}).items() if traces is None or t in traces}
-        reference = _reference_of_gold(chosen, settled_only)
+        reference = _reference_of_gold(chosen, settled_only, _finished(of_people, outside))
         met |= (gold or {}).keys()
     else:
         reference = _reference_of_person(workspace, ref, against, people, which)
@@ -168,6 +172,11 @@ def judge_input_from_workspace(
     )
 
 
+def _finished(passes: list[Pass], names: Container[str]) -> dict[str, int]:
+    """How many traces some people have finished, by name."""
+    return finished_by(names, counted_passes(passes, "last"))
+
+
 def _check(workspace: Workspace, judge: str, against: str) -> None:
     known = {info.name: info.kind for info in workspace.annotators()}
     if known.get(judge) is not AnnotatorKind.JUDGE:
@@ -180,7 +189,9 @@ def _check(workspace: Workspace, judge: str, against: str) -> None:
         raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {there}")
 
 
-def _reference_of_gold(gold: Mapping[str, GoldTrace], settled_only: bool) -> Reference:
+def _reference_of_gold(
+    gold: Mapping[str, GoldTrace], settled_only: bool, not_in_study: Mapping[str, int]
+) -> Reference:
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
     seen: set[Unit] = set()
@@ -214,6 +225,7 @@ def _reference_of_gold(gold: Mapping[str, GoldTrace], settled_only: bool) -> Ref
         sources,
         sides,
         settled_only,
+        not_in_study,
     )
 
 

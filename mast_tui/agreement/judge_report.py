@@ -83,7 +83,12 @@ def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
         if unit in reference.sources:
             sources.setdefault(unit[0], []).append(reference.sources[unit])
             people.update(reference.sides[unit])
-    return gold_mix(sources, people, settled_only=reference.settled_only)
+    return gold_mix(
+        sources,
+        people,
+        settled_only=reference.settled_only,
+        not_in_study=reference.not_in_study,
+    )
 
 
 def judge_report(

@@ -83,8 +83,9 @@ class StudyInput:
     annotator has ``finished`` are counted. ``examples`` is how many traces were left out of a
     judge's figures because they stood in its prompt, ``unfinished`` how many traces an annotator
     has begun without finishing the pass that counts. ``categories`` are (id, name, slugs);
-    ``rounds`` the trace ids of each round by its name; ``retests`` come by annotator. Raises
-    ``ValueError`` where an annotator or a mode is named twice.
+    ``rounds`` the trace ids of each round by its name; ``retests`` come by annotator.
+    ``not_in_study`` is how many traces those have finished who are left out, as they have no part
+    in the study. Raises ``ValueError`` where an annotator or a mode is named twice.
     """
 
     taxonomy_ref: str
@@ -98,6 +99,7 @@ class StudyInput:
     unfinished: Mapping[str, int] = field(default_factory=dict)
     rounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
     retests: Mapping[str, Retest] = field(default_factory=dict)
+    not_in_study: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
@@ -272,4 +274,5 @@ def _left_out(study: StudyInput, table: VerdictTable, finished: NDArray[np.bool_
         "alone": {name: int(row.sum()) for name, row in zip(names, alone, strict=True)},
         "unsure": counts_of(names, table.said, UNSURE),
         "open": {name: int(row.sum()) for name, row in zip(names, opened, strict=True)},
+        "not_in_study": dict(study.not_in_study),
     }

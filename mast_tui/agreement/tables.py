@@ -152,6 +152,7 @@ class LeftOutJson(TypedDict):
     ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
     ``examples`` those that stood in a judge's prompt, ``alone`` finished ones that no other of the
     annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
+    ``not_in_study`` are the finished traces of people who have no part in the study.
     """
 
     unfinished: dict[str, int]
@@ -159,6 +160,7 @@ class LeftOutJson(TypedDict):
     alone: dict[str, int]
     unsure: dict[str, int]
     open: dict[str, int]
+    not_in_study: dict[str, int]
 
 
 def coefficients_json(coefficients: Mapping[str, Coefficient]) -> CoefficientsJson:

@@ -236,6 +236,7 @@ _LEFT_OUT: Final = (
     ("examples", "examples in the judge's prompt", "traces"),
     ("unsure", "unsure, counted as missing", "verdicts"),
     ("open", "left open in finished traces", "verdicts"),
+    ("not_in_study", "not in the study (--annotators counts them)", "traces"),
 )
 
 

@@ -131,6 +131,7 @@ def _left_out(report: Values) -> str:
         "examples": "traces in a judge's prompt",
         "unsure": "unsure verdicts",
         "open": "open verdicts",
+        "not_in_study": "traces finished by people who are not in the study",
     }
     counts = {key: sum(report["left_out"][key].values()) for key in names}
     return ", ".join(f"{n} {names[key]}" for key, n in counts.items() if n)

@@ -130,6 +130,7 @@ def _settled(document: Values) -> list[str]:
         "",
         f"- Sources: {sources}",
         *_of_one_person(document["gold"]),
+        *_not_in_study(document["gold"]),
         f"- Decided by: {deciders}",
         f"- Majorities settle verdicts: {_yes(document['majority'])}",
         f"- Verdicts for which a side or the decision had a judge on screen: {seen} of "
@@ -156,6 +157,12 @@ def _of_one_person(mix: GoldMixJson) -> list[str]:
         f"- {single} verdicts are one person's word (`single`), {settled} are agreed on or "
         "decided; `--gold settled` takes the latter alone"
     ]
+
+
+def _not_in_study(mix: GoldMixJson) -> list[str]:
+    """Who has labelled without a part in the study."""
+    told = ", ".join(f"{plain(name)} ({n} traces)" for name, n in mix["not_in_study"].items())
+    return [f"- Not counted, as they have no part in the study: {told}"] if told else []
 
 
 def _protocol(document: Values) -> list[str]:

@@ -50,7 +50,8 @@ class Provenance:
     """How the gold came about: the protocol, what was agreed about modes, and what is not in it.
 
     ``guidelines`` are by the code of the mode. ``unfinished`` counts traces that were begun only,
-    ``retests`` readings for agreement with oneself, both by annotator; ``judges`` are those that
+    ``retests`` readings for agreement with oneself, ``not_in_study`` finished traces of people
+    without a part in the study, all by annotator; ``judges`` are those that
     have labelled and are no side.
     """
 
@@ -58,6 +59,7 @@ class Provenance:
     guidelines: Mapping[str, Any] = field(default_factory=dict)
     unfinished: Mapping[str, int] = field(default_factory=dict)
     retests: Mapping[str, int] = field(default_factory=dict)
+    not_in_study: Mapping[str, int] = field(default_factory=dict)
     judges: Sequence[str] = ()
 
 
@@ -89,7 +91,7 @@ def gold_document(
             ],
         },
         "majority": majority,
-        "gold": _mix(entries, settled_only),
+        "gold": _mix(entries, settled_only, provenance.not_in_study),
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
@@ -105,7 +107,9 @@ def gold_document(
     }
 
 
-def _mix(entries: Sequence[GoldEntry], settled_only: bool) -> GoldMixJson:
+def _mix(
+    entries: Sequence[GoldEntry], settled_only: bool, not_in_study: Mapping[str, int]
+) -> GoldMixJson:
     """What the gold is made of."""
     given = {
         entry.trace.trace_id: [one for one in entry.gold.verdicts if one.value is not None]
@@ -121,6 +125,7 @@ def _mix(entries: Sequence[GoldEntry], settled_only: bool) -> GoldMixJson:
             if value is not None
         },
         settled_only=settled_only,
+        not_in_study=not_in_study,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.gold_document import GoldEntry, Provenance, Values, gold_document
 from mast_tui.gold import GoldTrace, only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
-from mast_tui.passes import Which, counted_passes
+from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 
@@ -153,7 +153,7 @@ def gold_export(
 def _provenance(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    sides: Container[str],
+    sides: Set[str],
     traces: Container[str] | None,
 ) -> Provenance:
     passes = [
@@ -170,6 +170,7 @@ def _provenance(
         guidelines=guidelines_document(workspace, taxonomy, traces=traces),
         unfinished=_counted(name for name, _ in begun if name not in judges),
         retests=_counted(one.annotator for one in retests),
+        not_in_study=finished_by(workspace.outside_study(taxonomy.ref) - sides, finished),
         judges=sorted(name for name in judges if name not in sides),
     )
 

@@ -26,17 +26,23 @@ class GoldMixJson(TypedDict):
 
     ``sources`` counts verdicts (trace × mode), ``traces`` those with at least one such verdict, so
     that a trace may count under several. ``annotators`` are the people behind them. With
-    ``settled_only`` verdicts of one person were left out.
+    ``settled_only`` verdicts of one person were left out. ``not_in_study`` are the people who have
+    no part in the study, with how many traces each has finished; none of that counts.
     """
 
     sources: dict[str, int]
     traces: dict[str, int]
     annotators: list[str]
     settled_only: bool
+    not_in_study: dict[str, int]
 
 
 def gold_mix(
-    verdicts: Mapping[str, Iterable[Source]], annotators: Iterable[str], *, settled_only: bool
+    verdicts: Mapping[str, Iterable[Source]],
+    annotators: Iterable[str],
+    *,
+    settled_only: bool,
+    not_in_study: Mapping[str, int],
 ) -> GoldMixJson:
     """Count verdicts and traces by source.
 
@@ -44,6 +50,7 @@ def gold_mix(
         verdicts: By trace id the sources of its verdicts that have a value.
         annotators: The people behind them.
         settled_only: Whether verdicts of one person were left out before.
+        not_in_study: Finished traces of people without a part in the study, left out before.
     """
     said: Counter[Source] = Counter()
     traces: Counter[Source] = Counter()
@@ -56,6 +63,7 @@ def gold_mix(
         "traces": {source.value: traces[source] for source in SOURCES},
         "annotators": sorted(annotators),
         "settled_only": settled_only,
+        "not_in_study": dict(not_in_study),
     }
 
 
@@ -94,6 +102,9 @@ def gold_words(mix: GoldMixJson) -> str:
     """What to call the labels, and what they are made of; plain names, unescaped."""
     counts = {name: n for name, n in mix["sources"].items() if n}
     told = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
+    outside = ", ".join(f"{name} {n}" for name, n in mix["not_in_study"].items())
+    if outside:
+        told += f"; not counted, as not in the study: {outside} traces"
     if is_gold(mix) or not counts:
         only = ", only what is settled" if mix["settled_only"] else ""
         return f"gold{only} (verdicts: {told})"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.passes import finished_by
 from mast_tui.signatures.model import ABSENT, OPEN, PRESENT, UNSURE
 from mast_tui.workspace.columns import SEPARATOR
 
@@ -59,6 +60,8 @@ class Sides:
     """The counted passes of annotators with what was said in them, row by row.
 
     ``keys`` are annotator and trace id of each row, sorted by trace; ``cells`` the verdicts.
+    ``not_in_study`` is how many traces each of those has finished who have no part in the study;
+    they are left out unless an annotator is named.
     """
 
     def __init__(
@@ -77,7 +80,12 @@ class Sides:
         if annotator is not None:
             self._wanted["annotator"] = annotator
         kinds = {info.name: info.kind for info in workspace.annotators()}
-        passes = self._passes(unfinished)
+        outside = workspace.outside_study(taxonomy.ref) if annotator is None else frozenset[str]()
+        found = self._passes(unfinished)
+        passes = {key: n for key, n in found.items() if key[0] not in outside}
+        self.not_in_study = finished_by(
+            outside, (key for key in found if traces is None or key[1] in traces)
+        )
         self._passes_of = {
             key: number
             for key, number in passes.items()

@@ -122,7 +122,7 @@ def words_of_gold(
         verdicts, sources = verdicts[held], sources[held]
     there = set(ids)
     people = {name for name, trace in sides.keys if trace in there}
-    mix = _mix(ids, verdicts, sources, people, settled_only=which == "settled")
+    mix = _mix(ids, verdicts, sources, people, which, sides.not_in_study)
     return Words(tuple(ids), verdicts, marks, mix)
 
 
@@ -131,8 +131,8 @@ def _mix(
     verdicts: NDArray[np.uint8],
     sources: NDArray[np.uint8],
     people: Collection[str],
-    *,
-    settled_only: bool,
+    which: GoldKind,
+    not_in_study: Mapping[str, int],
 ) -> GoldMixJson:
     """Count verdicts and traces by source."""
     counts: dict[str, int] = {}
@@ -144,7 +144,8 @@ def _mix(
         "sources": counts,
         "traces": traces,
         "annotators": sorted(people),
-        "settled_only": settled_only,
+        "settled_only": which == "settled",
+        "not_in_study": dict(not_in_study),
     }
 
 

@@ -210,6 +210,7 @@ def _left_out(report: Report) -> list[str]:
     lines = _counts("Left out, begun but not finished in this pass (traces)", left["unfinished"])
     lines += _counts("Left out, finished by one person only (traces)", left["alone"])
     lines += _counts("Left out, stood in a judge's prompt (traces)", left["examples"])
+    lines += _counts("Left out, not in the study (traces)", left["not_in_study"])
     lines += _counts("Left open in finished traces (modes)", left["open"])
     if blocks["traces"]:
         lines.append(

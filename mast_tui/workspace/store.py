@@ -454,6 +454,21 @@ class Workspace(WorkspaceCore):
         with self._database.reading() as connection:
             return queries.study(connection, taxonomy)
 
+    def outside_study(self, taxonomy: str) -> frozenset[str]:
+        """People who have no part in the taxonomy's study; nobody where there is no study.
+
+        What they said counts in no figure unless they are named.
+        """
+        study = self.study(taxonomy)
+        if study is None:
+            return frozenset()
+        inside = {*study.annotators, *study.adjudicators}
+        return frozenset(
+            one.name
+            for one in self.annotators()
+            if one.kind is not AnnotatorKind.JUDGE and one.name not in inside
+        )
+
     def guidelines(self, taxonomy: str) -> tuple[Guideline, ...]:
         """What was agreed about the taxonomy's modes, the earliest first."""
         with self._database.reading() as connection:

@@ -148,6 +148,7 @@ def test_what_was_left_out_is_told() -> None:
         "unsure": {"ann": 1, "bob": 0},
         # The other mode was left open in all traces by both.
         "open": {"ann": 6, "bob": 4},
+        "not_in_study": {},
     }
 
 

@@ -272,6 +272,7 @@ def test_one_persons_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> Non
         "traces": {"unanimous": 0, "majority": 0, "adjudicated": 0, "single": 8},
         "annotators": ["ann"],
         "settled_only": False,
+        "not_in_study": {},
     }
     assert report["labels"] == report["labels_kind"] == "gold"
     words = "ann's, one person's and so no gold (verdicts: 16 single)"

@@ -249,3 +249,47 @@ def test_a_study_that_is_not_there_is_said_so(cli: Cli, tmp_path: Path) -> None:
         done = cli("study", *words)
         assert done.code == 1
         assert "mast-tui study set" in done.err
+
+
+def test_who_is_not_in_the_study_counts_only_where_they_are_named(cli: Cli, tmp_path: Path) -> None:
+    folder = runs(tmp_path, 3)
+    assert cli("study", "set", folder, "--annotators", "alice,bob", "--annotator", "olga").code == 0
+    traces = sorted({*ids(cli, "alice"), *ids(cli, "bob")})
+    for name in ("alice", "bob"):
+        finish(name, *traces)
+    rows = [f"{one},zoe,,,,failed,1" for one in traces]
+    (tmp_path / "zoe.csv").write_text(
+        "trace_id,annotator,system,model,benchmark,outcome,1.1\n" + "\n".join(rows)
+    )
+    done = cli("import", "zoe.csv", "--format", "csv-wide", "--allow-new")
+    assert done.code == 0, done.err
+
+    agree = cli("agree", "--json").json
+    assert agree["annotators"] == ["alice", "bob"]
+    assert agree["left_out"]["not_in_study"] == {"zoe": 3}
+    told = "not in the study (--annotators counts them): zoe 3 traces"
+    assert told in " ".join(cli("agree").out.split())
+    assert cli("agree", "--markdown", "agree.md").code == 0
+    assert "people who are not in the study" in (tmp_path / "agree.md").read_text("utf-8")
+    named = cli("agree", "--annotators", "alice,zoe", "--json").json
+    assert named["annotators"] == ["alice", "zoe"]
+    assert named["left_out"]["not_in_study"] == {}
+
+    report = cli("report", "--json").json
+    assert report["gold"]["annotators"] == ["alice", "bob"]
+    assert report["gold"]["not_in_study"] == {"zoe": 3}
+    assert report["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 0
+    words = "not counted, as not in the study: zoe 3 traces"
+    assert words in " ".join(cli("report").out.split())
+    own = cli("report", "--labels", "zoe", "--json").json
+    assert own["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 3
+
+    assert cli("export", "--format", "gold", "-o", "gold.json").code == 0
+    gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
+    assert gold["gold"]["not_in_study"] == {"zoe": 3}
+    assert all(
+        [side["name"] for side in one["annotators"]] == ["alice", "bob"] for one in gold["traces"]
+    )
+    sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
+    assert "Not counted, as they have no part in the study: zoe (3 traces)" in sheet
+    assert cli("status", "--json").json["conflicts"]["left"] == 0

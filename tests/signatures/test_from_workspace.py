@@ -61,6 +61,7 @@ def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
         {t: [v.source for v in g.verdicts if v.value is not None] for t, g in golds.items()},
         {name for g in golds.values() for v in g.verdicts for name in v.sides},
         settled_only=settled_only,
+        not_in_study={},
     )
 
 
