@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.agreement.intervals import share
+from mast_tui.figures.intervals import share
 from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.taxonomy.loader import load_mast

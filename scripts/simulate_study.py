@@ -38,9 +38,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.agreement.bootstrap import interval
-from mast_tui.agreement.coefficients import MISSING, Coefficient, CoefficientJson
-from mast_tui.agreement.counting import (
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson
+from mast_tui.figures.agreement.counting import (
     FIGURES,
     Sums,
     TableSums,
@@ -51,12 +50,13 @@ from mast_tui.agreement.counting import (
     table_values,
     ways,
 )
-from mast_tui.agreement.judge_input import JudgeInput, Reference
-from mast_tui.agreement.judge_report import judge_report
-from mast_tui.agreement.prevalence import CorrectedJson
-from mast_tui.agreement.sets import set_agreement
-from mast_tui.agreement.two_by_two import cohen_kappa, gwet_ac1
-from mast_tui.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.agreement.sets import set_agreement
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.judge.input import JudgeInput, Reference
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.prevalence import CorrectedJson
+from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 
 TRACES: Final = 500

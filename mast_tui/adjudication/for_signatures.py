@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
 
 if TYPE_CHECKING:
+    from mast_tui.figures.signatures.model import SignatureInput
+    from mast_tui.figures.signatures.report import Corrected
+    from mast_tui.figures.source.verdicts import GoldOf
     from mast_tui.gold import GoldTrace
-    from mast_tui.signatures.model import SignatureInput
-    from mast_tui.signatures.report import Corrected
-    from mast_tui.signatures.words import GoldOf
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -55,9 +55,9 @@ def corrected_prevalence(
     said = words_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in said):
         return None
-    from mast_tui.agreement.judge_input import judge_input_from_workspace
-    from mast_tui.agreement.judge_table import compared, trace_sums
-    from mast_tui.agreement.prevalence import prevalence
+    from mast_tui.figures.judge.confusion import compared, trace_sums
+    from mast_tui.figures.judge.input import judge_input_from_workspace
+    from mast_tui.figures.prevalence import prevalence
 
     # All of the gold: what people have said of other traces is no secret in that it was said.
     gold = {trace: words.gold(taxonomy) for trace, words in said.items()}

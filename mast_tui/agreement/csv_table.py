@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
 
 COLUMNS: Final = (
     "scope",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len, set_cell_size
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
 
 GAP: Final = "  "
 NONE: Final = "—"

@@ -20,9 +20,9 @@ from mast_tui.agreement.text_table import interval_method
 from mast_tui.gold.sources import gold_name, gold_words
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.judge_quality import FiguresJson, JudgeTableJson
-    from mast_tui.agreement.judge_report import JudgeReport
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.judge.quality import FiguresJson, JudgeTableJson
+    from mast_tui.figures.judge.report import JudgeReport
 
 # Raw agreement and AC1 look fine on a judge that is of no use where a mode is rare, so that
 # neither is shown without κ beside it.

@@ -9,8 +9,8 @@ from mast_tui.agreement.figure_table import Cell, FigureTable, Row, cell, in_wor
 from mast_tui.agreement.text_table import rotates
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.report import Report
 
 _OVERALL: Final = (
     ("raw_agreement", "raw"),

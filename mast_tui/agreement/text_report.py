@@ -18,7 +18,7 @@ from mast_tui.agreement.text_spans import span_notes, span_table
 from mast_tui.agreement.text_table import mode_tables, notes
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
 
 
 def render_report(report: Report, width: int | None = None) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.agreement.coefficients import CoefficientJson
 from mast_tui.agreement.figure_table import (
     Cell,
     FigureTable,
@@ -14,9 +13,10 @@ from mast_tui.agreement.figure_table import (
     in_words,
     withheld_notes,
 )
+from mast_tui.figures.agreement.coefficients import CoefficientJson
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.spans import F1Json, SpanReport
+    from mast_tui.figures.spans.report import F1Json, SpanReport
 
 HALF: Final = "0.5"
 """The degree of overlap of which F1 is shown beside the exact one."""

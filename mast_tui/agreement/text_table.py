@@ -14,11 +14,11 @@ from mast_tui.agreement.figure_table import (
     number,
     withheld_notes,
 )
-from mast_tui.agreement.jackknife import MANY
+from mast_tui.figures.jackknife import MANY
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.study import CoefficientsJson, Report, TableJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.report import CoefficientsJson, Report, TableJson
 
 # Where κ is called low although raw agreement is high because one answer is nearly always given.
 # The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.

@@ -23,7 +23,7 @@ from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
     from mast_tui.gold import GoldKind
     from mast_tui.output_files import Outputs
 

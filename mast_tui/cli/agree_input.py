@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.judge_input import JudgeInput
-    from mast_tui.agreement.judge_report import JudgeReport
-    from mast_tui.agreement.span_input import SpanInput
-    from mast_tui.agreement.spans import SpanReport
-    from mast_tui.agreement.study import Report, StudyInput
+    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.judge.input import JudgeInput
+    from mast_tui.figures.judge.report import JudgeReport
+    from mast_tui.figures.spans.input import SpanInput
+    from mast_tui.figures.spans.report import SpanReport
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
@@ -78,7 +78,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    from mast_tui.agreement.study import agreement_report
+    from mast_tui.figures.agreement.report import agreement_report
 
     passes = workspace.passes(taxonomy=taxonomy.ref)
     study = study_input(workspace, taxonomy, wanted, passes)
@@ -99,7 +99,7 @@ def study_input(
     passes: Sequence[Pass] | None = None,
 ) -> StudyInput:
     """The verdicts that are compared; ``passes`` are all of the taxonomy, where they were read."""
-    from mast_tui.agreement.from_workspace import study_from_workspace
+    from mast_tui.figures.source.agreement import study_from_workspace
 
     return study_from_workspace(
         workspace,
@@ -116,7 +116,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
     if wanted.judge is None:
         return None
     from mast_tui.adjudication import orders_from_files, words_by_trace
-    from mast_tui.agreement.judge_input import judge_input_from_workspace
+    from mast_tui.figures.judge.input import judge_input_from_workspace
     from mast_tui.gold import Order, no_order
 
     orders = orders_from_files(workspace) if wanted.places else None
@@ -145,7 +145,7 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
-    from mast_tui.agreement.judge_report import judge_report
+    from mast_tui.figures.judge.report import judge_report
 
     report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.blind:
@@ -161,12 +161,12 @@ def _spans(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanReport:
-    from mast_tui.agreement.spans import span_report
+    from mast_tui.figures.spans.report import span_report
 
     given = _without_files(workspace, study)
     if given is None:
         from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-        from mast_tui.agreement.span_workspace import span_input_from_workspace
+        from mast_tui.figures.source.spans import span_input_from_workspace
 
         places = SpanPlaces(traces_from_files(workspace))
         given = span_input_from_workspace(
@@ -187,7 +187,7 @@ def _without_files(workspace: Workspace, study: StudyInput) -> SpanInput | None:
 
     Labels are often imported without their traces: then nothing needs to be read once more.
     """
-    from mast_tui.agreement.span_input import SpanInput
+    from mast_tui.figures.spans.input import SpanInput
 
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
     often = Counter(trace for traces in finished for trace in traces)

@@ -19,7 +19,7 @@ from mast_tui.exchange.markdown import plain, table
 from mast_tui.gold.sources import gold_words
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
 
 _FIGURES: Final[tuple[tuple[str, str], ...]] = (
     ("raw", "raw_agreement"),

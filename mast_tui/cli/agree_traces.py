@@ -64,7 +64,7 @@ def traces_document(
         raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
     judged = judge_input(workspace, taxonomy, wanted)
     if judged is None:
-        from mast_tui.agreement.behind import traces_behind
+        from mast_tui.figures.agreement.drill_down import traces_behind
 
         study = study_input(workspace, taxonomy, wanted)
         names: Sequence[str] = study.annotators
@@ -77,7 +77,7 @@ def traces_document(
             for one in traces_behind(study, mode.slug)
         ]
     else:
-        from mast_tui.agreement.judge_table import cases_behind, compared
+        from mast_tui.figures.judge.confusion import cases_behind, compared
 
         names = (judged.judge, judged.reference.name)
         traces = [

@@ -18,9 +18,9 @@ from mast_tui.traces.model import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mast_tui.agreement.judge_input import JudgeInput
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.gold_document import GoldEntry
+    from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.gold import GoldKind
     from mast_tui.passes import Which
     from mast_tui.session import Viewer
@@ -98,10 +98,10 @@ def add_gold(
 def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]:
     """The report of ``agree --json`` on the sides, places included."""
     from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-    from mast_tui.agreement.from_workspace import study_from_workspace
-    from mast_tui.agreement.span_workspace import span_input_from_workspace
-    from mast_tui.agreement.spans import span_report
-    from mast_tui.agreement.study import agreement_report
+    from mast_tui.figures.agreement.report import agreement_report
+    from mast_tui.figures.source.agreement import study_from_workspace
+    from mast_tui.figures.source.spans import span_input_from_workspace
+    from mast_tui.figures.spans.report import span_report
 
     study = study_from_workspace(
         request.workspace,
@@ -129,8 +129,8 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
     The entries are all: of traces that are hidden it is no secret that somebody has spoken.
     """
     from mast_tui.adjudication import orders_from_files
-    from mast_tui.agreement.judge_input import judge_input_from_workspace
-    from mast_tui.agreement.judge_report import judge_report
+    from mast_tui.figures.judge.input import judge_input_from_workspace
+    from mast_tui.figures.judge.report import judge_report
 
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}

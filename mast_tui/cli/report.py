@@ -26,9 +26,9 @@ from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from mast_tui.figures.signatures.model import Rules, SignatureInput
+    from mast_tui.figures.signatures.report import Report
     from mast_tui.gold import GoldKind
-    from mast_tui.signatures.model import Rules, SignatureInput
-    from mast_tui.signatures.report import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -130,8 +130,8 @@ def report_command(
     from mast_tui.cli.asking import asked_by, say_left_out, sight_values
     from mast_tui.cli.report_files import extras_for, write_report_files
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
-    from mast_tui.signatures.from_workspace import without_outcomes
-    from mast_tui.signatures.model import Rules
+    from mast_tui.figures.signatures.model import Rules
+    from mast_tui.figures.source.signatures import without_outcomes
     from mast_tui.workspace.outcome_files import take_outcomes
 
     try:
@@ -270,7 +270,7 @@ def report_of(
 ) -> Report:
     """The report on an input that was read from a workspace; raises as ``report_for``."""
     from mast_tui.adjudication.for_signatures import corrected_prevalence
-    from mast_tui.signatures.report import signature_report
+    from mast_tui.figures.signatures.report import signature_report
 
     for name in compare or ():
         if name not in given.group_names:

@@ -11,10 +11,10 @@ from mast_tui.output_files import Outputs
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
+    from mast_tui.figures.signatures.model import SignatureInput
+    from mast_tui.figures.signatures.report import Report
     from mast_tui.gold import Order
     from mast_tui.signatures.html_extras import Extras
-    from mast_tui.signatures.model import SignatureInput
-    from mast_tui.signatures.report import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
+    from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.gold import GoldKind, Order
     from mast_tui.session import Viewer, WithinSight
-    from mast_tui.signatures.model import SignatureInput
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -22,8 +22,8 @@ def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
         viewer: Who asks.
         labels: ``gold`` or a name.
     """
+    from mast_tui.figures.source.verdicts import GOLD
     from mast_tui.session import said_by, within_sight
-    from mast_tui.signatures.words import GOLD
 
     if viewer.name is None or not viewer.limited:
         return None
@@ -60,7 +60,7 @@ def signature_input(
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
     from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.signatures.from_workspace import input_from_workspace
+    from mast_tui.figures.source.signatures import input_from_workspace
 
     order_of = _orders(workspace) if places else _no_orders
     return input_from_workspace(

@@ -10,7 +10,7 @@ from mast_tui.signatures.figure_rates import percent
 from mast_tui.signatures.svg import Drawing, on_shade, text_width, wrapped
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.groups import CategoryJson, ModesPerTraceJson
+    from mast_tui.figures.signatures.groups import CategoryJson, ModesPerTraceJson
 
 _LEFT: Final = 40
 _PLOT: Final = 150

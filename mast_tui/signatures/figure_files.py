@@ -8,7 +8,7 @@ from mast_tui.signatures.figure_model import standalone_svg
 from mast_tui.signatures.figure_set import report_figures
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.report import Report
+    from mast_tui.figures.signatures.report import Report
 
 
 def figure_files(report: Report) -> dict[str, str]:

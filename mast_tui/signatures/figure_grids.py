@@ -10,8 +10,8 @@ from mast_tui.signatures.figure_model import LABELS, WIDTH
 from mast_tui.signatures.svg import Drawing, clipped, on_shade, wrapped
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.places import OrderJson
-    from mast_tui.signatures.together import TogetherJson
+    from mast_tui.figures.signatures.co_occurrence import TogetherJson
+    from mast_tui.figures.signatures.places import OrderJson
 
 _LEFT: Final = LABELS + 12
 _WIDEST: Final = 44.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.signatures.report import whose_labels
+from mast_tui.figures.signatures.report import whose_labels
 from mast_tui.signatures.svg import (
     LIGHT,
     Drawing,
@@ -20,7 +20,7 @@ from mast_tui.signatures.svg import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.report import Report
+    from mast_tui.figures.signatures.report import Report
 
 WIDTH: Final = 680
 """How wide most figures are, in user units."""

@@ -11,7 +11,7 @@ from mast_tui.signatures.figure_rates import percent
 from mast_tui.signatures.svg import Drawing, wrapped
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.places import PlacesJson, PositionJson
+    from mast_tui.figures.signatures.places import PlacesJson, PositionJson
 
 _LEFT: Final = LABELS + 12
 _RIGHT: Final = 560

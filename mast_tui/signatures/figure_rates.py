@@ -11,8 +11,8 @@ from mast_tui.signatures.figure_model import LABELS, WIDTH
 from mast_tui.signatures.svg import Drawing, clipped, text_width, wrapped
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.modes import DifferenceJson
-    from mast_tui.signatures.rates import RateJson
+    from mast_tui.figures.signatures.modes import DifferenceJson
+    from mast_tui.figures.signatures.rates import RateJson
 
 _Scale = Callable[[float], float]
 

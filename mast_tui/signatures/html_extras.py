@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
+from mast_tui.figures.source.verdicts import GOLD, GoldOf
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.places import Order
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Severity, annotator_kind
-from mast_tui.signatures.model import FAILED, PRESENT, SignatureInput
-from mast_tui.signatures.words import GOLD, GoldOf
 from mast_tui.workspace.set_aside import examples_of
 
 if TYPE_CHECKING:

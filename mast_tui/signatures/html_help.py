@@ -10,9 +10,9 @@ from mast_tui.signatures.figure_model import group_words
 from mast_tui.signatures.svg import shown
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.report import Report
     from mast_tui.signatures.html_extras import Example, Extras
-    from mast_tui.signatures.report import Report
 
 _MOST_QUOTED = 600
 

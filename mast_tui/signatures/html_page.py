@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.figures.signatures.report import whose_labels
 from mast_tui.signatures.figure_model import Figure, group_words, inline_svg
 from mast_tui.signatures.figure_set import report_figures
 from mast_tui.signatures.html_extras import Extras
@@ -21,12 +22,11 @@ from mast_tui.signatures.html_tables import (
     places_tables,
     stratified_part,
 )
-from mast_tui.signatures.report import whose_labels
 from mast_tui.signatures.svg import DARK, LIGHT, figure_style, shown
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.groups import GroupJson
-    from mast_tui.signatures.report import Report
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.report import Report
 
 _PAGE_COLOURS: Final = (
     {"link": "#24548f", "soft": "#f4f6f8", "shade": "#c3cad2"},

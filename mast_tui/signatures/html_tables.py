@@ -9,11 +9,11 @@ from mast_tui.signatures.figure_rates import percent, points_words
 from mast_tui.signatures.svg import shown
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.comparison import ComparisonJson
-    from mast_tui.signatures.groups import GroupJson
-    from mast_tui.signatures.modes import DifferenceJson
-    from mast_tui.signatures.places import PlacesJson
-    from mast_tui.signatures.rates import RateJson
+    from mast_tui.figures.signatures.comparison import ComparisonJson
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.modes import DifferenceJson
+    from mast_tui.figures.signatures.places import PlacesJson
+    from mast_tui.figures.signatures.rates import RateJson
 
 NOTHING: Final = "–"
 

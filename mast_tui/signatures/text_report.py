@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len, set_cell_size
 
-from mast_tui.signatures.report import whose_labels
+from mast_tui.figures.signatures.report import whose_labels
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.comparison import ComparisonJson
-    from mast_tui.signatures.groups import GroupJson, PlacesByOutcome
-    from mast_tui.signatures.modes import DifferenceJson
-    from mast_tui.signatures.rates import RateJson
-    from mast_tui.signatures.report import Report
+    from mast_tui.figures.signatures.comparison import ComparisonJson
+    from mast_tui.figures.signatures.groups import GroupJson, PlacesByOutcome
+    from mast_tui.figures.signatures.modes import DifferenceJson
+    from mast_tui.figures.signatures.rates import RateJson
+    from mast_tui.figures.signatures.report import Report
 
 WIDEST: Final = 100
 NARROWEST: Final = 72

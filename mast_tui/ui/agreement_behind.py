@@ -11,11 +11,11 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.judge_input import JudgeInput
-    from mast_tui.agreement.judge_table import Compared
-    from mast_tui.agreement.span_input import SpanInput
-    from mast_tui.agreement.span_places import Place
-    from mast_tui.agreement.study import StudyInput
+    from mast_tui.figures.agreement.report import StudyInput
+    from mast_tui.figures.judge.confusion import Compared
+    from mast_tui.figures.judge.input import JudgeInput
+    from mast_tui.figures.spans.input import SpanInput
+    from mast_tui.figures.spans.places import Place
 
 MOST: Final = 2000
 """Rows that are listed; the rest is counted."""
@@ -57,7 +57,7 @@ class Cases:
 def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None) -> Cases:
     """What people said of some modes (slugs), in all traces in which two of them can be compared;
     with ``pair`` only these two. Slow for many traces: for workers."""
-    from mast_tui.agreement.behind import traces_behind
+    from mast_tui.figures.agreement.drill_down import traces_behind
 
     first, second = pair or (None, None)
     found = [
@@ -82,7 +82,7 @@ def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str]
 
 def behind_judge(given: JudgeInput, found: Compared, modes: Sequence[str]) -> Cases:
     """What a judge and its reference said of some modes: errors first."""
-    from mast_tui.agreement.judge_table import cases_behind
+    from mast_tui.figures.judge.confusion import cases_behind
 
     cases = [(mode, one) for mode in modes for one in cases_behind(found, mode)]
     cases.sort(key=lambda item: (not item[1].differs, not item[1].reference))

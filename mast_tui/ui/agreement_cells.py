@@ -10,7 +10,7 @@ from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
 from mast_tui.ui.widgets.column_table import TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
 
 NO_FIGURE: Final = "—"
 NOT_YET: Final = "…"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 from mast_tui.labels import AnnotatorKind, annotator_kind
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.judge_input import JudgeInput
-    from mast_tui.agreement.judge_report import JudgeReport
-    from mast_tui.agreement.judge_table import Compared
-    from mast_tui.agreement.span_input import SpanInput
-    from mast_tui.agreement.spans import SpanReport
-    from mast_tui.agreement.study import Report, StudyInput
+    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.judge.confusion import Compared
+    from mast_tui.figures.judge.input import JudgeInput
+    from mast_tui.figures.judge.report import JudgeReport
+    from mast_tui.figures.spans.input import SpanInput
+    from mast_tui.figures.spans.report import SpanReport
     from mast_tui.ui.desk import Desk
 
 PassChoice = Literal["first", "last"]
@@ -93,8 +93,8 @@ def count_figures(desk: Desk, passes: PassChoice) -> Iterator[Figures]:
 
     That they are shown is recorded, as they tell what others said.
     """
-    from mast_tui.agreement.from_workspace import study_from_workspace
-    from mast_tui.agreement.study import agreement_report
+    from mast_tui.figures.agreement.report import agreement_report
+    from mast_tui.figures.source.agreement import study_from_workspace
     from mast_tui.session import SessionError, record_reveal, visible_traces_for_agreement
     from mast_tui.workspace import WorkspaceError
 
@@ -138,8 +138,8 @@ def count_spans(
     Raises ``LeftError`` where nobody waits any more.
     """
     from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-    from mast_tui.agreement.span_workspace import span_input_from_workspace
-    from mast_tui.agreement.spans import span_report
+    from mast_tui.figures.source.spans import span_input_from_workspace
+    from mast_tui.figures.spans.report import span_report
     from mast_tui.gold import Order
     from mast_tui.workspace import WorkspaceError
 
@@ -190,9 +190,9 @@ def _count_judge(
     desk: Desk, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
     from mast_tui.adjudication import orders_from_files, words_by_trace
-    from mast_tui.agreement.judge_input import GOLD, judge_input_from_workspace
-    from mast_tui.agreement.judge_report import judge_report
-    from mast_tui.agreement.judge_table import compared
+    from mast_tui.figures.judge.confusion import compared
+    from mast_tui.figures.judge.input import GOLD, judge_input_from_workspace
+    from mast_tui.figures.judge.report import judge_report
     from mast_tui.gold import GoldTrace, Order, no_order
     from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 
@@ -258,7 +258,7 @@ def _count_judge(
 
 def _who_there_is(desk: Desk) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The judges that have judged anything, and gold with everybody who has finished a trace."""
-    from mast_tui.agreement.judge_input import GOLD
+    from mast_tui.figures.judge.input import GOLD
 
     workspace, ref = desk.workspace, desk.taxonomy.ref
     at_work = {one.judge for one in workspace.judgements(taxonomy=ref)}

@@ -30,10 +30,10 @@ from mast_tui.ui.agreement_judge_words import (
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.judge_quality import JudgeModeJson, JudgeTableJson
-    from mast_tui.agreement.judge_report import JudgeReport
-    from mast_tui.agreement.study import TableJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.report import TableJson
+    from mast_tui.figures.judge.quality import JudgeModeJson, JudgeTableJson
+    from mast_tui.figures.judge.report import JudgeReport
 
 COLUMNS: Final = (
     Column("code", "", keeps=101),

@@ -16,9 +16,9 @@ from mast_tui.ui.agreement_cells import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.judge_report import JudgeReport
-    from mast_tui.agreement.withheld import PullJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.judge.report import JudgeReport
+    from mast_tui.figures.judge.suggestion_effect import PullJson
 
 BAR: Final = 20
 """Cells of a bar that stands for all."""

@@ -10,7 +10,7 @@ from mast_tui.ui.agreement_words import table_words
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
 
 SELF: Final = "·"
 """What stands where a name meets itself."""

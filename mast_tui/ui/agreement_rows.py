@@ -27,8 +27,8 @@ from mast_tui.ui.agreement_words import (
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.study import CoefficientsJson, PairJson, Report, TableJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.report import CoefficientsJson, PairJson, Report, TableJson
 
 __all__ = ["category_rows", "columns_of", "joined", "mode_rows", "pair_rows"]
 

@@ -20,8 +20,8 @@ from mast_tui.ui.agreement_cells import (
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.spans import F1Json, ModeSpansJson, SpanReport
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.spans.report import F1Json, ModeSpansJson, SpanReport
 
 COLUMNS: Final = (
     Column("code", "", keeps=101),

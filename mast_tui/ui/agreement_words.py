@@ -17,9 +17,9 @@ from mast_tui.ui.agreement_cells import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.coefficients import CoefficientJson
-    from mast_tui.agreement.study import CoefficientsJson, PairJson, Report, TableJson
-    from mast_tui.agreement.tables import RetestJson, SetsJson
+    from mast_tui.figures.agreement.coefficients import CoefficientJson
+    from mast_tui.figures.agreement.report import CoefficientsJson, PairJson, Report, TableJson
+    from mast_tui.figures.agreement.tables import RetestJson, SetsJson
 
 MOST_NAMED: Final = 6
 """Traces of one block that are named."""

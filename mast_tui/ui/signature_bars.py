@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.rates import RateJson
+    from mast_tui.figures.signatures.rates import RateJson
 
 SURE: Final = "█"
 BELOW: Final = "▓"

@@ -10,8 +10,8 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.model import Flags, SignatureInput
-    from mast_tui.signatures.onset import Onsets
+    from mast_tui.figures.signatures.model import Flags, SignatureInput
+    from mast_tui.figures.signatures.onset import Onsets
 
 MOST: Final = 2000
 """Rows that are listed; the rest is counted."""
@@ -83,8 +83,8 @@ class Listed:
 
 def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
     """The wanted traces of a group, those with most modes first."""
-    from mast_tui.signatures.model import FAILED, PRESENT, SUCCEEDED
-    from mast_tui.signatures.onset import onsets
+    from mast_tui.figures.signatures.model import FAILED, PRESENT, SUCCEEDED
+    from mast_tui.figures.signatures.onset import onsets
 
     codes = [mode.code for mode in given.modes]
     chosen = given.group == given.group_names.index(group)
@@ -136,8 +136,8 @@ def _fits(
 
 def _shapes(given: SignatureInput, group: str, rows: Sequence[int]) -> dict[int, str]:
     """The shapes of some traces of a group: failed ones among the failed, others among all."""
-    from mast_tui.signatures.model import FAILED, Rules
-    from mast_tui.signatures.shapes import SHAPES, shapes
+    from mast_tui.figures.signatures.model import FAILED, Rules
+    from mast_tui.figures.signatures.patterns import SHAPES, shapes
 
     found: dict[int, str] = {}
 
@@ -160,7 +160,7 @@ def _failing(
     shape: str,
     wanted: Wanted,
 ) -> FailingTrace:
-    from mast_tui.signatures.model import PRESENT
+    from mast_tui.figures.signatures.model import PRESENT
 
     verdicts = (given.verdicts[row] == PRESENT).tolist()
     steps: list[list[str]] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mast_tui.ui.signature_bars import percent
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.modes import ModeJson
+    from mast_tui.figures.signatures.modes import ModeJson
 
 _WHY: Final[Mapping[str, str]] = {
     "no_unlabelled": "people have labelled all of the judge's traces here",

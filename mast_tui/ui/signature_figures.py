@@ -13,9 +13,9 @@ from mast_tui.gold.places import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.groups import GroupJson
-    from mast_tui.signatures.model import SignatureInput
-    from mast_tui.signatures.report import Report
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.model import SignatureInput
+    from mast_tui.figures.signatures.report import Report
     from mast_tui.ui.desk import Desk
     from mast_tui.workspace import Workspace
 
@@ -119,6 +119,8 @@ def _count(
     desk: Desk, choice: Choice, places: KnownPlaces, stopped: Callable[[], bool]
 ) -> Iterator[Signatures]:
     from mast_tui.adjudication.for_signatures import corrected_prevalence
+    from mast_tui.figures.signatures.report import signature_report
+    from mast_tui.figures.source.signatures import without_outcomes
     from mast_tui.session import (
         library_view,
         record_reveal,
@@ -126,8 +128,6 @@ def _count(
         visible_traces_for_agreement,
         within_sight,
     )
-    from mast_tui.signatures.from_workspace import without_outcomes
-    from mast_tui.signatures.report import signature_report
     from mast_tui.ui.trace_names import trace_names
 
     workspace, taxonomy = desk.workspace, desk.taxonomy
@@ -169,7 +169,7 @@ def _given(
     desk: Desk, choice: Choice, order_of: Callable[[str], Order], seen: Collection[str]
 ) -> SignatureInput:
     from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.signatures.from_workspace import input_from_workspace
+    from mast_tui.figures.source.signatures import input_from_workspace
 
     workspace, taxonomy = desk.workspace, desk.taxonomy
     return input_from_workspace(

@@ -14,7 +14,7 @@ from mast_tui.ui.signature_words import beyond_words, counted, rate_words
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.places import AfterFatalJson, PlacesJson
+    from mast_tui.figures.signatures.places import AfterFatalJson, PlacesJson
     from mast_tui.ui.signature_figures import Signatures
 
 MOST_STEPS: Final = 15

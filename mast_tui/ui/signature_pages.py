@@ -15,9 +15,9 @@ from mast_tui.ui.signature_words import beyond_words, counted, mode_words, rate_
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.modes import ModeJson
-    from mast_tui.signatures.rates import RateJson
-    from mast_tui.signatures.together import TogetherJson
+    from mast_tui.figures.signatures.co_occurrence import TogetherJson
+    from mast_tui.figures.signatures.modes import ModeJson
+    from mast_tui.figures.signatures.rates import RateJson
     from mast_tui.ui.signature_figures import Signatures
 
 

@@ -13,10 +13,10 @@ from mast_tui.ui.signature_corrected import corrected_words
 from mast_tui.ui.suggestion_words import judge_name
 
 if TYPE_CHECKING:
-    from mast_tui.signatures.groups import GroupJson
-    from mast_tui.signatures.modes import ModeJson
-    from mast_tui.signatures.rates import RateJson
-    from mast_tui.signatures.report import RulesJson
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.modes import ModeJson
+    from mast_tui.figures.signatures.rates import RateJson
+    from mast_tui.figures.signatures.report import RulesJson
     from mast_tui.ui.signature_figures import Signatures
 
 HOW_TO_GIVE: Final = (

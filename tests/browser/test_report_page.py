@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.signatures.html_page import report_html
 from tests.browser.chromium import NAMES, Page, browser, chromium_path
-from tests.signatures.small_report import HOSTILE, small_extras, small_report
+from tests.figures.signatures.small_report import HOSTILE, small_extras, small_report
 
 FIGURES = """
 [...document.querySelectorAll("figure")].map((figure) => {

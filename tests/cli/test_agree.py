@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from mast_tui.cli.words import split_words
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
-from tests.agreement.build_reports import DEGENERATE, figures_in, whole
 from tests.cli.conftest import Cli
+from tests.figures.agreement.build_reports import DEGENERATE, figures_in, whole
 
 MAST = load_mast()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -53,7 +55,9 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("judge", str(SAMPLES), "--judge", "rules", "--quiet"),
         ("import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl"),
     ):
-        assert run(split_words([*command, "--workspace", str(place)])) == 0
+        # click keeps what it has wrapped a stream in, and pytest's own streams come and go.
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            assert run(split_words([*command, "--workspace", str(place)])) == 0
     return place
 
 

@@ -15,7 +15,7 @@ from mast_tui.signatures.text_report import render_report
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, store_judgement
 from tests.cli.conftest import Cli
-from tests.signatures.study_counts import csv_wide
+from tests.figures.signatures.study_counts import csv_wide
 
 JUDGE = "judge:rules@1"
 NAMES = ("ann", "bob")

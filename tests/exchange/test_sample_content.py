@@ -7,11 +7,11 @@ import json
 import pytest
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.agreement.from_workspace import study_from_workspace
-from mast_tui.agreement.study import agreement_report
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.exchange.selection import gold_export
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast

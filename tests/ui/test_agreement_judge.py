@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from mast_tui.agreement.judge_report import JudgeReport, judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.labels import Target
 from mast_tui.ui.agreement_cells import PageRow
 from mast_tui.ui.agreement_figures import JudgeFigures
 from mast_tui.ui.agreement_judge import judge_rows
 from mast_tui.ui.screens.agreement_counting import nothing_of_judge
-from tests.agreement.build_judge import assisted, counted, given_words, said, suggestion
+from tests.figures.agreement.build_judge import assisted, counted, given_words, said, suggestion
 from tests.gold.build import ABSENT, MODE, PRESENT
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mast_tui.agreement.study import Report
+from mast_tui.figures.agreement.report import Report
 from mast_tui.ui.agreement_cells import NO_FIGURE, PageRow
 from mast_tui.ui.agreement_pairs import cell_words, matrix_rows
 from mast_tui.ui.agreement_rows import columns_of, mode_rows
 from mast_tui.ui.agreement_words import blocks_in_short
-from tests.agreement.test_study import of_one_mode
+from tests.figures.agreement.test_study import of_one_mode
 
 
 def row(report: Report, code: str) -> PageRow:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
-from mast_tui.signatures.rates import rate
-from mast_tui.signatures.report import signature_report
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
+from mast_tui.figures.signatures.rates import rate
+from mast_tui.figures.signatures.report import signature_report
 from mast_tui.ui.signature_bars import count_bar, rate_bar, spread_bar
 from mast_tui.ui.signature_behind import Wanted, chain_words, traces_behind
 from mast_tui.ui.signature_figures import Choice, Signatures

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.agreement.from_workspace import study_from_workspace
+from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import (
     AnnotatorKind,

@@ -29,7 +29,7 @@ from mast_tui.ui.widgets.page_bar import PageBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.agreement.study import Report
+    from mast_tui.figures.agreement.report import Report
     from mast_tui.ui.agreement_behind import Cases
 
 COUNTING: Final = "Counting verdicts …"
@@ -99,8 +99,8 @@ class AgreementScreen(Choices):
         report = self.report
         if self.page is Page.JUDGE:
             if judge is not None:
-                from mast_tui.agreement.judge_input import GOLD
                 from mast_tui.agreement.text_judge import against_words
+                from mast_tui.figures.judge.input import GOLD
 
                 against = one_line(against_words(judge))
                 compared = counted(judge["traces"]["compared"], "trace")

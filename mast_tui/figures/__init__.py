@@ -1,0 +1,1 @@
+"""Numbers of studies, judges and failures; no words, no drawing."""

@@ -1,0 +1,411 @@
+"""All coefficients of present and absent as functions of sums over traces, many at once.
+
+A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
+weights times their counts, and the figure of a resample is the same function as the figure
+itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
+spread is told from: of the resamples, or where there are few traces with each left out in turn.
+Values are arrays with one entry per row, NaN where a figure is undefined; the
+definitions are those of ``coefficients``, with which tests compare every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import (
+    Coefficient,
+    Undefined,
+    Withheld,
+    mean_of_defined,
+)
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.bootstrap import interval, resamples
+from mast_tui.figures.jackknife import (
+    MANY,
+    jackknife_interval,
+    lowest_of,
+    withheld_of,
+    withheld_of_mean,
+)
+
+Floats = NDArray[np.float64]
+Values = Mapping[str, Floats]
+
+FIGURES: Final = (
+    "raw_agreement",
+    "positive_agreement",
+    "negative_agreement",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "gwet_ac1",
+)
+
+
+_EXACT_SINGLES: Final = 2**24
+"""Up to here a sum of whole numbers is exact in single precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Counts per mode, summed over traces: one row for the traces as they are, then others.
+
+    These are of resamples or, ``left_out``, of all traces but one.
+
+    ``pairs`` is rows × modes × pairs × (both present, first only, second only, both absent), over
+    the traces that both rated, pairs in the order of ``combinations``. ``patterns`` is rows ×
+    modes × ways, how many units have n ratings of which k are present, for the (n, k) of
+    ``ways(annotators)``. ``rated`` is annotators × modes: whether there is any rating. ``both`` is
+    pairs × traces × modes: whether both of a pair rated it.
+    """
+
+    pairs: Floats
+    patterns: Floats
+    rated: NDArray[np.bool_]
+    both: NDArray[np.bool_]
+    left_out: bool
+
+    @property
+    def annotators(self) -> int:
+        """How many annotators were counted."""
+        return len(self.rated)
+
+    def of(self, modes: Sequence[int]) -> TableSums:
+        """The sums of some modes together, every mode of every trace as a unit of its own."""
+        chosen = list(modes)
+        shared = self.both[:, :, chosen].any(axis=2)
+        return TableSums(
+            self.pairs[:, chosen].sum(axis=1),
+            self.patterns[:, chosen].sum(axis=1),
+            np.asarray(self.rated[:, chosen].any(axis=1)),
+            int(shared.any(axis=0).sum()),
+            tuple(shared.sum(axis=1).tolist()),
+            self.left_out,
+        )
+
+    def everything(self) -> TableSums:
+        """The sums of all modes together."""
+        return self.of(range(self.rated.shape[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class TableSums:
+    """The counts of one table of units: those of ``Sums`` without the modes.
+
+    ``traces`` are those in which two annotators or more rated a unit, ``pair_traces`` those of
+    each pair.
+    """
+
+    pairs: Floats
+    patterns: Floats
+    rated: NDArray[np.bool_]
+    traces: int
+    pair_traces: tuple[int, ...]
+    left_out: bool
+
+    @property
+    def n(self) -> int:
+        """The units with two ratings or more."""
+        return int(self.patterns[0].sum())
+
+    @property
+    def complete(self) -> int:
+        """The units that everybody rated, on which alone Fleiss' κ rests."""
+        people = len(self.rated)
+        return int(self.patterns[0, ways(people)[:, 0] == people].sum())
+
+    @property
+    def ratings(self) -> float:
+        """How many ratings a unit has, on average."""
+        return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
+
+    @property
+    def said(self) -> float:
+        """How often each annotator of a unit gave the rarer answer, on average."""
+        if not self.n:
+            return 0.0
+        present = float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
+        return min(present, self.n - present)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether two of three annotators or more share few of the traces, as in rotating pairs.
+
+        Their κ is pulled down (by 0.06 at 13 traces), and so is the mean over the pairs, which
+        therefore has no interval that holds.
+        """
+        fewest = min((n for n in self.pair_traces if n), default=0)
+        return len(self.rated) > 2 and fewest < min(MANY, self.traces / 2)
+
+    def pair(self, place: int) -> TableSums:
+        """The table of one pair of annotators, by its place among the combinations."""
+        cells = self.pairs[:, place]
+        both, first, second, neither = np.moveaxis(cells, -1, 0)
+        names = list(combinations(range(len(self.rated)), 2))[place]
+        patterns = np.stack((neither, first + second, both), axis=-1)
+        traces = self.pair_traces[place]
+        return TableSums(
+            cells[:, None], patterns, self.rated[list(names)], traces, (traces,), self.left_out
+        )
+
+
+def ways(annotators: int) -> NDArray[np.int_]:
+    """Every (n ratings, k of them present) that a shared unit may have, as rows."""
+    found = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
+    return np.array(found, dtype=np.int_).reshape(-1, 2)
+
+
+def sums_of(said: Said, shared: Sequence[int], rounds: int, seed: int, *, many: int = MANY) -> Sums:
+    """The sums over the ``shared`` traces as they are, and over ``rounds`` resamples of them.
+
+    ``said`` is annotators × traces × modes; unsure and open count as missing. What is said of
+    other traces only tells why a figure is undefined. Of fewer than ``many`` traces there are the
+    sums with each left out in turn in the place of the resamples.
+    """
+    rated = np.asarray((said >= 0).any(axis=1))
+    said = said[:, list(shared)]
+    people, traces, modes = said.shape
+    counts = [_counts_of_mode(said[:, :, mode]) for mode in range(modes)]
+    columns = 4 * _pairs(people) + len(ways(people))
+    left_out = rounds > 0 and traces < many
+    rows = 1 + (traces if left_out else rounds)
+    summed = np.empty((rows, modes, columns))
+    summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
+    summed[1:] = 0
+    if left_out:
+        for mode, count in enumerate(counts):
+            summed[1:, mode] = summed[0, mode] - count
+    else:
+        row = 1
+        for weights in resamples(traces, rounds, seed):
+            for mode, product in enumerate(_products(weights, counts)):
+                summed[row : row + len(weights), mode] = product
+            row += len(weights)
+    split = 4 * _pairs(people)
+    pairs = summed[:, :, :split].reshape(rows, modes, _pairs(people), 4)
+    both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
+    shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
+    return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out)
+
+
+def _products(
+    weights: NDArray[np.float32], counts: Sequence[NDArray[np.uint8]]
+) -> Iterator[NDArray[np.floating]]:
+    """The weighted sums of each mode's counts; exact, as they are whole and at most the traces."""
+    exact = np.float32 if weights.shape[1] < _EXACT_SINGLES else np.float64
+    for count in counts:
+        yield weights.astype(exact, copy=False) @ count.astype(exact)
+
+
+def _pairs(people: int) -> int:
+    return people * (people - 1) // 2
+
+
+def _counts_of_mode(said: Said) -> NDArray[np.uint8]:
+    """Traces × columns: what each trace adds to each sum, from annotators × traces."""
+    present, absent = said == PRESENT, said == ABSENT
+    columns: list[NDArray[np.bool_]] = []
+    for a, b in combinations(range(len(said)), 2):
+        columns += [present[a] & present[b], present[a] & absent[b]]
+        columns += [absent[a] & present[b], absent[a] & absent[b]]
+    chosen = present.sum(axis=0)
+    ratings = chosen + absent.sum(axis=0)
+    columns += [(ratings == n) & (chosen == k) for n, k in ways(len(said)).tolist()]
+    if not columns:
+        return np.zeros((said.shape[1], 0), dtype=np.uint8)
+    return np.stack(columns, axis=1).astype(np.uint8)
+
+
+def table_values(table: TableSums) -> dict[str, Floats]:
+    """Every figure of a table, one value per row, NaN where it is undefined."""
+    kappas = [_cohen(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
+    return {
+        **_shared_values(table.patterns, len(table.rated)),
+        "cohen_kappa": defined_mean(kappas, len(table.pairs))[0],
+    }
+
+
+def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
+    """The mean of those that are defined in each row, and how many they are."""
+    stacked = np.array(values).reshape(len(values), rows)
+    defined = ~np.isnan(stacked)
+    count = defined.sum(axis=0).astype(np.float64)
+    return _ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
+
+
+def _cohen(cells: Floats) -> Floats:
+    """Cohen's κ from rows × the four counts of two raters."""
+    both, first, second, neither = np.moveaxis(cells, -1, 0)
+    n = cells.sum(axis=-1)
+    by_chance = (both + first) * (both + second) + (neither + second) * (neither + first)
+    return _ratio(n * (both + neither) - by_chance, n * n - by_chance)
+
+
+def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
+    """All figures but Cohen's κ from rows × the patterns of units with two ratings or more."""
+    pattern = ways(people)
+    ratings, present = pattern[:, 0].astype(float), pattern[:, 1].astype(float)
+    absent = ratings - present
+    units = patterns.sum(axis=-1)
+    alike = present * (present - 1) + absent * (absent - 1)
+    raw = _ratio(patterns @ (alike / (ratings * (ratings - 1))), units)
+    said_present, said_absent = patterns @ present, patterns @ absent
+    varied = (said_present > 0) & (said_absent > 0)
+    share = _ratio(patterns @ (present / ratings), units)
+    return {
+        "raw_agreement": raw,
+        "positive_agreement": _specific(patterns, present, ratings),
+        "negative_agreement": _specific(patterns, absent, ratings),
+        "fleiss_kappa": _fleiss(patterns[..., ratings == people], people),
+        "krippendorff_alpha": _alpha(
+            said_present, said_absent, patterns @ (alike / (ratings - 1)), varied
+        ),
+        "gwet_ac1": _over_chance(raw, 2 * share * (1 - share), varied),
+    }
+
+
+def _specific(patterns: Floats, chosen: Floats, ratings: Floats) -> Floats:
+    """Agreement on the answer that ``chosen`` counts in each pattern."""
+    return _ratio(patterns @ (chosen * (chosen - 1)), patterns @ (chosen * (ratings - 1)))
+
+
+def _fleiss(complete: Floats, people: int) -> Floats:
+    """Fleiss' κ from rows × how many units have 0, 1, … ``people`` times 'present'."""
+    present = np.arange(complete.shape[-1], dtype=np.float64)
+    absent = people - present
+    units = complete.sum(axis=-1)
+    alike = present * (present - 1) + absent * (absent - 1)
+    observed = _ratio(complete @ alike, units * people * (people - 1))
+    share = _ratio(complete @ present, units * people)
+    varied = (complete @ present > 0) & (complete @ absent > 0)
+    return _over_chance(observed, 1 - 2 * share * (1 - share), varied)
+
+
+def _alpha(present: Floats, absent: Floats, matching: Floats, varied: NDArray[np.bool_]) -> Floats:
+    """Krippendorff's α from how often each answer was given and how many of these match."""
+    n = present + absent
+    expected = _ratio(2 * present * absent, n - 1)
+    return np.where(varied, 1 - _ratio(n - matching, expected), np.nan)
+
+
+def _over_chance(observed: Floats, by_chance: Floats, varied: NDArray[np.bool_]) -> Floats:
+    return np.where(varied, _ratio(observed - by_chance, 1 - by_chance), np.nan)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """The quotient, NaN where nothing is below."""
+    nothing: Floats = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    result: Floats = np.divide(above, below, out=nothing, where=below > 0)
+    return result
+
+
+def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
+    """The figures of a table with their intervals, or the reasons why there are none."""
+    values = table_values(table)
+    return {
+        name: with_interval(
+            values[name],
+            _reason(name, table),
+            left_out=table.left_out,
+            lowest=lowest_of(name),
+            withheld=_withheld(name, table),
+        )
+        for name in FIGURES
+    }
+
+
+def with_interval(
+    values: Floats,
+    reason: Undefined,
+    *,
+    left_out: bool = False,
+    lowest: float = -1.0,
+    withheld: tuple[Withheld, int] | None = None,
+) -> Coefficient:
+    """A figure with its interval, or with the reason why it has none.
+
+    Args:
+        values: The figure, NaN where it is undefined, and after it what its spread is told from;
+            with nothing after it no interval was asked for.
+        reason: Why it is undefined, where it is.
+        left_out: Whether the others are the figure without each trace, not that of resamples.
+        lowest: Where the figure's scale begins.
+        withheld: Why no interval would hold, with how many it takes.
+    """
+    estimate = float(values[0])
+    if np.isnan(estimate):
+        return Coefficient(undefined=reason)
+    if len(values) == 1:
+        return Coefficient(estimate)
+    if withheld is not None:
+        return Coefficient(estimate, withheld=withheld)
+    if left_out:
+        return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], lowest=lowest))
+    return Coefficient(estimate, ci=interval(estimate, values[1:]))
+
+
+def _withheld(name: str, table: TableSums) -> tuple[Withheld, int] | None:
+    """Why no interval of this figure of the table would hold, None where one does."""
+    why = withheld_of(name, table.traces, table.n, table.said)
+    return why if name != "cohen_kappa" else _or_rotating(why, table)
+
+
+def _or_rotating(why: tuple[Withheld, int] | None, table: TableSums) -> tuple[Withheld, int] | None:
+    """The same of a mean over pairs, which may share too few traces."""
+    if table.rotates and (why is None or why[0] != "few_traces"):
+        return "few_shared_traces", min(MANY, ceil(table.traces / 2))
+    return why
+
+
+def _reason(name: str, table: TableSums) -> Undefined:
+    """Why this figure of the table is undefined, where it is."""
+    people = len(table.rated)
+    if people < 2:
+        return "single_rater"
+    if name == "fleiss_kappa":
+        complete = table.patterns[0, ways(people)[:, 0] == people]
+        return "no_variance" if complete.any() else "no_overlap"
+    if table.n:
+        return "no_variance"
+    # The mean over pairs takes the reason of the pair that is nearest to a figure, and of three
+    # annotators with a single one who rated there is a pair without anybody.
+    alone = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or people == 2)
+    return "single_rater" if alone else "no_overlap"
+
+
+def macro_coefficients(
+    sums: Sums, per_mode: Sequence[Mapping[str, Coefficient]]
+) -> tuple[dict[str, Coefficient], dict[str, int]]:
+    """Means over the modes where a figure is defined, and how many modes those are.
+
+    In each resample the modes are those where it is defined there.
+    """
+    rows = len(sums.pairs)
+    every = sums.everything()
+    values = [table_values(sums.of([mode])) for mode in range(len(per_mode))]
+    means: dict[str, Coefficient] = {}
+    defined: dict[str, int] = {}
+    for name in FIGURES:
+        mean, defined[name] = mean_of_defined([mode[name] for mode in per_mode])
+        reason: Undefined = mean.undefined or "no_variance"
+        means[name] = with_interval(
+            defined_mean([v[name] for v in values], rows)[0],
+            reason,
+            left_out=sums.left_out,
+            lowest=lowest_of(name),
+            withheld=_withheld_macro(name, every),
+        )
+    return means, defined
+
+
+def _withheld_macro(name: str, every: TableSums) -> tuple[Withheld, int] | None:
+    """The same of a mean over modes."""
+    why = withheld_of_mean(name, every.traces, every.ratings)
+    return why if name != "cohen_kappa" else _or_rotating(why, every)

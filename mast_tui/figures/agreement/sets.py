@@ -1,0 +1,227 @@
+"""Agreement on the set of modes that a trace shows: α with Jaccard and with MASI distance.
+
+Each annotator says one set per trace: the modes that are present in it. It counts where they have
+judged every mode; with one open or unsure nobody knows the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import (
+    MISSING,
+    Coefficient,
+    Ratings,
+    Undefined,
+    Withheld,
+)
+from mast_tui.figures.agreement.counting import with_interval
+from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.jackknife import FEWEST, MANY
+
+Floats = NDArray[np.float64]
+Members = NDArray[np.bool_]
+"""Sets × things: whether the thing is in the set."""
+
+Distance = Callable[[Floats, Floats, Floats], Floats]
+"""The distance of A from B, between 0 and 1, from the sizes of A ∩ B, A and B."""
+
+_MOST_EXACT: Final = 512
+"""Different sets up to which chance is worked out anew in every resample."""
+
+_ROWS_AT_ONCE: Final = 512
+
+
+def jaccard_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+    """1 - |A ∩ B| / |A ∪ B|; the empty set is at 0 from itself and at 1 from any other."""
+    return 1 - _jaccard(shared, size + other - shared)
+
+
+def masi_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+    """1 - J · M (Passonneau 2006), with Jaccard's J and with M for how the two sets lie.
+
+    M is 1 for equal sets, 2/3 where one is part of the other, 1/3 where they overlap, 0 where
+    they do not. The empty set is at 0 from itself and at 1 from any other.
+    """
+    union = size + other - shared
+    lying = np.where(shared == np.minimum(size, other), 2 / 3, 1 / 3)
+    return 1 - _jaccard(shared, union) * np.where(shared == union, 1, lying)
+
+
+def _jaccard(shared: Floats, union: Floats) -> Floats:
+    alike: Floats = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
+    return alike
+
+
+@dataclass(frozen=True, slots=True)
+class SetAgreement:
+    """α over the annotators' sets, and the ``n`` traces with the sets of two or more."""
+
+    jaccard: Coefficient
+    masi: Coefficient
+    n: int
+
+
+def set_agreement(said: Said, rounds: int, seed: int) -> SetAgreement:
+    """Set agreement over annotators × traces × modes, with intervals from resampled traces."""
+    sets, members = _sets_of(said)
+    jaccard, masi = set_alphas(
+        sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed
+    )
+    return SetAgreement(jaccard, masi, int(((sets != MISSING).sum(axis=0) > 1).sum()))
+
+
+def _sets_of(said: Said) -> tuple[Ratings, Members]:
+    """Who said which set of each trace, by its place among the different sets, and these."""
+    people, traces, modes = said.shape
+    whole = (said >= 0).all(axis=2)
+    chosen = (said == PRESENT)[whole].reshape(-1, modes)
+    numbers = numbered_rows(chosen.astype(np.int8))
+    sets = np.full((people, traces), MISSING, dtype=np.int_)
+    sets[whole] = numbers
+    return sets, chosen[np.unique(numbers, return_index=True)[1]]
+
+
+def set_alphas(
+    sets: Ratings,
+    members: Members,
+    distances: Sequence[Distance],
+    *,
+    rounds: int = 0,
+    seed: int = 0,
+) -> list[Coefficient]:
+    """Krippendorff's α of raters × units whose values are rows of ``members``; gaps allowed.
+
+    One α for each distance: 1 - D_o / D_e from the mean distance within units and that of all
+    values that are compared. Where there are more than a few hundred different sets, the expected
+    distance in resamples is taken to first order in the weights; the error is of the order of one
+    over the number of units, and the figure itself is exact.
+    """
+    given = sets != MISSING
+    shared = sets[:, given.sum(axis=0) > 1]
+    units = shared.shape[1]
+    if units == 0:
+        return [Coefficient(undefined=_no_pairs(given)) for _ in distances]
+    counted, places = np.unique(shared[shared != MISSING], return_inverse=True)
+    compared = np.full_like(shared, MISSING)
+    compared[shared != MISSING] = places.ravel()
+    tables = _tables(compared, members[counted], distances)
+    values = [[table.alpha(np.ones((1, units)))] for table in tables]
+    left_out = rounds > 0 and units < MANY
+    every = [1 - np.eye(units)] if left_out else resamples(units, rounds, seed)
+    for weights in every:
+        for table, alphas in zip(tables, values, strict=True):
+            alphas.append(table.alpha(weights.astype(np.float64)))
+    withheld: tuple[Withheld, int] | None = None
+    if units < FEWEST:
+        withheld = "few_traces", FEWEST
+    return [
+        with_interval(np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld)
+        for alphas in values
+    ]
+
+
+def _no_pairs(given: NDArray[np.bool_]) -> Undefined:
+    alone = len(given) < 2 or int(given.any(axis=1).sum()) == 1
+    return "single_rater" if alone else "no_overlap"
+
+
+def _tables(sets: Ratings, members: Members, distances: Sequence[Distance]) -> list[_Table]:
+    """A table for each distance; every unit has two values or more."""
+    given = sets != MISSING
+    said = sets.T[given.T]
+    often = np.bincount(said, minlength=len(members)).astype(np.float64)
+    lookups = [_lookup(distance, members.shape[1]) for distance in distances]
+    from_all = _from_all(members, often, lookups)
+    return [
+        _Table(sets, members, lookup, often, apart)
+        for lookup, apart in zip(lookups, from_all, strict=True)
+    ]
+
+
+class _Table:
+    """What each unit adds to the sums that α is made of."""
+
+    def __init__(
+        self, sets: Ratings, members: Members, lookup: Floats, often: Floats, from_all: Floats
+    ) -> None:
+        given = sets != MISSING
+        ratings = given.sum(axis=0)
+        units = sets.shape[1]
+        said = sets.T[given.T]
+        unit = np.repeat(np.arange(units), ratings)
+        within = _within(sets, members, lookup) / (ratings - 1)
+        by_all = np.bincount(unit, weights=from_all[said], minlength=units)
+        self._linear: Floats = np.stack((ratings, within, by_all), axis=1)
+        self._all = float(often @ from_all)
+        self._exact: tuple[Floats, Floats] | None = None
+        if len(members) <= _MOST_EXACT:
+            counts = np.zeros((units, len(members)))
+            np.add.at(counts, (unit, said), 1)
+            self._exact = counts, lookup.take(_codes(members, members))
+
+    def alpha(self, weights: Floats) -> Floats:
+        """α for each row of weights of the units; NaN where all that is compared is the same."""
+        n, within, by_all = (weights @ self._linear).T
+        apart = 2 * by_all - self._all
+        if self._exact is not None:
+            counts, distances = self._exact
+            often = weights @ counts
+            apart = ((often @ distances) * often).sum(axis=1)
+        expected = apart / (n - 1)
+        nothing = np.full(len(weights), np.nan)
+        ratio: Floats = np.divide(within, expected, out=nothing, where=expected > 1e-9)
+        return 1 - ratio
+
+
+def _lookup(distance: Distance, things: int) -> Floats:
+    """The distances of all sizes that sets of so many things and their shared part may have."""
+    sizes = np.arange(things + 1, dtype=np.float64)
+    # Sizes that cannot be together are looked up by nobody.
+    other, size, shared = np.meshgrid(sizes, sizes, sizes, indexing="ij")
+    return distance(np.minimum(shared, np.minimum(size, other)), size, other).ravel()
+
+
+def _codes(some: Members, others: Members) -> NDArray[np.intp]:
+    """Where the distances of some sets (rows) from others (columns) stand in a lookup."""
+    base = some.shape[1] + 1
+    # Whole numbers below the cube of the base, which single precision holds for most taxonomies.
+    exact = "f4" if base**3 < 2**24 else "f8"
+    ones = np.ones((len(some), 1)), np.ones((len(others), 1))
+    left = np.hstack((some, base * some.sum(axis=1, keepdims=True), ones[0])).astype(exact)
+    right = np.hstack((others, ones[1], base**2 * others.sum(axis=1, keepdims=True))).astype(exact)
+    codes: NDArray[np.intp] = (left @ right.T).astype(np.intp)
+    return codes
+
+
+def _within(sets: Ratings, members: Members, lookup: Floats) -> Floats:
+    """Per unit the distances of all ordered pairs of its values."""
+    total = np.zeros(sets.shape[1])
+    sizes, base = members.sum(axis=1), members.shape[1] + 1
+    for a, b in combinations(range(len(sets)), 2):
+        both = np.flatnonzero((sets[a] != MISSING) & (sets[b] != MISSING))
+        some, others = sets[a, both], sets[b, both]
+        shared = (members[some] & members[others]).sum(axis=1)
+        total[both] += 2 * lookup[shared + base * sizes[some] + base**2 * sizes[others]]
+    return total
+
+
+def _from_all(members: Members, often: Floats, lookups: Sequence[Floats]) -> list[Floats]:
+    """For each lookup, per set the sum of its distances from all values."""
+    sums = [np.zeros(len(members)) for _ in lookups]
+    for start in range(0, len(members), _ROWS_AT_ONCE):
+        # Distances are the same both ways, so each row is held against the later ones only.
+        stop = min(start + _ROWS_AT_ONCE, len(members))
+        codes = _codes(members[start:stop], members[start:])
+        for total, lookup in zip(sums, lookups, strict=True):
+            apart = lookup.take(codes)
+            total[start:stop] += apart @ often[start:]
+            total[stop:] += often[start:stop] @ apart[:, stop - start :]
+    return sums

@@ -1,0 +1,1 @@
+"""A judge against gold or a person."""

@@ -1,0 +1,206 @@
+"""Whether a judge's confidence means what it says, and whether people go by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypedDict
+
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
+from mast_tui.figures.intervals import share
+from mast_tui.figures.judge.confusion import Compared
+from mast_tui.figures.judge.input import JudgeInput, Unit
+from mast_tui.labels import Answer, Label, Review
+
+BINS: Final = 10
+"""Equal parts of [0, 1]; a bin holds its lower end, and the last one 1 as well."""
+
+
+class BinJson(TypedDict):
+    """Suggestions of like confidence, between ``low`` and ``high``.
+
+    ``right`` is the share whose mode the reference calls present.
+    """
+
+    low: float
+    high: float
+    n: int
+    mean_confidence: float | None
+    right: CoefficientJson
+
+
+class CalibratedJson(TypedDict):
+    """How far confidence and truth lie apart: n, the means of both, and the expected error."""
+
+    n: int
+    mean_confidence: float | None
+    right: CoefficientJson
+    expected_calibration_error: CoefficientJson
+
+
+class CalibrationJson(CalibratedJson):
+    """Calibration over all modes, its bins, and by mode code.
+
+    ``without_confidence`` counts the units whose suggestions have none.
+    """
+
+    without_confidence: int
+    bins: list[BinJson]
+    modes: dict[str, CalibratedJson]
+
+
+class AnswersJson(TypedDict):
+    """People's answers: ``accepted`` as they stand, ``taken`` with or without edits."""
+
+    n: int
+    accept: int
+    edit: int
+    reject: int
+    accepted: CoefficientJson
+    taken: CoefficientJson
+
+
+class AnswerBinJson(AnswersJson):
+    """The answers to suggestions of like confidence, between ``low`` and ``high``."""
+
+    low: float
+    high: float
+
+
+class AcceptanceJson(AnswersJson):
+    """People's answers over all, by confidence, by mode code and by person.
+
+    ``without_confidence`` counts answers to suggestions that have none; no bin holds them.
+    """
+
+    without_confidence: int
+    bins: list[AnswerBinJson]
+    modes: dict[str, AnswersJson]
+    annotators: dict[str, AnswersJson]
+
+
+def calibration(given: JudgeInput, found: Compared) -> CalibrationJson:
+    """Confidence beside truth, over the units that the judge calls present.
+
+    A unit is trace × mode, with the confidence of its surest suggestion: several suggestions of
+    one mode in a trace are right or wrong together, and would make the figure look surer than it
+    is. The expected calibration error is the mean distance of the bins' mean confidence and share
+    right, weighted by n (Naeini et al. 2015).
+    """
+    claims: dict[Unit, bool] = {
+        unit: found.reference[unit] for unit, said in found.judge.items() if said
+    }
+    sure = _surest(given.suggestions)
+    rated = {unit: (sure[unit], right) for unit, right in claims.items() if unit in sure}
+    return {
+        **_calibrated(list(rated.values())),
+        "without_confidence": len(claims) - len(rated),
+        "bins": [_bin(i, cases) for i, cases in enumerate(_binned(list(rated.values())))],
+        "modes": {
+            code: _calibrated([case for (_, mode), case in rated.items() if mode == slug])
+            for slug, code, _ in given.modes
+        },
+    }
+
+
+def acceptance(given: JudgeInput) -> AcceptanceJson:
+    """People's answers to the judge's suggestions, each person's last to each of them.
+
+    Answers on traces that stood in the judge's prompt are left out.
+    """
+    suggestions = {label.id: label for label in given.suggestions}
+    last: dict[tuple[str, str], Review] = {}
+    for review in sorted(given.reviews, key=lambda one: one.pass_number):
+        asked = suggestions.get(review.suggestion)
+        if asked is not None and asked.trace_id not in given.examples:
+            last[review.annotator, review.suggestion] = review
+    answers = [(suggestions[review.suggestion], review) for review in last.values()]
+    binned: list[list[Answer]] = [[] for _ in range(BINS)]
+    for label, review in answers:
+        if label.confidence is not None:
+            binned[_place(label.confidence)].append(review.answer)
+    names = sorted({review.annotator for _, review in answers})
+    return {
+        **_answers([review.answer for _, review in answers]),
+        "without_confidence": sum(label.confidence is None for label, _ in answers),
+        "bins": [
+            {"low": i / BINS, "high": (i + 1) / BINS, **_answers(said)}
+            for i, said in enumerate(binned)
+        ],
+        "modes": {
+            code: _answers([review.answer for label, review in answers if label.mode == slug])
+            for slug, code, _ in given.modes
+        },
+        "annotators": {
+            name: _answers([review.answer for _, review in answers if review.annotator == name])
+            for name in names
+        },
+    }
+
+
+def _surest(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
+    """The highest confidence that was given on each unit."""
+    found: dict[Unit, float] = {}
+    for label in suggestions:
+        if label.confidence is not None:
+            unit = (label.trace_id, label.mode)
+            found[unit] = max(label.confidence, found.get(unit, 0.0))
+    return found
+
+
+def _place(confidence: float) -> int:
+    return min(BINS - 1, int(confidence * BINS))
+
+
+def _binned(cases: Sequence[tuple[float, bool]]) -> list[list[tuple[float, bool]]]:
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for case in cases:
+        bins[_place(case[0])].append(case)
+    return bins
+
+
+def _means(cases: Sequence[tuple[float, bool]]) -> tuple[float | None, int]:
+    """The mean confidence of some cases, and how many of them are right."""
+    sure = sum(confidence for confidence, _ in cases) / len(cases) if cases else None
+    return sure, sum(right for _, right in cases)
+
+
+def _bin(place: int, cases: Sequence[tuple[float, bool]]) -> BinJson:
+    sure, right = _means(cases)
+    return {
+        "low": place / BINS,
+        "high": (place + 1) / BINS,
+        "n": len(cases),
+        "mean_confidence": sure,
+        "right": share(right, len(cases)).to_json(),
+    }
+
+
+def _calibrated(cases: Sequence[tuple[float, bool]]) -> CalibratedJson:
+    sure, right = _means(cases)
+    error = Coefficient(undefined="no_overlap")
+    if cases:
+        apart = 0.0
+        for held in _binned(cases):
+            mean, hits = _means(held)
+            apart += 0.0 if mean is None else abs(mean * len(held) - hits)
+        error = Coefficient(apart / len(cases))
+    return {
+        "n": len(cases),
+        "mean_confidence": sure,
+        "right": share(right, len(cases)).to_json(),
+        "expected_calibration_error": error.to_json(),
+    }
+
+
+def _answers(said: Sequence[Answer]) -> AnswersJson:
+    accept, edit, reject = (
+        sum(one is answer for one in said) for answer in (Answer.ACCEPT, Answer.EDIT, Answer.REJECT)
+    )
+    return {
+        "n": len(said),
+        "accept": accept,
+        "edit": edit,
+        "reject": reject,
+        "accepted": share(accept, len(said)).to_json(),
+        "taken": share(accept + edit, len(said)).to_json(),
+    }

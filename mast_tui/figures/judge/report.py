@@ -1,0 +1,128 @@
+"""The report on one judge, as ``agree --json`` prints it under ``judge``."""
+
+from __future__ import annotations
+
+from typing import Final, TypedDict
+
+from mast_tui.figures.bootstrap import LEVEL, ROUNDS
+from mast_tui.figures.judge.calibration import (
+    AcceptanceJson,
+    CalibrationJson,
+    acceptance,
+    calibration,
+)
+from mast_tui.figures.judge.confusion import REASONS, Compared, compared, trace_sums
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
+from mast_tui.figures.judge.localisation import LocalisationJson, localisation
+from mast_tui.figures.judge.quality import (
+    JudgeMacroJson,
+    JudgeModeJson,
+    JudgeTableJson,
+    quality,
+)
+from mast_tui.figures.judge.suggestion_effect import WithheldJson, withheld
+from mast_tui.figures.prevalence import PrevalenceJson, prevalence
+from mast_tui.gold import Source
+from mast_tui.gold.sources import GoldMixJson, gold_mix
+
+UNIT: Final = "trace"
+
+
+class BootstrapJson(TypedDict):
+    """How the intervals that are no shares were made."""
+
+    rounds: int
+    seed: int
+    level: float
+    unit: str
+
+
+class JudgedTracesJson(TypedDict):
+    """How many traces the judge has judged, can be compared on, and alone has judged."""
+
+    judged: int
+    compared: int
+    unlabelled: int
+
+
+class JudgeReport(TypedDict):
+    """How good a judge is, and all that the figures rest on.
+
+    ``left_out`` counts ``examples`` in traces, everything else in trace × mode; with
+    ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after all.
+    ``gold`` is what the gold compared is made of, None where the judge is held against somebody.
+    ``answers`` are people's answers to suggestions; ``withheld`` is None where a study kept none
+    back.
+    """
+
+    taxonomy: str
+    judge: str
+    against: str
+    judge_seen_counted: bool
+    gold: GoldMixJson | None
+    bootstrap: BootstrapJson
+    traces: JudgedTracesJson
+    left_out: dict[str, int]
+    modes: dict[str, JudgeModeJson]
+    macro: JudgeMacroJson
+    pooled: JudgeTableJson
+    calibration: CalibrationJson
+    answers: AcceptanceJson
+    localisation: LocalisationJson
+    prevalence: dict[str, PrevalenceJson]
+    withheld: WithheldJson | None
+
+
+def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
+    """What the verdicts that were compared are made of; None where they are no gold's."""
+    if reference.name != GOLD:
+        return None
+    sources: dict[str, list[Source]] = {}
+    people: set[str] = set()
+    for unit in found.reference:
+        if unit in reference.sources:
+            sources.setdefault(unit[0], []).append(reference.sources[unit])
+            people.update(reference.sides[unit])
+    return gold_mix(
+        sources,
+        people,
+        settled_only=reference.settled_only,
+        not_in_study=reference.not_in_study,
+    )
+
+
+def judge_report(
+    given: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
+) -> JudgeReport:
+    """The report on a judge, ready for any JSON writer; it never holds NaN.
+
+    The unit is trace × mode where the judge has a verdict and the reference says present or
+    absent. Verdicts that came about with a judge on screen count only ``with_seen``. ``rounds`` 0
+    leaves out the intervals that need resampling.
+    """
+    found = compared(given, with_seen=with_seen)
+    sums = trace_sums(found, [slug for slug, _, _ in given.modes], rounds=rounds, seed=seed)
+    figures = quality(found, sums, given.modes)
+    counted = {reason: found.left_out[reason].total() for reason in REASONS}
+    return {
+        "taxonomy": given.taxonomy_ref,
+        "judge": given.judge,
+        "against": given.reference.name,
+        "judge_seen_counted": with_seen,
+        "gold": _mix(given.reference, found),
+        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": UNIT},
+        "traces": {
+            "judged": len({trace for trace, _ in given.verdicts}),
+            "compared": len(found.traces),
+            "unlabelled": len(given.unlabelled - given.examples),
+        },
+        "left_out": {**counted, "examples": found.examples},
+        "modes": figures.modes,
+        "macro": figures.macro,
+        "pooled": figures.pooled,
+        "calibration": calibration(given, found),
+        "answers": acceptance(given),
+        "localisation": localisation(given, found),
+        "prevalence": prevalence(given, sums, rounds=rounds, seed=seed),
+        "withheld": withheld(given, rounds=rounds, seed=seed),
+    }

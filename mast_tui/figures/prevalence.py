@@ -1,0 +1,178 @@
+"""How often a mode really shows where only a judge has looked, given how it errs elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, Literal, NotRequired, TypedDict
+
+import numpy as np
+
+from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
+from mast_tui.figures.bootstrap import Interval, interval, resampled_sums
+from mast_tui.figures.intervals import share
+from mast_tui.figures.judge.confusion import TraceSums
+from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
+from mast_tui.labels import VerdictValue
+
+Refused = Literal["no_unlabelled", "no_positives", "no_negatives", "no_better_than_chance"]
+"""Why a prevalence cannot be corrected.
+
+No trace was seen by the judge alone; the reference calls the mode present, or absent, nowhere; or
+TPR + TNR ≤ 1, so that the judge's word says nothing of the truth.
+"""
+
+_LEAST_LABELLED: Final = 10
+"""Labelled traces below which the rates of the judge tell too little for an interval."""
+
+_SEEDS_APART: Final = 1
+"""The two sets are drawn apart from each other, so from seeds of their own."""
+
+
+class CorrectedJson(TypedDict):
+    """A prevalence between 0 and 1 with its interval, or why there is none."""
+
+    value: float | None
+    ci: NotRequired[list[float] | None]
+    ci_withheld: NotRequired[Withheld]
+    ci_needs: NotRequired[int]
+    undefined: NotRequired[Refused]
+
+
+class PrevalenceJson(TypedDict):
+    """One mode over the traces that only the judge saw.
+
+    ``n_unlabelled`` are those on which it said present or absent, ``apparent`` the share that it
+    calls present; ``n_unsure``, on which it was unsure, are left out. ``n_positives`` and
+    ``n_negatives`` are the labelled units behind its rates.
+    """
+
+    n_unlabelled: int
+    n_unsure: int
+    n_positives: int
+    n_negatives: int
+    apparent: CoefficientJson
+    corrected: CorrectedJson
+
+
+def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
+    """θ = (p + TNR − 1) / (TPR + TNR − 1), clipped to [0, 1] (Rogan and Gladen 1978).
+
+    NaN where TPR + TNR ≤ 1 or anything is NaN.
+    """
+    better = tpr + tnr - 1
+    useful = better > 0
+    found = np.divide(
+        apparent + tnr - 1, better, out=np.full(np.shape(better), np.nan), where=useful
+    )
+    clipped: Values = np.clip(found, 0, 1)
+    return clipped
+
+
+def corrected_prevalence(
+    labelled: Tables, unlabelled: Tables, labelled_resampled: Tables, unlabelled_resampled: Tables
+) -> CorrectedJson:
+    """The corrected prevalence of one mode, or the reason why there is none.
+
+    ``labelled`` are the counts TP, FP, FN, TN of the judge against the reference, ``unlabelled``
+    how many traces it calls present and absent; the others are the same in resamples of either
+    set (rounds × 4, rounds × 2; none gives no interval).
+
+    The interval holds the percentiles. A resample in which the judge is no better than chance
+    leaves the prevalence open, so it counts as 0 for the lower end and as 1 for the upper one.
+    """
+    refused = _refused(labelled, unlabelled)
+    if refused is not None:
+        return {"value": None, "undefined": refused}
+    value = float(_theta(labelled, unlabelled))
+    if len(labelled_resampled) and labelled.sum() < _LEAST_LABELLED:
+        return {
+            "value": value,
+            "ci": None,
+            "ci_withheld": "few_traces",
+            "ci_needs": _LEAST_LABELLED,
+        }
+    values = _theta(labelled_resampled, unlabelled_resampled)
+    ends = _interval(value, values) if values.size else None
+    return {"value": value, "ci": None if ends is None else list(ends)}
+
+
+def prevalence(
+    given: JudgeInput, labelled: TraceSums, *, rounds: int, seed: int
+) -> dict[str, PrevalenceJson]:
+    """Per mode code, with intervals by resampling the labelled and the unlabelled traces.
+
+    ``labelled`` are the judge's tables beside the reference, with as many resamples.
+
+    It holds as far as the judge errs on the unlabelled traces as it does on the labelled ones,
+    which is so where those are a random sample.
+    """
+    slugs = [slug for slug, _, _ in given.modes]
+    cells = _unlabelled(given, slugs)
+    alone = given.unlabelled - given.examples
+    unsure = Counter(
+        mode
+        for (trace, mode), value in given.verdicts.items()
+        if value is VerdictValue.UNSURE and trace in alone
+    )
+    unlabelled = cells.sum(axis=0)
+    flat = resampled_sums(cells.reshape(len(cells), unlabelled.size), rounds, seed + _SEEDS_APART)
+    drawn = flat.reshape(-1, *unlabelled.shape)
+    result: dict[str, PrevalenceJson] = {}
+    for i, (slug, code, _) in enumerate(given.modes):
+        own = labelled.mode(i)
+        tp, fp, fn, tn = (int(count) for count in own.total)
+        present, absent = (int(count) for count in unlabelled[i])
+        result[code] = {
+            "n_unlabelled": present + absent,
+            "n_unsure": unsure[slug],
+            "n_positives": tp + fn,
+            "n_negatives": fp + tn,
+            "apparent": share(present, present + absent).to_json(),
+            "corrected": corrected_prevalence(own.total, unlabelled[i], own.resampled, drawn[:, i]),
+        }
+    return result
+
+
+def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:
+    """Traces × modes × (present, absent) of the traces that only the judge saw."""
+    rows = {trace: i for i, trace in enumerate(sorted(given.unlabelled - given.examples))}
+    columns = {slug: i for i, slug in enumerate(slugs)}
+    cells = np.zeros((len(rows), len(columns), 2))
+    places = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
+    for (trace, mode), value in given.verdicts.items():
+        if trace in rows and mode in columns and value in places:
+            cells[rows[trace], columns[mode], places[value]] = 1
+    return cells
+
+
+def _refused(labelled: Tables, unlabelled: Tables) -> Refused | None:
+    tp, fp, fn, tn = labelled
+    if not unlabelled.sum():
+        return "no_unlabelled"
+    if not tp + fn:
+        return "no_positives"
+    if not tn + fp:
+        return "no_negatives"
+    # In whole numbers, so that a judge at chance is not saved by a rounding error.
+    return None if tp * tn > fp * fn else "no_better_than_chance"
+
+
+def _theta(labelled: Tables, unlabelled: Tables) -> Values:
+    present, absent = unlabelled[..., 0], unlabelled[..., 1]
+    n = present + absent
+    apparent = np.divide(present, n, out=np.full(np.shape(n), np.nan), where=n > 0)
+    return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
+
+
+def _interval(value: float, values: Values) -> Interval | None:
+    """The lower end with open resamples at 0, the upper with them at 1; None where all is alike."""
+    open_ = np.isnan(values)
+    low, high = np.where(open_, 0.0, values), np.where(open_, 1.0, values)
+    lower, upper = interval(value, low), interval(value, high)
+    # Only one of the ends may be the same in every resample.
+    ends = (
+        min(value, float(low[0])) if lower is None else lower[0],
+        max(value, float(high[0])) if upper is None else upper[1],
+    )
+    return None if ends[0] == ends[1] else ends

@@ -1,0 +1,1 @@
+"""How runs fail: modes in failed against successful traces."""

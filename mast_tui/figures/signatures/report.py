@@ -1,0 +1,187 @@
+"""The report on failure signatures, as ``report --json`` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypedDict
+
+import numpy as np
+
+from mast_tui.figures.signatures.comparison import ComparisonJson, comparison
+from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
+from mast_tui.figures.signatures.model import Rules, SignatureInput
+from mast_tui.figures.signatures.onset import first_fatal, onsets
+from mast_tui.figures.signatures.published_claims import stated_for
+from mast_tui.figures.signatures.rates import LEVEL
+from mast_tui.gold.sources import GoldMixJson, gold_words
+
+ROUNDS: Final = 2000
+
+Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
+"""Per group, per mode code: how often the mode really shows where only a judge has looked."""
+
+
+class RulesJson(TypedDict):
+    """Where the lines were drawn; the margin in points."""
+
+    alpha: float
+    margin_pp: float
+    least: int
+    isolated: int
+    cascading: int
+    failed_below: float | None
+
+
+class ResamplingJson(TypedDict):
+    """How the intervals of means were made; those of shares are Wilson's, of differences
+    Newcombe's, of ratios Katz's."""
+
+    rounds: int
+    seed: int
+    level: float
+    unit: str
+
+
+class StatedJson(TypedDict):
+    """Whose word the ``stated`` of the modes is."""
+
+    source: str
+
+
+class TracesJson(TypedDict):
+    """All traces of the report, and the labels on them that name no place, or none known here."""
+
+    labelled: int
+    failed: int
+    succeeded: int
+    unknown: int
+    labels_with_places: int
+    labels_without_places: int
+    labels_not_found: int
+
+
+class Report(TypedDict):
+    """Failure signatures by group; a figure that cannot be had is null with a reason beside it."""
+
+    by: str
+    labels: str
+    labels_kind: str
+    gold: GoldMixJson | None
+    taxonomy: str
+    rules: RulesJson
+    bootstrap: ResamplingJson
+    stated: StatedJson | None
+    traces: TracesJson
+    groups: dict[str, GroupJson]
+    comparison: ComparisonJson | None
+    cannot_say: list[str]
+
+
+def signature_report(
+    given: SignatureInput,
+    *,
+    rules: Rules | None = None,
+    rounds: int = ROUNDS,
+    seed: int = 0,
+    compare: tuple[str, str] | None = None,
+    corrected: Corrected | None = None,
+) -> Report:
+    """The report, ready for any JSON writer; it never holds NaN.
+
+    ``compare`` names two groups. ``corrected`` are corrected prevalences where the labels are a
+    judge's. ``rounds`` 0 leaves out the intervals that need resampling. Raises ``ValueError`` for a
+    group to compare that there is not.
+    """
+    rules = Rules() if rules is None else rules
+    for name in compare or ():
+        if name not in given.group_names:
+            there = ", ".join(given.group_names) or "none"
+            raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
+    figures = _figures(given, rules, rounds, seed)
+    for name, by_mode in (corrected or {}).items():
+        for code, found in by_mode.items():
+            figures[name].table["modes"][code]["corrected"] = dict(found)
+    stated = stated_for(given.taxonomy_ref)
+    counts = np.bincount(given.outcome, minlength=3).tolist()
+    return {
+        "by": given.by,
+        "labels": given.labels,
+        "labels_kind": given.labels_kind,
+        "gold": given.gold,
+        "taxonomy": given.taxonomy_ref,
+        "rules": {
+            "alpha": rules.alpha,
+            "margin_pp": 100 * rules.margin,
+            "least": rules.least,
+            "isolated": rules.isolated,
+            "cascading": rules.cascading,
+            "failed_below": given.failed_below,
+        },
+        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
+        "stated": None if stated is None else {"source": stated.source},
+        "traces": {
+            "labelled": len(given.traces),
+            "failed": counts[1],
+            "succeeded": counts[2],
+            "unknown": counts[0],
+            "labels_with_places": len(given.places.trace),
+            "labels_without_places": given.whole,
+            "labels_not_found": given.unplaced,
+        },
+        "groups": {name: one.table for name, one in figures.items()},
+        "comparison": comparison(given, compare, figures) if compare else None,
+        "cannot_say": _cannot_say(given),
+    }
+
+
+def whose_labels(report: Report) -> str:
+    """Whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
+    if report["gold"] is not None:
+        return gold_words(report["gold"])
+    kind = report["labels_kind"]
+    return report["labels"] if kind == report["labels"] else f"{report['labels']} ({kind})"
+
+
+def _figures(
+    given: SignatureInput, rules: Rules, rounds: int, seed: int
+) -> dict[str, GroupFigures]:
+    stated = stated_for(given.taxonomy_ref)
+    classes = {} if stated is None else stated.classes
+    setting = Setting(
+        given,
+        [classes.get(mode.slug) for mode in given.modes],
+        onsets(given),
+        first_fatal(given, given.places.fatal),
+        rules,
+        rounds,
+        seed,
+    )
+    return {
+        # Groups are drawn apart from each other, so from seeds of their own.
+        name: group_figures(setting.seeded(seed + place), given.group == place)
+        for place, name in enumerate(given.group_names)
+    }
+
+
+def _cannot_say(given: SignatureInput) -> list[str]:
+    said = []
+    if not given.traces:
+        whose = "anybody" if given.labels_kind == "gold" else given.labels
+        said.append(
+            f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
+            "no figure."
+        )
+    if given.unplaced:
+        name = "label names" if given.unplaced == 1 else "labels name"
+        said.append(
+            f"{given.unplaced} {name} spans whose place is not known here: the trace is not at "
+            "hand or holds something else now; nothing about places rests on that."
+        )
+    if given.whole:
+        are = (
+            "label is on a whole trace and names"
+            if given.whole == 1
+            else ("labels are on whole traces and name")
+        )
+        said.append(f"{given.whole} {are} no place.")
+    return said

@@ -1,0 +1,1 @@
+"""What a workspace knows, as the arrays that figures are made of."""

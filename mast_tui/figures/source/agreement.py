@@ -1,0 +1,218 @@
+"""What a workspace knows of its annotators' verdicts, as the input of an agreement report."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import MISSING
+from mast_tui.figures.agreement.report import Retest, StudyInput
+from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, Said, VerdictTable
+from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
+from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.packed import BITS, CODES, MODES_AT_ONCE, OPEN
+from mast_tui.workspace.set_aside import examples_of
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+_FIRST_LOOKS: Final = (PassKind.BLIND, PassKind.ASSISTED)
+
+
+def study_from_workspace(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    annotators: Sequence[str] | None = None,
+    which: Which = "first",
+    traces: Container[str] | None = None,
+    passes: Sequence[Pass] | None = None,
+) -> StudyInput:
+    """The finished verdicts under one taxonomy, of the pass that counts.
+
+    Without ``annotators`` these are the study's people who have finished a trace, or, without a
+    study, all people (where there are none, all imported annotators); judges are compared only by
+    name, and never on a trace that stood as
+    an example in their prompt. ``traces`` restricts the study to what may be seen. ``passes`` are
+    all of the taxonomy, where they were read already. The rounds are the lots in which the
+    workspace's study took its traces in, where there are several; retests are held against the
+    first pass, whichever pass counts. Raises ``WorkspaceError`` for a name that nobody here has.
+    """
+    if passes is None:
+        passes = workspace.passes(taxonomy=taxonomy.ref)
+    if traces is not None:
+        passes = [one for one in passes if one.trace_id in traces]
+    counted = counted_passes(passes, which)
+    done = {name for name, _ in counted}
+    outside = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
+    done -= outside
+    names = tuple(
+        _checked(workspace, annotators)
+        if annotators
+        else _people(workspace, done, in_study=workspace.study(taxonomy.ref) is not None)
+    )
+    finished, examples = _finished(workspace, names, counted)
+    verdicts = _Verdicts(workspace, taxonomy)
+    return StudyInput(
+        taxonomy_ref=taxonomy.ref,
+        modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
+        annotators=names,
+        pass_label="1" if which == "first" else "last",
+        verdicts=verdicts.table(names, finished, counted),
+        finished=finished,
+        examples={name: count for name, count in examples.items() if count},
+        categories=tuple(
+            (group.id, group.name, tuple(m.slug for m in taxonomy.modes if m.category == group.id))
+            for group in taxonomy.categories
+        ),
+        unfinished=_unfinished(passes, counted, which),
+        rounds=_rounds(workspace, taxonomy),
+        retests=_retests(passes, verdicts),
+        not_in_study=finished_by(outside, counted),
+    )
+
+
+def _finished(
+    workspace: Workspace, names: Iterable[str], counted: Mapping[tuple[str, str], Pass]
+) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
+    """The traces that each has finished, and how many were left out as a judge's examples."""
+    done: dict[str, set[str]] = {name: set() for name in names}
+    for who, trace_id in counted:
+        if who in done:
+            done[who].add(trace_id)
+    finished = {name: frozenset(traces) for name, traces in done.items()}
+    examples: dict[str, int] = {}
+    for name, traces in done.items():
+        if annotator_kind(name) is AnnotatorKind.JUDGE:
+            finished[name] = frozenset(traces) - examples_of(workspace, name)
+            examples[name] = len(traces) - len(finished[name])
+    return finished, examples
+
+
+def _unfinished(
+    passes: Iterable[Pass], counted: Mapping[tuple[str, str], Pass], which: Which
+) -> dict[str, int]:
+    """How many traces each has begun without a finished pass that counts."""
+    begun = {
+        (one.annotator, one.trace_id)
+        for one in passes
+        if (one.kind in _FIRST_LOOKS if which == "first" else one.kind.is_reading)
+    }
+    found: dict[str, int] = {}
+    for who, _ in begun - counted.keys():
+        found[who] = found.get(who, 0) + 1
+    return found
+
+
+def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
+    """The lots of the study by their number, where there are several."""
+    study = workspace.study(taxonomy.ref)
+    if study is None or len(study.batches) < 2:
+        return {}
+    return {str(n): frozenset(batch) for n, batch in enumerate(study.batches, start=1)}
+
+
+def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, Retest]:
+    """By annotator the first pass, and the first retest, of each trace that has both."""
+    first = counted_passes(passes, "first")
+    again: dict[tuple[str, str], Pass] = {}
+    for one in sorted(passes, key=lambda p: p.number, reverse=True):
+        key = (one.annotator, one.trace_id)
+        if one.kind is PassKind.RETEST and one.finished and key in first:
+            again[key] = one
+    retests: dict[str, Retest] = {}
+    for name in sorted({who for who, _ in again}):
+        both = {trace: (first[who, trace], one) for (who, trace), one in again.items()
+                if who == name}  # fmt: skip
+        retests[name] = Retest(
+            frozenset(both),
+            verdicts.of(one for one, _ in both.values()),
+            verdicts.of(one for _, one in both.values()),
+        )
+    return retests
+
+
+class _Verdicts:
+    """All verdicts of a workspace under one taxonomy, of every pass."""
+
+    def __init__(self, workspace: Workspace, taxonomy: Taxonomy) -> None:
+        self._slugs = tuple(mode.slug for mode in taxonomy.modes)
+        parts = max(1, -(-len(self._slugs) // MODES_AT_ONCE))
+        self._packed: dict[tuple[str, str, int], list[int]] = {}
+        for chunk in workspace.packed_verdicts(taxonomy.ref, self._slugs):
+            part = chunk.start // MODES_AT_ONCE
+            for who, trace_id, number, packed in chunk.rows:
+                self._packed.setdefault((who, trace_id, number), [OPEN] * parts)[part] |= packed
+        self._parts = parts
+
+    def table(
+        self,
+        names: tuple[str, ...],
+        finished: Mapping[str, frozenset[str]],
+        counted: Mapping[tuple[str, str], Pass],
+    ) -> VerdictTable:
+        """What stands in the passes that count, in the traces that each has finished."""
+        traces = tuple(sorted(frozenset().union(*finished.values())))
+        nothing = [OPEN] * self._parts
+        rows = [
+            self._packed.get((name, trace, counted[name, trace].number), nothing)
+            if trace in finished[name]
+            else nothing
+            for name in names
+            for trace in traces
+        ]
+        said = self._cells(rows).reshape(len(names), len(traces), len(self._slugs))
+        return VerdictTable(names, traces, self._slugs, said)
+
+    def of(self, passes: Iterable[Pass]) -> dict[tuple[str, str], VerdictValue]:
+        """The verdicts of some passes over different traces, by trace id and slug."""
+        chosen = [one for one in passes if (one.annotator, one.trace_id, one.number)
+                  in self._packed]  # fmt: skip
+        rows = [self._packed[one.annotator, one.trace_id, one.number] for one in chosen]
+        return {
+            (one.trace_id, slug): VALUE_OF[cell]
+            for one, cells in zip(chosen, self._cells(rows).tolist(), strict=True)
+            for slug, cell in zip(self._slugs, cells, strict=True)
+            if cell != MISSING
+        }
+
+    def _cells(self, rows: Sequence[Sequence[int]]) -> Said:
+        """Rows × modes from the packed verdicts of rows."""
+        packed = np.array(rows, dtype=np.int64).reshape(len(rows), self._parts)
+        places = np.arange(len(self._slugs))
+        bits = packed[:, places // MODES_AT_ONCE] >> (BITS * (places % MODES_AT_ONCE))
+        cells: Said = _cell_of_code()[bits & ((1 << BITS) - 1)]
+        return cells
+
+
+def _cell_of_code() -> NDArray[np.int8]:
+    """What a packed verdict is in a table."""
+    cells = np.full(1 << BITS, MISSING, dtype=np.int8)
+    for value, code in CODES.items():
+        cells[code] = CELL_OF[value]
+    return cells
+
+
+def _people(workspace: Workspace, done: Container[str], *, in_study: bool) -> list[str]:
+    """All people with finished traces; where there are none, all imported annotators with some.
+
+    In a study somebody may take part whose labels come from a file.
+    """
+    found = [info for info in workspace.annotators() if info.name in done]
+    people = [info.name for info in found if info.kind is AnnotatorKind.HUMAN]
+    imported = [info.name for info in found if info.kind is AnnotatorKind.IMPORTED]
+    return sorted(people + imported) if in_study else people or imported
+
+
+def _checked(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
+    known = [info.name for info in workspace.annotators()]
+    for name in names:
+        if name not in known:
+            there = ", ".join(known) or "nobody yet"
+            raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {there}")
+    return names

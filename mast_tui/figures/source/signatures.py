@@ -1,0 +1,217 @@
+"""A workspace's labels and outcomes as the input of a report on failure signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from mast_tui.figures.signatures.model import (
+    FAILED,
+    NO_VALUE,
+    SUCCEEDED,
+    UNKNOWN,
+    ModeInfo,
+    Places,
+    SignatureInput,
+    Whole,
+)
+from mast_tui.figures.source.sides import Marks
+from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
+from mast_tui.gold.model import GoldTrace
+from mast_tui.gold.places import Order, no_order
+from mast_tui.gold.sources import GoldKind
+from mast_tui.traces.model import Outcome
+from mast_tui.workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+FIELDS: Final = ("model", "system", "benchmark", "task", "reader")
+"""What is known of traces and can tell groups apart."""
+
+ALL: Final = "all"
+"""Instead of a field: every trace is in one group."""
+
+_OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
+
+
+def _no_orders(_trace_id: str) -> Order:
+    return no_order
+
+
+def input_from_workspace(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    *,
+    labels: str = GOLD,
+    by: str = "model",
+    failed_below: float | None = None,
+    gold: GoldOf | Mapping[str, GoldTrace] | None = None,
+    order_of: Callable[[str], Order] = _no_orders,
+    traces: Container[str] | None = None,
+    which: GoldKind = "all",
+) -> SignatureInput:
+    """The gold, or one annotator's finished words, under one taxonomy.
+
+    ``gold`` gives the gold of the traces it is asked for, and is needed for ``labels`` ``gold``.
+    ``by`` is one of ``FIELDS`` or ``all``. With ``failed_below`` a trace with a lower score has
+    failed, any other with a score has succeeded, and without one its outcome is unknown.
+    ``order_of`` gives the order of a trace's spans; ``traces`` are those that may be seen.
+    ``which`` says how much of the gold counts. Raises
+    ``WorkspaceError`` for a field that there is not, and for a name that nobody here has.
+    """
+    if by not in (*FIELDS, ALL):
+        there = ", ".join((*FIELDS, ALL))
+        raise WorkspaceError(f"--by {by!r} is nothing that is known of traces; there are: {there}")
+    if labels == GOLD:
+        words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces, which)
+        kind = GOLD
+    else:
+        words = words_of(workspace, taxonomy, labels, traces)
+        kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
+    known = _facts(workspace, words, by)
+    names, group = _grouped(known.values)
+    models, model = _grouped(known.models)
+    strata = tuple(name for name in models if name != NO_VALUE)
+    stratum = np.array(model, dtype=np.int64)
+    stratum[stratum == len(strata)] = -1
+    outcome, score = np.array(known.outcomes, dtype=np.int8), np.array(known.scores, dtype=float)
+    if failed_below is not None:
+        outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
+        outcome[np.isnan(score)] = UNKNOWN
+    places, unplaced = _placed(words, order_of)
+    return SignatureInput(
+        taxonomy_ref=taxonomy.ref,
+        modes=tuple(ModeInfo(m.slug, m.code, m.name, m.category) for m in taxonomy.modes),
+        categories=tuple((one.id, one.name) for one in taxonomy.categories),
+        by=by,
+        labels=labels,
+        labels_kind=kind,
+        traces=words.traces,
+        group_names=names,
+        group=np.array(group, dtype=np.int64),
+        outcome=outcome,
+        score=score,
+        verdicts=words.verdicts,
+        spans=np.array(known.spans, dtype=np.int64),
+        places=places,
+        whole=words.marks.whole,
+        unplaced=unplaced,
+        failed_below=failed_below,
+        gold=words.mix,
+        stratum=stratum if by == ALL else None,
+        stratum_names=strata if by == ALL else (),
+    )
+
+
+def without_outcomes(
+    given: SignatureInput, shown: Container[str] | None
+) -> tuple[SignatureInput, int]:
+    """Take out the outcomes and scores that may not be shown, and count their traces.
+
+    Args:
+        given: The input of a report.
+        shown: The traces whose outcome may be shown; None for all.
+    """
+    if shown is None:
+        return given, 0
+    veiled = np.array([trace not in shown for trace in given.traces], dtype=bool)
+    if not veiled.any():
+        return given, 0
+    outcome = np.where(veiled, UNKNOWN, given.outcome).astype(np.int8)
+    score = np.where(veiled, np.nan, given.score)
+    return replace(given, outcome=outcome, score=score), int(veiled.sum())
+
+
+def _asking(gold: GoldOf | Mapping[str, GoldTrace] | None) -> GoldOf:
+    if gold is None:
+        return lambda _traces: {}
+    if isinstance(gold, Mapping):
+        settled = gold
+        return lambda traces: {trace: settled[trace] for trace in traces if trace in settled}
+    return gold
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of the traces, in their order; spans are -1 and scores NaN where nothing is."""
+
+    values: list[str | None]
+    models: list[str | None]
+    outcomes: list[int]
+    scores: list[float]
+    spans: list[int]
+
+
+def _facts(workspace: Workspace, words: Words, by: str) -> _Facts:
+    rows = {trace: row for row, trace in enumerate(words.traces)}
+    n = len(rows)
+    found = _Facts(
+        [ALL if by == ALL else None] * n,
+        [None] * n,
+        [UNKNOWN] * n,
+        [float("nan")] * n,
+        [-1] * n,
+    )
+
+    def take(read: Iterator[tuple[Any, ...]]) -> None:
+        for trace, value, model, outcome, score, spans in read:
+            row = rows.get(trace)
+            if row is not None:
+                found.values[row] = ALL if by == ALL else value
+                found.models[row] = model
+                found.outcomes[row] = _OUTCOMES.get(outcome, UNKNOWN)
+                found.scores[row] = float("nan") if score is None else score
+                found.spans[row] = -1 if spans is None else spans
+
+    field = "id" if by == ALL else by
+    workspace.read_columns("traces", ("id", field, "model", "outcome", "score", "spans"), take)
+    return found
+
+
+def _grouped(values: Sequence[str | None]) -> tuple[tuple[str, ...], list[int]]:
+    """The names of the groups, the unknown one last, and the place of each trace's own."""
+    found = {value or NO_VALUE for value in values}
+    names = sorted(found - {NO_VALUE}) + [NO_VALUE] * (NO_VALUE in found)
+    places = {name: place for place, name in enumerate(names)}
+    return tuple(names), [places[value or NO_VALUE] for value in values]
+
+
+def _placed(words: Words, order_of: Callable[[str], Order]) -> tuple[Places, int]:
+    """The marks whose spans are known here, and how many are not."""
+    marks = words.marks
+    rows = {trace: row for row, trace in enumerate(words.traces)}
+    first, last = _indices(marks, order_of)
+    here = (first >= 0) & (last >= 0)
+    trace = np.array([rows[one] for one in marks.trace], dtype=np.int64)
+    places = Places(
+        trace[here],
+        np.array(marks.mode, dtype=np.int64)[here],
+        # The ends may stand the other way round in somebody else's file.
+        np.minimum(first, last)[here],
+        np.maximum(first, last)[here],
+        np.array(marks.fatal, dtype=bool)[here],
+    )
+    return places, int((~here).sum())
+
+
+def _indices(marks: Marks, order_of: Callable[[str], Order]) -> tuple[Whole, Whole]:
+    """The indices of the first and last spans of the marks, -1 where they are not known."""
+    orders: dict[str, Order] = {}
+    first = np.full(len(marks.first), -1, dtype=np.int64)
+    last = first.copy()
+    columns = zip(marks.trace, marks.first, marks.last, strict=True)
+    for place, (trace, opening, closing) in enumerate(columns):
+        order = orders.get(trace)
+        if order is None:
+            order = orders[trace] = order_of(trace)
+        index = order(opening)
+        if index is None:
+            continue
+        end = index if closing == opening else order(closing)
+        first[place], last[place] = index, -1 if end is None else end
+    return first, last

@@ -1,0 +1,1 @@
+"""Agreement on places: which spans and quotes were marked."""

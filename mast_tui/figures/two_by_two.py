@@ -1,0 +1,121 @@
+"""Figures of a judge beside a reference, as functions of the four counts of their table.
+
+A table is an array whose last axis holds TRUE POSITIVES, FALSE POSITIVES, FALSE NEGATIVES and TRUE
+NEGATIVES, the reference's word being the true one. Every function takes any number of tables at
+once and gives NaN where its figure is undefined, so that the estimate and all its resamples are
+the same function of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of
+
+Tables = NDArray[np.float64]
+Values = NDArray[np.float64]
+Figure = Callable[[Tables], Values]
+
+
+def _ratio(above: Values, below: Values) -> Values:
+    """``above`` / ``below``, NaN where there is nothing to divide by."""
+    found: Values = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below != 0)
+    return found
+
+
+def raw_agreement(tables: Tables) -> Values:
+    """The share of units in which both say the same."""
+    return _ratio(tables[..., 0] + tables[..., 3], tables.sum(axis=-1))
+
+
+def true_positive_rate(tables: Tables) -> Values:
+    """Of what the reference calls present the share that the judge does too (sensitivity)."""
+    return _ratio(tables[..., 0], tables[..., 0] + tables[..., 2])
+
+
+def true_negative_rate(tables: Tables) -> Values:
+    """Of what the reference calls absent the share that the judge does too (specificity)."""
+    return _ratio(tables[..., 3], tables[..., 3] + tables[..., 1])
+
+
+def precision(tables: Tables) -> Values:
+    """Of what the judge calls present the share that the reference does too."""
+    return _ratio(tables[..., 0], tables[..., 0] + tables[..., 1])
+
+
+def f1(tables: Tables) -> Values:
+    """2·TP / (2·TP + FP + FN), which is also the positive agreement."""
+    return _ratio(2 * tables[..., 0], 2 * tables[..., 0] + tables[..., 1] + tables[..., 2])
+
+
+def cohen_kappa(tables: Tables) -> Values:
+    """Cohen's κ (1960)."""
+    n, agreed, by_chance = _agreements(tables)
+    return _ratio(n * agreed - by_chance, n * n - by_chance)
+
+
+def gwet_ac1(tables: Tables) -> Values:
+    """Gwet's AC1 (2008) of two categories; undefined where only one of them occurs at all."""
+    n, agreed, _ = _agreements(tables)
+    present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
+    # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
+    by_chance = present * (2 * n - present)
+    return _ratio(
+        np.where(by_chance == 0, 0, 2 * n * agreed - by_chance),
+        np.where(by_chance == 0, 0, 2 * n * n - by_chance),
+    )
+
+
+def _agreements(tables: Tables) -> tuple[Values, Values, Values]:
+    """The units, those in which both say the same, and n² times how many would by chance."""
+    tp, fp, fn, tn = np.moveaxis(tables, -1, 0)
+    by_chance = (tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)
+    return tables.sum(axis=-1), tp + tn, by_chance
+
+
+FIGURES: Final[Mapping[str, Figure]] = {
+    "raw_agreement": raw_agreement,
+    "true_positive_rate": true_positive_rate,
+    "true_negative_rate": true_negative_rate,
+    "precision": precision,
+    "f1": f1,
+    "cohen_kappa": cohen_kappa,
+    "gwet_ac1": gwet_ac1,
+}
+"""The figures of a judge by their names in the report."""
+
+
+def coefficient(
+    figure: Figure, table: Tables, resampled: Tables, left_out: Tables | None = None
+) -> Coefficient:
+    """A figure of one table with its interval.
+
+    Args:
+        figure: One of ``FIGURES``.
+        table: The four counts.
+        resampled: The same in the resamples, rounds × 4.
+        left_out: The same without each trace in turn, traces × 4; without any, or without
+            resamples, no interval was asked for.
+
+    Returns:
+        Of no unit ``no_overlap``, else, where the figure is undefined, ``no_variance``.
+    """
+    value = float(figure(table))
+    if np.isnan(value):
+        return Coefficient(undefined="no_variance" if table.sum() else "no_overlap")
+    if left_out is None or not len(resampled):
+        return Coefficient(value)
+    name = next(name for name, one in FIGURES.items() if one is figure)
+    traces = int((left_out != table).any(axis=-1).sum())
+    present = float(2 * table[0] + table[1] + table[2]) / 2
+    units = int(table.sum())
+    withheld = withheld_of(name, traces, units, min(present, units - present))
+    if withheld is not None:
+        return Coefficient(value, withheld=withheld)
+    ci = spread_interval(value, figure(resampled), figure(left_out), lowest=lowest_of(name))
+    return Coefficient(value, ci=ci)

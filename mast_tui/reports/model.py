@@ -1,0 +1,250 @@
+"""What a report is: sections of tables, charts and notes.
+
+A report is made once of its figures (``agreement.py``, ``signatures.py``), in words and typed
+cells. Renderers (``render/``, the report screen) lay these out; none of them knows what a figure
+means, so that a new column or row shows in all of them.
+
+Names in a report are written as they are. Whoever shows them escapes them for the place: a renderer
+for its language, a terminal by ``safe_text``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What stands in a column, which decides how it is written and aligned."""
+
+    TEXT = "text"
+    """Words, aligned to the left."""
+    COUNT = "count"
+    """A whole number."""
+    NUMBER = "number"
+    """A coefficient or mean, with two digits and its interval."""
+    SHARE = "share"
+    """A share from 0 to 1 with its interval, shown in percent and as a bar where there is room."""
+    POINTS = "points"
+    """A difference of shares, from -1 to 1, shown in percentage points with its sign."""
+    P_VALUE = "p_value"
+    """A probability, never shown as if it were 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its interval, or the reason why there is none.
+
+    ``value`` is None where the figure is undefined, and ``undefined`` says why by name
+    (``no_variance``). ``ci`` is a 95 % interval. Where one would not hold, ``withheld`` says why by
+    name (``few_traces``). ``n`` is what this figure rests on, where that is told beside it.
+    """
+
+    value: float | None
+    ci: tuple[float, float] | None = None
+    undefined: str | None = None
+    withheld: str | None = None
+    n: int | None = None
+
+    @classmethod
+    def of(cls, figure: Mapping[str, Any]) -> Estimate:
+        """Take a coefficient of a JSON document (``value``, ``ci``, ``undefined``…)."""
+        ends = figure.get("ci")
+        return cls(
+            figure["value"],
+            None if ends is None else (float(ends[0]), float(ends[1])),
+            None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
+            figure.get("ci_withheld"),
+        )
+
+
+Cell = str | int | float | Estimate | None
+"""A value; None is an empty cell, which means that the column does not apply to the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        key: The name of the statistic, as the JSON document has it; a row's cells are by key.
+        title: A short heading: ``κ``.
+        kind: What its cells hold.
+        name: The statistic in words, for detail and captions: ``Cohen's κ``; else the title.
+        keeps: Where there is little room, columns with low numbers go first, after their intervals.
+        interval: Whether intervals are shown beside the figures where there is room.
+    """
+
+    key: str
+    title: str
+    kind: Kind = Kind.NUMBER
+    name: str = ""
+    keeps: int = 50
+    interval: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Which traces stand behind a row or a cell: those of these ``modes`` (slugs).
+
+    ``which`` narrows them by whatever the report's source understands (an outcome, a pair, a tenth
+    of the run). It is compared and passed on, never shown.
+    """
+
+    title: str
+    modes: tuple[str, ...] = ()
+    which: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table.
+
+    Args:
+        id: Unique in its table; where a screen's cursor stands, across counts.
+        cells: By the keys of the columns; a key that is missing is an empty cell.
+        mark: A sign before the row that a note explains (``†``).
+        detail: Sentences on this row alone, which a screen shows beside it and pages leave out.
+        behind: The traces behind the row, None where there is no list.
+        behind_cells: The same of single cells, by key; other cells lead to ``behind``.
+    """
+
+    id: str
+    cells: Mapping[str, Cell]
+    mark: str = ""
+    detail: tuple[str, ...] = ()
+    behind: Behind | None = None
+    behind_cells: Mapping[str, Behind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence on what figures rest on, what was left out, or how to read them.
+
+    ``reason`` is a name for scripts and tests (``few_traces``, ``left_out``, ``identical_blocks``);
+    a ``warning`` is told before the figures, not below them.
+    """
+
+    text: str
+    reason: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns.
+
+    Args:
+        id: Unique in its report, fit for file names, labels and anchors: ``modes``.
+        title: What it shows, without a full stop: ``Agreement on whole traces``.
+        columns: Its columns. The first columns of text name a row.
+        groups: Rows with a rule between the groups (modes, categories, totals).
+        caption: Sentences for a paper: whose labels, which pass, n, seed, resamples.
+        notes: What stands under it.
+        folded: Whether a page shows it folded, and a text leaves it to other renderers.
+    """
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[Row, ...], ...]
+    caption: str = ""
+    notes: tuple[Note, ...] = ()
+    folded: bool = False
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of all groups."""
+        return tuple(row for group in self.groups for row in group)
+
+    def shown(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+        """Part the columns that hold something from those that are empty everywhere."""
+        cells = [row.cells for row in self.rows]
+        there = {key for row in cells for key, cell in row.items() if cell not in (None, "")}
+        kept = tuple(column for column in self.columns if column.key in there)
+        return kept, tuple(column for column in self.columns if column.key not in there)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing in user units, with its words; ``render/svg.py`` writes it.
+
+    ``id`` is what its file is called, without an ending. ``note`` is its caption: n, whose labels,
+    which taxonomy, and what is drawn.
+    """
+
+    id: str
+    title: str
+    note: str
+    width: float
+    height: float
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Paragraphs, such as what helps against a mode, with links as (words, address)."""
+
+    id: str
+    title: str
+    paragraphs: tuple[str, ...]
+    links: tuple[tuple[str, str], ...] = ()
+    folded: bool = False
+
+
+Part = Table | Chart | Text
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A page of a report: ``id`` is fit for anchors, ``title`` is what its page is called.
+
+    ``facts`` are numbers that stand at its head, as (name, value, more).
+    """
+
+    id: str
+    title: str
+    parts: tuple[Part, ...] = ()
+    facts: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables among its parts."""
+        return tuple(part for part in self.parts if isinstance(part, Table))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report.
+
+    Args:
+        id: ``agreement`` or ``signatures``.
+        title: What it is called.
+        about: One sentence: taxonomy, whose labels, which pass, how many traces.
+        sections: Its pages.
+        notes: What holds for all of it.
+        document: The figures as ``--json`` prints them; ``render/csv.py`` makes rows of them.
+    """
+
+    id: str
+    title: str
+    about: str
+    sections: tuple[Section, ...]
+    notes: tuple[Note, ...] = ()
+    facts: tuple[tuple[str, str, str], ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables of all sections."""
+        return [table for section in self.sections for table in section.tables]
+
+    @property
+    def charts(self) -> Sequence[Chart]:
+        """The charts of all sections."""
+        return [
+            part for section in self.sections for part in section.parts if isinstance(part, Chart)
+        ]

@@ -1,0 +1,1 @@
+"""Renderers: each shows any report, and knows none."""

@@ -1,0 +1,72 @@
+"""Short ways to write down what a judge and its reference said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
+from mast_tui.figures.judge.report import JudgeReport
+from mast_tui.labels import Label, Target, VerdictValue
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, label, order
+
+JUDGE = "judge:small@12ab34cd"
+MODES = ((MODE, "1.3", "Step repetition"), (OTHER, "3.1", "Premature termination"))
+_VALUES = {"1": PRESENT, "0": ABSENT, "?": UNSURE}
+
+
+def said(words: str, mode: str = MODE, prefix: str = "t") -> dict[Unit, VerdictValue]:
+    """Verdicts on traces ``t0``, ``t1``, …: ``1``, ``0``, ``?`` and ``·`` for none."""
+    return {
+        (f"{prefix}{i}", mode): _VALUES[word] for i, word in enumerate(words) if word in _VALUES
+    }
+
+
+def given_words(
+    judge: Mapping[Unit, VerdictValue], reference: Mapping[Unit, VerdictValue], **more: Any
+) -> JudgeInput:
+    """The judge's words beside gold; ``seen``, ``places``, ``unresolved`` are the reference's."""
+    of_reference = {
+        name: more.pop(name) for name in ("seen", "places", "unresolved") if name in more
+    }
+    return JudgeInput(
+        "small@1", MODES, JUDGE, judge, Reference("gold", reference, **of_reference), **more
+    )
+
+
+def counted(tp: int, fp: int, fn: int, tn: int) -> JudgeInput:
+    """A judge with these counts on the first mode."""
+    return given_words(
+        said("1" * (tp + fp) + "0" * (fn + tn)), said("1" * tp + "0" * fp + "1" * fn + "0" * tn)
+    )
+
+
+def suggestion(
+    trace: str, target: Target, confidence: float | None = None, mode: str = MODE
+) -> Label:
+    made = label(JUDGE, target, mode)
+    return replace(made, id=f"{trace}/{made.id}", trace_id=trace, confidence=confidence)
+
+
+def assisted(
+    name: str,
+    trace: str,
+    withheld: bool,
+    values: Mapping[str, VerdictValue],
+    labels: Iterable[str] = (),
+) -> AssistedPass:
+    counts: dict[str, int] = {}
+    for mode in labels:
+        counts[mode] = counts.get(mode, 0) + 1
+    return AssistedPass(name, trace, withheld, not withheld, values, counts)
+
+
+def in_order(_trace_id: str) -> Any:
+    return order
+
+
+def as_printed(report: JudgeReport) -> Any:
+    """The report as strict JSON brings it."""
+    return json.loads(json.dumps(report, allow_nan=False))

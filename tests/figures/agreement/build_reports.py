@@ -1,0 +1,74 @@
+"""Degenerate tables, and a report with all its parts, for what renders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mast_tui.figures.agreement.report import Report, StudyInput, agreement_report
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.spans.input import SpanInput
+from mast_tui.figures.spans.report import span_report
+from mast_tui.labels import VerdictValue
+from tests.figures.agreement.build_judge import counted
+
+MODES: Final = (("m0", "1.1", "Step repetition"), ("m1", "1.2", "A | name * with _marks_"))
+_VALUES: Final = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
+
+DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {
+    "all absent": ({"ann": "0000", "bob": "0000"}, {"no_variance"}),
+    "all present": ({"ann": "1111", "bob": "1111"}, {"no_variance"}),
+    "nothing shared": ({"ann": "10··", "bob": "··01"}, {"no_overlap"}),
+    "one person": ({"ann": "1010"}, {"single_rater"}),
+    "one who said anything": ({"ann": "1010", "bob": "????"}, {"single_rater"}),
+    "nobody": ({}, {"single_rater"}),
+}
+"""What each said of both modes, a letter per trace, and why κ is undefined there."""
+
+
+def study_of(said: Mapping[str, str]) -> StudyInput:
+    """The same words on every mode; ``·`` is a trace that was not finished."""
+    verdicts = {
+        (name, f"t{i}", slug): _VALUES[letter]
+        for name, letters in said.items()
+        for i, letter in enumerate(letters)
+        if letter != "·"
+        for slug, _, _ in MODES
+    }
+    finished = {
+        name: frozenset(f"t{i}" for i, letter in enumerate(letters) if letter != "·")
+        for name, letters in said.items()
+    }
+    return StudyInput(
+        "mast@3",
+        MODES,
+        tuple(said),
+        "1",
+        verdicts,
+        finished,
+        categories=(("c", "Both", ("m0", "m1")),),
+    )
+
+
+def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Report:
+    """A report with places that are not at hand, and with a judge of these TP, FP, FN, TN."""
+    study = study_of(said)
+    report = agreement_report(study, rounds=rounds)
+    finished = {name: len(traces) for name, traces in study.finished.items()}
+    places = SpanInput("mast@3", MODES, study.annotators, "1", (), finished, not_at_hand=2)
+    report["spans"] = span_report(places, rounds=rounds)
+    report["judge"] = judge_report(counted(*table), rounds=rounds)
+    return report
+
+
+def figures_in(document: Any) -> Iterator[Mapping[str, Any]]:
+    """Every figure in a report: whatever has a value and an interval, or a reason."""
+    if isinstance(document, Mapping):
+        if "value" in document:
+            yield document
+        else:
+            for part in document.values():
+                yield from figures_in(part)
+    elif isinstance(document, list):
+        for part in document:
+            yield from figures_in(part)

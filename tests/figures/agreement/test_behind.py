@@ -1,0 +1,50 @@
+"""The traces behind a figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from mast_tui.figures.agreement.drill_down import traces_behind
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.labels import VerdictValue
+from tests.figures.agreement.test_study import study
+
+MODE = "step_repetition"
+SAID = study(
+    {("ann", MODE): "0110?1", ("bob", MODE): "0100.1", ("cat", MODE): "00.1.0"},
+    finished={"cat": 5},
+)
+
+
+def test_disagreements_come_first_then_what_is_present() -> None:
+    behind = traces_behind(SAID, MODE)
+    assert [trace.trace_id for trace in behind] == ["t2", "t1", "t3", "t5", "t0"]
+    assert [trace.disagreement for trace in behind] == pytest.approx([1, 2 / 3, 2 / 3, 0, 0])
+    assert len(behind) == agreement_report(SAID, rounds=0)["modes"]["1.3"]["n"]
+
+
+def test_what_each_said_is_told_with_who_was_open_and_without_who_did_not_finish() -> None:
+    behind = {trace.trace_id: trace.said for trace in traces_behind(SAID, MODE)}
+    assert behind["t2"] == {
+        "ann": VerdictValue.PRESENT,
+        "bob": VerdictValue.ABSENT,
+        "cat": None,
+    }
+    assert set(behind["t5"]) == {"ann", "bob"}
+
+
+def test_a_pair_has_the_traces_of_the_pair() -> None:
+    behind = traces_behind(SAID, MODE, "cat", "bob")
+    assert [trace.trace_id for trace in behind] == ["t1", "t3", "t0"]
+    assert set(behind[0].said) == {"cat", "bob"}
+    pair = agreement_report(SAID, rounds=0)["modes"]["1.3"]["pairs"]["bob|cat"]
+    assert pair["n"] == len(behind)
+
+
+def test_what_the_study_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="no mode 'nap'"):
+        traces_behind(SAID, "nap")
+    with pytest.raises(ValueError, match="'eve' is not"):
+        traces_behind(SAID, MODE, "ann", "eve")
+    with pytest.raises(ValueError, match="both"):
+        traces_behind(SAID, MODE, "ann")

@@ -1,0 +1,145 @@
+"""Figures counted from sums are those of the coefficients, in every resample."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.figures.agreement.coefficients import (
+    MISSING,
+    Coefficient,
+    Ratings,
+    cohen_kappa,
+    cohen_kappa_pairs,
+    complete_units,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    mean_of_defined,
+    raw_agreement,
+    specific_agreement,
+)
+from mast_tui.figures.agreement.counting import (
+    FIGURES,
+    TableSums,
+    macro_coefficients,
+    sums_of,
+    table_coefficients,
+    table_values,
+)
+from mast_tui.figures.agreement.verdict_table import UNSURE, Said
+from mast_tui.figures.bootstrap import resamples
+
+ROUNDS = 4
+
+
+@st.composite
+def said(draw: st.DrawFn) -> Said:
+    """Annotators × traces × modes of anything that can be said; often degenerate."""
+    people, traces, modes = (
+        draw(st.integers(0, 5)),
+        draw(st.integers(0, 12)),
+        draw(st.integers(1, 3)),
+    )
+    answers = st.sampled_from(draw(st.sampled_from([(0, 1), (0, 0, 1, -1, UNSURE), (0, -1), (1,)])))
+    cells = people * traces * modes
+    drawn = draw(st.lists(answers, min_size=cells, max_size=cells))
+    return np.array(drawn, dtype=np.int8).reshape(people, traces, modes)
+
+
+def shared_units(units: Said) -> Ratings:
+    """The units with two ratings or more; all of them where there are none."""
+    ratings = np.where(units == UNSURE, MISSING, units).astype(int)
+    shared = ratings[:, (ratings != MISSING).sum(axis=0) > 1]
+    return shared if shared.shape[1] else ratings
+
+
+def one_by_one(units: Said) -> dict[str, Coefficient]:
+    """Every figure of raters × units by the functions that take any categories."""
+    ratings = shared_units(units)
+    return {
+        "raw_agreement": raw_agreement(ratings),
+        "positive_agreement": specific_agreement(ratings, 1),
+        "negative_agreement": specific_agreement(ratings, 0),
+        "cohen_kappa": (cohen_kappa if len(ratings) == 2 else cohen_kappa_pairs)(ratings),
+        "fleiss_kappa": fleiss_kappa(complete_units(ratings)),
+        "krippendorff_alpha": krippendorff_alpha(ratings),
+        "gwet_ac1": gwet_ac1(ratings, categories=2),
+    }
+
+
+def same(ours: Coefficient, theirs: Coefficient) -> bool:
+    if theirs.value is None:
+        return ours.undefined == theirs.undefined
+    return ours.value == pytest.approx(theirs.value, abs=1e-12)
+
+
+def holds(table: TableSums, units: Said) -> None:
+    """Fail unless a table has the figures of these raters × units, and those of its pairs."""
+    ours, theirs = table_coefficients(table), one_by_one(units)
+    assert [name for name in FIGURES if not same(ours[name], theirs[name])] == []
+    for place, pair in enumerate(combinations(range(len(units)), 2)):
+        ours, theirs = table_coefficients(table.pair(place)), one_by_one(units[list(pair)])
+        assert [name for name in FIGURES if not same(ours[name], theirs[name])] == []
+
+
+@given(said())
+def test_every_figure_and_every_reason_is_that_of_the_coefficients(cells: Said) -> None:
+    people, traces, modes = cells.shape
+    sums = sums_of(cells, range(traces), 0, 0)
+    for mode in range(modes):
+        holds(sums.of([mode]), cells[:, :, mode])
+    holds(sums.everything(), cells.reshape(people, traces * modes))
+
+
+@given(said())
+def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: Said) -> None:
+    _, traces, modes = cells.shape
+    sums = sums_of(cells, range(traces), 0, 0)
+    per_mode = [one_by_one(cells[:, :, mode]) for mode in range(modes)]
+    means, defined = macro_coefficients(sums, per_mode)
+    for name in FIGURES:
+        mean, count = mean_of_defined([mode[name] for mode in per_mode])
+        assert same(means[name], mean)
+        assert defined[name] == count
+
+
+@settings(max_examples=50)
+@given(said())
+def test_of_few_traces_there_are_the_figures_without_each(cells: Said) -> None:
+    people, traces, modes = cells.shape
+    table = sums_of(cells, range(traces), ROUNDS, 0).everything()
+    values = table_values(table)
+    assert len(table.pairs) == 1 + traces
+    for left_out in range(traces):
+        units = np.delete(cells, left_out, axis=1).reshape(people, (traces - 1) * modes)
+        for name, theirs in one_by_one(units).items():
+            expected = np.nan if theirs.value is None else theirs.value
+            found = values[name][1 + left_out]
+            assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+
+
+@settings(max_examples=50)
+@given(said(), st.integers(0, 99))
+def test_a_resample_has_the_figures_of_its_traces(cells: Said, seed: int) -> None:
+    people, traces, modes = cells.shape
+    table = sums_of(cells, range(traces), ROUNDS, seed, many=0).everything()
+    values = table_values(table)
+    drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, ROUNDS, seed)]).astype(int)
+    for row, weights in enumerate(drawn, start=1):
+        units = np.repeat(cells, weights, axis=1).reshape(people, traces * modes)
+        for name, theirs in one_by_one(units).items():
+            expected = np.nan if theirs.value is None else theirs.value
+            assert values[name][row] == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+
+
+def test_traces_that_nobody_shares_are_not_resampled() -> None:
+    cells = np.array([[[1], [0], [1], [0]], [[1], [0], [-1], [-1]]], dtype=np.int8)
+    alone = sums_of(cells, [0, 1], 50, 3)
+    without = sums_of(cells[:, :2], [0, 1], 50, 3)
+    assert np.array_equal(alone.patterns, without.patterns)
+    assert np.array_equal(alone.pairs, without.pairs)

@@ -1,0 +1,237 @@
+"""Intervals where there are few traces, and what leads where pairs share few of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mast_tui.agreement.text_judge import judge_notes
+from mast_tui.agreement.text_report import render_report
+from mast_tui.cli.agree_markdown import markdown_tables
+from mast_tui.exchange.datasheet import datasheet
+from mast_tui.exchange.selection import gold_export
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
+from mast_tui.figures.agreement.report import Report, Retest, agreement_report
+from mast_tui.figures.agreement.sets import set_agreement
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.jackknife import jackknife_interval, student_t, withheld_of
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.prevalence import corrected_prevalence
+from mast_tui.figures.two_by_two import cohen_kappa
+from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.ui.agreement_rows import columns_of, mode_rows
+from mast_tui.workspace import Workspace
+from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.test_study import MODES, study
+
+CHANCES = np.linspace(0.05, 0.5, 14)
+TPR, TNR = (0.85, 0.80), (0.95, 0.93)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 39, 298])
+def test_students_t_is_that_of_scipy(degrees: int) -> None:
+    assert student_t(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=1e-9)
+    assert student_t(degrees, 0.5) == pytest.approx(stats.t.ppf(0.75, degrees), rel=1e-9)
+
+
+def test_a_mean_has_the_interval_of_students_t_on_its_scale() -> None:
+    answers = np.array([1.0, 0, 1, 1, 0, 1, 1, 1])
+    left_out = (answers.sum() - answers) / 7
+    share = answers.mean()
+    error = stats.sem(answers) / (share * (1 - share))
+    logits = np.log(share / (1 - share)) + np.array([-1, 1]) * stats.t.ppf(0.975, 7) * error
+    found = jackknife_interval(share, left_out, lowest=0.0)
+    assert found == pytest.approx(tuple(1 / (1 + np.exp(-logits))))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "left_out"),
+    [
+        (1.0, [1.0, 1.0, 1.0, 1.0]),
+        (1.0, [0.9, 1.0, 1.0, 1.0]),
+        (0.5, [0.5, 0.5, 0.5, 0.5]),
+        (0.5, [0.4, np.nan, np.nan, np.nan]),
+        (0.5, [0.4, 0.6]),
+    ],
+)
+def test_what_does_not_spread_has_no_interval(estimate: float, left_out: list[float]) -> None:
+    assert jackknife_interval(estimate, np.array(left_out)) is None
+
+
+def drawn(random: np.random.Generator, traces: int) -> Said:
+    """What two people with known error rates say of traces and modes."""
+    shows = random.random((traces, len(CHANCES))) < CHANCES
+    said = [
+        np.where(shows, random.random(shows.shape) < tpr, random.random(shows.shape) >= tnr)
+        for tpr, tnr in zip(TPR, TNR, strict=True)
+    ]
+    return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
+
+
+def test_intervals_of_five_traces_hold_what_they_say() -> None:
+    both = (CHANCES * TPR[0] * TPR[1] + (1 - CHANCES) * (1 - TNR[0]) * (1 - TNR[1])).sum()
+    ann, bob = (
+        (CHANCES * p + (1 - CHANCES) * (1 - n)).sum() for p, n in zip(TPR, TNR, strict=True)
+    )
+    truth = float(cohen_kappa(np.array([both, ann - both, bob - both, 14 - ann - bob + both])))
+    held, by_percentiles, studies = 0, 0, 250
+    for seed in range(studies):
+        said = drawn(np.random.default_rng(seed), 5)
+        ends = table_coefficients(sums_of(said, range(5), 1, 0).everything())["cohen_kappa"].ci
+        assert ends is not None
+        held += ends[0] <= truth <= ends[1]
+        values = table_values(sums_of(said, range(5), 200, seed, many=0).everything())
+        kappas = values["cohen_kappa"]
+        narrow = interval(kappas[0], kappas[1:])
+        by_percentiles += narrow is not None and narrow[0] <= truth <= narrow[1]
+    assert 0.91 <= held / studies <= 0.99
+    assert by_percentiles / studies < 0.89
+
+
+def of_two(ann: str, bob: str) -> Report:
+    slug = MODES[0][0]
+    return agreement_report(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
+
+
+def test_a_retest_of_two_traces_has_no_interval_and_says_why() -> None:
+    verdicts = {
+        (f"t{n}", slug): value
+        for n, value in ((0, VerdictValue.PRESENT), (1, VerdictValue.ABSENT))
+        for slug, _, _ in MODES
+    }
+    again = verdicts | {("t0", MODES[1][0]): VerdictValue.ABSENT}
+    given = study({("ann", MODES[0][0]): "10", ("bob", MODES[0][0]): "11"})
+    object.__setattr__(given, "retests", {"ann": Retest(frozenset({"t0", "t1"}), verdicts, again)})
+    report = agreement_report(given, rounds=50)
+    kappa = report["retests"]["ann"]["cohen_kappa"]
+    assert kappa["ci"] is None
+    assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 3)
+    text = render_report(report)
+    assert f"{kappa['value']:.2f} –" in next(line for line in text if line.startswith("ann  "))
+    assert any("–: too few traces for an interval (n < 3" in line for line in text)
+
+
+def test_a_mode_needs_twenty_traces_and_either_answer_often_enough() -> None:
+    few = of_two("10" * 9, "11" + "10" * 8)["modes"]["1.3"]
+    assert few["gwet_ac1"]["ci_withheld"] == "few_traces"
+    assert few["gwet_ac1"]["ci_needs"] == 20
+    assert few["cohen_kappa"]["ci"] is not None
+    rare = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
+    assert rare["cohen_kappa"]["ci_withheld"] == "rare_answer"
+    assert rare["krippendorff_alpha"]["ci_withheld"] == "rare_answer"
+    assert rare["gwet_ac1"]["ci"] is not None
+    assert withheld_of("cohen_kappa", 40, 40, 8.0) is None
+
+
+def test_a_mean_over_modes_needs_more() -> None:
+    macro = of_two("10" * 20, "11" + "10" * 19)["macro"]
+    assert (macro["cohen_kappa"]["ci_withheld"], macro["cohen_kappa"]["ci_needs"]) == (
+        "few_traces", 50,
+    )  # fmt: skip
+    assert macro["raw_agreement"]["ci"] is not None
+
+
+def test_a_judge_of_few_traces_is_not_shown_to_be_better_than_chance() -> None:
+    report = judge_report(counted(4, 1, 1, 6), rounds=50)
+    mode = report["modes"]["1.3"]
+    assert mode["cohen_kappa"]["ci_withheld"] == "few_traces"
+    assert mode["true_positive_rate"]["ci"] is not None
+    notes = " ".join(judge_notes(report))
+    assert "reaches 0): 1.3, pooled." in notes
+    assert "–: too few traces for an interval (n < 16, n < 20, n < 50)." in notes
+
+
+def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
+    labelled, alone = np.array([4.0, 0, 1, 4]), np.array([20.0, 30])
+    often = np.tile(labelled, (20, 1)), np.tile(alone, (20, 1))
+    few = corrected_prevalence(labelled, alone, *often)
+    assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 10)
+    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone, *often)
+
+
+def test_sets_of_two_traces_have_no_interval() -> None:
+    said = drawn(np.random.default_rng(0), 5)
+    assert set_agreement(said[:, :2], 50, 0).jaccard.withheld == ("few_traces", 3)
+    assert set_agreement(said, 50, 0).jaccard.ci is not None
+
+
+def test_what_is_withheld_is_no_interval() -> None:
+    with pytest.raises(ValueError, match="none withheld"):
+        Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
+
+
+@pytest.fixture(scope="module")
+def rotating() -> Report:
+    """Three people, each trace labelled by two of them in turn; the truth is the same for all."""
+    random = np.random.default_rng(3)
+    lines: dict[str, str] = {"ann": "", "bob": "", "cat": ""}
+    for trace in range(60):
+        shows = random.random() < 0.4
+        for place, name in enumerate(lines):
+            said = shows if random.random() < 0.85 else not shows
+            lines[name] += "." if place == trace % 3 else str(int(said))
+    verdicts = {(name, MODES[0][0]): line for name, line in lines.items()}
+    return agreement_report(study(verdicts), rounds=50)
+
+
+def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(rotating: Report) -> None:
+    table = rotating["modes"]["1.3"]
+    assert table["few_shared_by_pair"] == {"ann|bob": 20, "ann|cat": 20, "bob|cat": 20}
+    for one in (table, rotating["pooled"], rotating["macro"]):
+        assert one["cohen_kappa"]["value"] is not None
+        assert one["cohen_kappa"]["ci"] is None
+        assert one["cohen_kappa"]["ci_withheld"] == "few_shared_traces"
+    assert table["krippendorff_alpha"]["ci"] is not None
+    # A pair is a study of two.
+    assert table["pairs"]["ann|bob"]["gwet_ac1"]["ci"] is not None
+
+
+def test_krippendorffs_alpha_leads_there_in_text_and_tables(rotating: Report) -> None:
+    text = render_report(rotating)
+    heads = [line.split() for line in text if line.lstrip().startswith("mode ")]
+    assert heads[0][-1] == "α"
+    assert heads[1] == ["mode", "α", "AC1", "mean", "κ", "Fleiss", "κ"]
+    told = "Traces that two of them share: ann and bob 20, ann and cat 20, bob and cat 20."
+    assert any(told in line for line in text)
+    markdown = markdown_tables(rotating)
+    assert told in markdown
+    head = next(line for line in markdown.splitlines() if line.startswith("| mode"))
+    assert head.index("α") < head.index("AC1") < head.index("mean κ")
+
+
+def test_it_leads_there_in_the_datasheet_and_on_screen(rotating: Report) -> None:
+    sheet = datasheet(gold_export(Workspace.open(":memory:"), load_mast(), dict(rotating)))
+    head = next(line for line in sheet.splitlines() if line.startswith("| mode | name | n | raw"))
+    assert head == "| mode | name | n | raw | α | AC1 | mean κ |"
+    assert "ann and bob 20" in sheet
+    names = [column.name for column in columns_of(rotating)]
+    # On a narrow screen the interval is the first to go.
+    assert min(columns_of(rotating), key=lambda column: column.keeps).name == "ci"
+    assert names.index("krippendorff_alpha") < names.index("cohen_kappa")
+    row = next(one for one in mode_rows(rotating) if one.shown.id == MODES[0][0])
+    assert row.shown.cells["ci"].startswith("[")
+    assert "ann and bob 20" in row.words
+    assert "mean κ, as two of them share too few" in row.words
+
+
+def test_where_all_label_all_mean_kappa_leads_with_its_interval() -> None:
+    line = "10" * 40
+    said = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
+    report = agreement_report(study({(n, MODES[0][0]): s for n, s in said.items()}), rounds=50)
+    table = report["modes"]["1.3"]
+    assert table["few_shared_by_pair"] is None
+    assert table["cohen_kappa"]["ci"] is not None
+    names = [column.name for column in columns_of(report)]
+    assert names.index("cohen_kappa") < names.index("krippendorff_alpha")
+
+
+def test_who_does_not_label_a_trace_shares_it_with_nobody() -> None:
+    said = np.full((3, 12, 1), MISSING, dtype=np.int8)
+    said[0], said[1, :6], said[2, 6:] = PRESENT, PRESENT, ABSENT
+    table = sums_of(said, range(12), 5, 0).everything()
+    assert table.pair_traces == (6, 6, 0)
+    assert not table.rotates

@@ -1,0 +1,239 @@
+"""Which passes, people and traces of a workspace a study compares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.agreement.text_report import render_report
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.labels import AnnotatorKind, Label, PassKind
+from mast_tui.study.model import Study
+from mast_tui.taxonomy.model import Mode
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace, WorkspaceError, store_judgement
+from mast_tui.workspace.facts import (
+    Fact,
+    LabelAdded,
+    PassFinished,
+    PassStarted,
+    StudySet,
+    VerdictSet,
+)
+from mast_tui.workspace.records import RunSettings
+from tests.adjudication.office import TAXONOMY, Office
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
+
+
+@pytest.fixture
+def office() -> Office:
+    """Two traces; on t1 bob came round to ann's view in a second look."""
+    office = Office("t1", "t2")
+    office.finish("ann", at(3), trace="t1")
+    office.finish("bob", value=ABSENT, trace="t1")
+    office.finish("bob", at(3), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
+    office.finish("ann", value=ABSENT, trace="t2")
+    office.finish("bob", value=ABSENT, trace="t2")
+    return office
+
+
+def test_the_first_pass_is_what_people_said_by_themselves(office: Office) -> None:
+    study = study_from_workspace(office.workspace, TAXONOMY)
+    assert study.annotators == ("ann", "bob")
+    assert study.pass_label == "1"
+    assert study.verdicts["ann", "t1", MODE] is PRESENT
+    assert study.verdicts["bob", "t1", MODE] is ABSENT
+    assert study.verdicts["bob", "t1", OTHER] is ABSENT
+    assert study.finished == {"ann": {"t1", "t2"}, "bob": {"t1", "t2"}}
+
+
+def test_the_last_pass_is_what_they_say_now(office: Office) -> None:
+    study = study_from_workspace(office.workspace, TAXONOMY, which="last")
+    assert study.pass_label == "last"
+    assert study.verdicts["bob", "t1", MODE] is PRESENT
+
+
+def test_an_open_pass_is_not_finished_and_does_not_count(office: Office) -> None:
+    office.start("cat", "t1")
+    office.say("cat", at(1), trace="t1")
+    office.start("ann", "t1", number=2, kind=PassKind.SECOND_LOOK)
+    study = study_from_workspace(office.workspace, TAXONOMY, which="last")
+    assert study.annotators == ("ann", "bob")
+    assert study.verdicts["ann", "t1", MODE] is PRESENT
+
+
+def test_who_only_took_a_second_look_has_no_first_pass(office: Office) -> None:
+    office.finish("judy", at(3), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
+    assert "judy" not in study_from_workspace(office.workspace, TAXONOMY).annotators
+    assert "judy" in study_from_workspace(office.workspace, TAXONOMY, which="last").annotators
+
+
+def test_judges_are_compared_only_where_they_are_named(office: Office) -> None:
+    judge = "judge:rules@1"
+    office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
+    store_judgement(
+        office.workspace,
+        judge=judge,
+        taxonomy=TAXONOMY.ref,
+        trace_id="t1",
+        looks_at=[MODE],
+        findings=[],
+    )
+    assert judge not in study_from_workspace(office.workspace, TAXONOMY).annotators
+    named = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
+    assert named.verdicts[judge, "t1", MODE] is ABSENT
+    assert agreement_report(named)["modes"]["1.3"]["n"] == 1
+
+
+def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -> None:
+    judge = "judge:small@12ab34cd"
+    settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
+    office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
+    run = office.workspace.start_run(judge, TAXONOMY.ref, settings=settings)
+    for trace in ("t1", "t2"):
+        store_judgement(
+            office.workspace,
+            judge=judge,
+            taxonomy=TAXONOMY.ref,
+            trace_id=trace,
+            looks_at=[MODE],
+            findings=[],
+            run_id=run,
+        )
+    study = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
+    report = agreement_report(study)
+    assert study.finished[judge] == {"t2"}
+    assert report["modes"]["1.3"]["n"] == 1
+    assert report["traces"]["examples_left_out"] == {judge: 1}
+    assert f"{judge} 1 traces" in " ".join(render_report(report))
+
+
+def test_traces_and_people_can_be_named(office: Office) -> None:
+    office.start("cat", "t1")
+    study = study_from_workspace(
+        office.workspace, TAXONOMY, annotators=["bob", "cat"], traces=frozenset({"t2"})
+    )
+    assert study.annotators == ("bob", "cat")
+    assert study.finished == {"bob": {"t2"}, "cat": frozenset()}
+    report = agreement_report(study)
+    assert report["pooled"]["raw_agreement"] == {"value": None, "undefined": "single_rater"}
+
+
+def test_the_report_follows(office: Office) -> None:
+    first = agreement_report(study_from_workspace(office.workspace, TAXONOMY))
+    last = agreement_report(study_from_workspace(office.workspace, TAXONOMY, which="last"))
+    assert first["taxonomy"] == TAXONOMY.ref
+    assert first["modes"]["1.3"]["raw_agreement"]["value"] == 0.5
+    assert last["modes"]["1.3"]["cohen_kappa"]["value"] == 1.0
+
+
+def test_a_name_that_nobody_has_is_refused_with_those_that_are_known(office: Office) -> None:
+    with pytest.raises(WorkspaceError, match=r"'bop'.*ann, bob"):
+        study_from_workspace(office.workspace, TAXONOMY, annotators=["bop"])
+
+
+def test_imported_annotators_are_compared_where_nobody_labelled_here() -> None:
+    office = Office()
+    for name in ("paper-1", "paper-2"):
+        office.workspace.add_annotator(name, AnnotatorKind.IMPORTED)
+        office.finish(name, at(3))
+    assert study_from_workspace(office.workspace, TAXONOMY).annotators == ("paper-1", "paper-2")
+    office.finish("ann", at(3))
+    assert study_from_workspace(office.workspace, TAXONOMY).annotators == ("ann",)
+
+
+def test_unfinished_traces_are_counted_and_hidden_ones_are_not(office: Office) -> None:
+    office.start("ann", "t3")
+    office.start("bob", "t2", number=2, kind=PassKind.SECOND_LOOK)
+    study = study_from_workspace(office.workspace, TAXONOMY)
+    assert agreement_report(study, rounds=0)["left_out"]["unfinished"] == {"ann": 1, "bob": 0}
+    some = study_from_workspace(office.workspace, TAXONOMY, traces=frozenset({"t1", "t2"}))
+    assert agreement_report(some, rounds=0)["left_out"]["unfinished"] == {"ann": 0, "bob": 0}
+
+
+def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: Office) -> None:
+    before = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    office.finish("bob", value=ABSENT, trace="t1", number=3, kind=PassKind.RETEST)
+    office.finish("bob", at(3), trace="t2", number=2, kind=PassKind.RETEST)
+    office.start("ann", "t1", number=2, kind=PassKind.RETEST)
+    for which in ("first", "last"):
+        study = study_from_workspace(office.workspace, TAXONOMY, which=which)
+        assert set(study.retests) == {"bob"}
+        retest = study.retests["bob"]
+        assert retest.traces == {"t1", "t2"}
+        assert [retest.first[trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
+        assert [retest.again[trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
+        report = agreement_report(study, rounds=0)
+        assert report["retests"]["bob"]["n_traces"] == 2
+    after = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    assert after["pooled"] == before["pooled"]
+    hidden = study_from_workspace(office.workspace, TAXONOMY, traces=frozenset({"t1"}))
+    assert hidden.retests["bob"].traces == {"t1"}
+
+
+def test_the_lots_of_a_study_are_its_rounds(office: Office) -> None:
+    def set_up(*batches: tuple[str, ...]) -> None:
+        fact = StudySet(None, Study(TAXONOMY.ref, ("ann", "bob"), batches=batches))
+        office.workspace.append([NewEvent("ann", None, TAXONOMY.ref, None, fact)])
+
+    assert study_from_workspace(office.workspace, TAXONOMY).rounds == {}
+    set_up(("t1", "t2"))
+    assert study_from_workspace(office.workspace, TAXONOMY).rounds == {}
+    set_up(("t1",), ("t2", "t9"))
+    study = study_from_workspace(office.workspace, TAXONOMY)
+    assert study.rounds == {"1": {"t1"}, "2": {"t2", "t9"}}
+    rounds = agreement_report(study, rounds=0)["rounds"]
+    assert {name: one["traces"] for name, one in rounds.items()} == {"1": 1, "2": 1}
+
+
+def test_categories_are_those_of_the_taxonomy(office: Office) -> None:
+    report = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    assert report["categories"]["1"]["name"] == "All"
+    assert report["categories"]["1"]["modes"] == [mode.code for mode in TAXONOMY.modes]
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 69), st.sampled_from(["0", "?", "1", "1+1", "0+1"])),
+        min_size=1,
+        max_size=3,
+    )
+)
+@settings(max_examples=15, deadline=None)
+def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
+    said: list[dict[int, str]],
+) -> None:
+    """Seventy modes take three whole numbers; labels and verdicts may speak of one mode."""
+    wide = replace(
+        TAXONOMY,
+        id="wide",
+        modes=tuple(Mode(f"m{n}", f"1.{n}", f"Mode {n}", "1") for n in range(70)),
+    )
+    workspace = Workspace.open(":memory:")
+    workspace.add_taxonomy(wide)
+    workspace.add_annotator("ann", AnnotatorKind.HUMAN)
+    facts: list[tuple[str, Fact]] = []
+    for place, verdicts in enumerate(said):
+        trace = workspace.register_trace(TraceRecord(f"t{place}"))
+        facts.append((trace, PassStarted(PassKind.BLIND)))
+        for number, answers in verdicts.items():
+            for part, answer in enumerate(answers.split("+")):
+                facts.append((trace, _fact(wide.ref, trace, f"m{number}", part, answer)))
+        facts.append((trace, PassFinished()))
+    workspace.append([NewEvent("ann", trace, wide.ref, 1, fact) for trace, fact in facts])
+    kept = {
+        (v.annotator, v.trace_id, v.mode): v.value
+        for v in workspace.verdicts(taxonomy=wide.ref, pass_number=None)
+    }
+    assert study_from_workspace(workspace, wide).verdicts == kept
+    assert len(kept) == sum(len(verdicts) for verdicts in said)
+
+
+def _fact(ref: str, trace: str, mode: str, part: int, answer: str) -> Fact:
+    if answer == "1":
+        name = f"{trace}-{mode}-{part}"
+        return LabelAdded(Label(name, "ann", trace, ref, mode, at(part)))
+    return VerdictSet(mode, None, UNSURE if answer == "?" else ABSENT)

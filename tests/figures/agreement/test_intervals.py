@@ -1,0 +1,103 @@
+"""Score intervals, McNemar's test and the correction of percentiles, beside other libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.contingency_tables import mcnemar as mcnemar_elsewhere
+from statsmodels.stats.proportion import proportion_confint
+
+from mast_tui.figures.bootstrap import interval, resampled_sums, resamples
+from mast_tui.figures.intervals import mcnemar, share, wilson
+
+COUNTS = st.integers(0, 400)
+
+
+def test_published_score_intervals() -> None:
+    assert wilson(81, 263) == pytest.approx((0.25529, 0.36621), abs=5e-6)
+    assert wilson(0, 20) == pytest.approx((0, 0.16113), abs=5e-6)
+
+
+@given(COUNTS, COUNTS)
+def test_the_score_interval_is_that_of_statsmodels(hits: int, misses: int) -> None:
+    ends = wilson(hits, hits + misses)
+    if hits + misses == 0:
+        assert ends is None
+        return
+    assert ends is not None
+    there = proportion_confint(hits, hits + misses, method="wilson")
+    assert ends == pytest.approx(there, abs=1e-12)
+    assert 0 <= ends[0] <= hits / (hits + misses) <= ends[1] <= 1
+
+
+def test_a_share_of_nothing_is_undefined() -> None:
+    assert share(0, 0).to_json() == {"value": None, "undefined": "no_overlap"}
+    with pytest.raises(ValueError, match="no share"):
+        wilson(3, 2)
+
+
+@given(COUNTS, COUNTS)
+def test_mcnemar_is_that_of_statsmodels(first: int, second: int) -> None:
+    there = mcnemar_elsewhere([[0, first], [second, 0]], exact=True).pvalue if first + second else 1
+    assert mcnemar(first, second) == pytest.approx(min(1, there), rel=1e-9)
+
+
+def test_mcnemar_stays_exact_where_floats_would_not() -> None:
+    assert 0 < mcnemar(400, 700) < 1e-15
+    assert mcnemar(0, 3000) == 0
+
+
+def test_resamples_are_the_same_whatever_is_summed() -> None:
+    features = np.arange(60, dtype=np.float64).reshape(30, 2) % 7
+    sums = resampled_sums(features, 40, seed=5)
+    weights = np.concatenate(list(resamples(30, 40, seed=5)))
+    assert (weights.sum(axis=1) == 30).all()
+    assert (sums == weights @ features).all()
+    assert (resampled_sums(features, 10, seed=5) == sums[:10]).all()
+    assert (resampled_sums(features, 40, seed=6) != sums).any()
+    assert resampled_sums(features[:0], 40, seed=5).shape == (0, 2)
+
+
+def means_of(
+    data: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> tuple[
+    float,
+    np.ndarray[tuple[int], np.dtype[np.float64]],
+    np.ndarray[tuple[int], np.dtype[np.float64]],
+]:
+    """The mean of whole numbers, its values in resamples, and with each number left out."""
+    drawn = resampled_sums(data[:, None], 2000, seed=1)[:, 0] / data.size
+    return float(data.mean()), drawn, (data.sum() - data) / (data.size - 1)
+
+
+def test_a_skewed_figure_has_its_interval_moved_towards_the_long_tail() -> None:
+    skewed = np.array([1, 1, 1, 2, 2, 3, 4, 6, 12, 40], dtype=np.float64)
+    estimate, drawn, left_out = means_of(skewed)
+    plain, moved = interval(estimate, drawn), interval(estimate, drawn, left_out=left_out)
+    assert plain is not None
+    assert moved is not None
+    assert moved[0] > plain[0]
+    assert moved[1] > plain[1]
+    mirrored = interval(-estimate, -drawn, left_out=-left_out)
+    assert mirrored == pytest.approx((-moved[1], -moved[0]), rel=0.02)
+
+
+def test_an_even_figure_keeps_its_percentiles() -> None:
+    even = np.arange(-20.0, 21.0)
+    estimate, drawn, left_out = means_of(even)
+    drawn = np.concatenate((drawn, -drawn))
+    plain, moved = interval(estimate, drawn), interval(estimate, drawn, left_out=left_out)
+    assert moved == pytest.approx(plain, abs=1e-9)
+
+
+def test_resamples_that_are_all_alike_tell_nothing() -> None:
+    assert interval(1.0, np.ones(50), left_out=np.ones(9)) is None
+
+
+def test_an_interval_needs_more_than_half_of_the_resamples() -> None:
+    values = np.array([0.1, 0.2, np.nan, np.nan])
+    assert interval(0.2, values) is None
+    assert interval(0.2, values[:3]) == pytest.approx((0.1025, 0.2))
+    assert interval(0.5, values[:3]) == pytest.approx((0.1025, 0.5))

@@ -1,0 +1,144 @@
+"""Whether confidence means what it says, and whether places are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.figures.intervals import wilson
+from mast_tui.figures.judge.calibration import acceptance, calibration
+from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.localisation import localisation
+from mast_tui.labels import WHOLE_TRACE, Answer, Review
+from tests.figures.agreement.build_judge import given_words, in_order, said, suggestion
+from tests.gold.build import MODE, OTHER, at, quote
+
+
+def test_confidence_is_held_against_the_truth_in_bins() -> None:
+    given = given_words(
+        said("11111"),
+        said("11001"),
+        suggestions=(
+            suggestion("t0", at(1), 0.92),
+            suggestion("t1", at(1), 1.0),
+            suggestion("t2", at(1), 0.98),
+            suggestion("t3", at(1), 0.20),
+            suggestion("t4", at(1)),
+        ),
+    )
+    found = calibration(given, compared(given))
+    assert found["n"] == 4
+    assert found["without_confidence"] == 1
+    assert [one["n"] for one in found["bins"]] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 3]
+    top = found["bins"][9]
+    assert top["mean_confidence"] == pytest.approx((0.92 + 1.0 + 0.98) / 3)
+    assert top["right"] == {"value": 2 / 3, "ci": list(wilson(2, 3) or ())}
+    error = (3 * abs((0.92 + 1.0 + 0.98) / 3 - 2 / 3) + 0.20) / 4
+    assert found["expected_calibration_error"]["value"] == pytest.approx(error)
+    assert found["bins"][0]["mean_confidence"] is None
+    assert found["bins"][0]["right"] == {"value": None, "undefined": "no_overlap"}
+    assert found["modes"]["3.1"]["expected_calibration_error"]["value"] is None
+
+
+def test_several_suggestions_of_a_mode_are_one_claim_as_sure_as_the_surest() -> None:
+    given = given_words(
+        said("1"), said("1"),
+        suggestions=(suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8)),
+    )  # fmt: skip
+    found = calibration(given, compared(given))
+    assert found["n"] == 1
+    assert found["mean_confidence"] == 0.8
+
+
+def test_suggestions_that_cannot_be_compared_are_not_calibrated() -> None:
+    given = given_words(
+        said("1111"),
+        said("1?1"),
+        seen=frozenset({("t0", MODE)}),
+        examples=frozenset({"t2"}),
+        suggestions=tuple(suggestion(f"t{i}", at(1), 0.9) for i in range(4)),
+    )
+    assert calibration(given, compared(given))["n"] == 0
+
+
+def test_answers_are_counted_by_confidence_mode_and_person() -> None:
+    suggestions = (
+        suggestion("t0", at(1), 0.95),
+        suggestion("t0", at(4), 0.15),
+        suggestion("t1", at(1), 0.95, OTHER),
+        suggestion("t2", at(1)),
+        suggestion("t3", at(1), 0.95),
+    )
+    ids = [one.id for one in suggestions]
+    reviews = (
+        Review("ann", ids[0], Answer.REJECT, pass_number=1),
+        Review("ann", ids[0], Answer.ACCEPT, pass_number=2),
+        Review("bob", ids[0], Answer.EDIT),
+        Review("ann", ids[1], Answer.REJECT),
+        Review("ann", ids[2], Answer.ACCEPT),
+        Review("ann", ids[3], Answer.ACCEPT),
+        Review("ann", ids[4], Answer.ACCEPT),
+        Review("ann", "somebody else's", Answer.ACCEPT),
+    )
+    found = acceptance(
+        given_words(
+            {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})
+        )
+    )  # fmt: skip
+    assert (found["n"], found["accept"], found["edit"], found["reject"]) == (5, 3, 1, 1)
+    assert found["accepted"]["value"] == 3 / 5
+    assert found["taken"]["value"] == 4 / 5
+    assert found["without_confidence"] == 1
+    assert [one["n"] for one in found["bins"]] == [0, 1, 0, 0, 0, 0, 0, 0, 0, 3]
+    assert found["bins"][9]["accepted"]["ci"] == list(wilson(2, 3) or ())
+    assert found["modes"]["1.3"]["n"] == 4
+    assert found["modes"]["3.1"]["accepted"]["value"] == 1.0
+    assert found["annotators"]["bob"]["taken"]["value"] == 1.0
+    assert found["annotators"]["bob"]["accepted"]["value"] == 0.0
+
+
+def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
+    given = given_words(
+        said("1110"),
+        said("1101"),
+        places={("t0", MODE): (at(2, 5), quote(9, 0, "word")), ("t1", MODE): (at(1),)},
+        suggestions=(
+            suggestion("t0", at(4, 7)),
+            suggestion("t0", quote(9, 2, "rd and")),
+            suggestion("t0", at(8)),
+            suggestion("t0", WHOLE_TRACE),
+            suggestion("t1", at(2)),
+            suggestion("t2", at(1)),
+        ),
+        order_of=in_order,
+    )
+    found = localisation(given, compared(given))
+    assert found["n"] == 4
+    assert found["right_place"] == {"value": 0.5, "ci": list(wilson(2, 4) or ())}
+    assert (found["places"], found["places_found"]["value"]) == (3, 2 / 3)
+    assert found["whole_trace"] == 1
+    assert found["without_order"] == 0
+    assert found["modes"]["3.1"]["n"] == 0
+
+
+def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
+    given = given_words(
+        said("1"),
+        said("1"),
+        places={("t0", MODE): (at(2, 5),)},
+        suggestions=(suggestion("t0", at(2, 5)), suggestion("t0", at(3))),
+    )
+    found = localisation(given, compared(given))
+    assert found["right_place"]["value"] == 0.5
+    assert found["without_order"] == 1
+    at_hand = localisation(replace(given, order_of=in_order), compared(given))
+    assert at_hand["right_place"]["value"] == 1.0
+    assert at_hand["without_order"] == 0
+
+
+def test_a_mode_that_is_present_nowhere_in_particular_locates_nothing() -> None:
+    given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", at(3)),))
+    found = localisation(given, compared(given))
+    assert (found["n"], found["no_places"]) == (0, 1)
+    assert found["right_place"] == {"value": None, "undefined": "no_overlap"}

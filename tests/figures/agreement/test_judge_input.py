@@ -1,0 +1,164 @@
+"""What of a workspace a judge is measured by, and what may not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from mast_tui.adjudication import words_by_trace
+from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.labels import AnnotatorKind, Answer, Match, PassKind
+from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
+from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
+from mast_tui.workspace.records import RunSettings
+from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.figures.agreement.build_judge import JUDGE, as_printed
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding of a judge at one span."""
+
+    first: str
+    confidence: float = 0.8
+    mode: str = MODE
+    evidence_key: str | None = None
+    quote: str | None = None
+    char_start: int | None = None
+    char_end: int | None = None
+    rationale: str = ""
+    decisive: bool | None = None
+    match: Match | None = None
+    named: tuple[str, str] | None = None
+    wording: str | None = None
+
+    @property
+    def last(self) -> str:
+        return self.first
+
+
+def judge(office: Office, trace: str, *findings: Found, looks_at: Sequence[str] = (MODE,)) -> None:
+    office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    store_judgement(
+        office.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
+        looks_at=looks_at, findings=findings,
+    )  # fmt: skip
+
+
+def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeInput:
+    gold = {
+        trace: words.gold(TAXONOMY)
+        for trace, words in words_by_trace(office.workspace, TAXONOMY).items()
+    }
+    return judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, gold=gold, traces=traces)
+
+
+@pytest.fixture
+def office() -> Office:
+    """Three traces labelled by two people, a fourth that only the judge has judged."""
+    office = Office("t1", "t2", "t3", "t4")
+    office.finish("ann", at(3), trace="t1")
+    office.finish("bob", at(3), trace="t1")
+    office.finish("ann", value=ABSENT, trace="t2")
+    office.finish("bob", at(1), trace="t2")
+    office.finish("ann", value=ABSENT, trace="t3", kind=PassKind.ASSISTED, saw=True)
+    for trace in ("t1", "t2", "t3"):
+        judge(office, trace, Found("k3"))
+    judge(office, "t4")
+    return office
+
+
+def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
+    given = against_gold(office)
+    assert given.reference.verdicts[("t1", MODE)] is PRESENT
+    assert ("t2", MODE) not in given.reference.verdicts
+    assert given.verdicts == {
+        ("t1", MODE): PRESENT, ("t2", MODE): PRESENT, ("t3", MODE): PRESENT, ("t4", MODE): ABSENT
+    }  # fmt: skip
+    assert given.unlabelled == {"t4"}
+    report = as_printed(judge_report(given, rounds=20))
+    mode = report["modes"]["1.3"]
+    assert (mode["n"], mode["true_positives"]) == (1, 1)
+    assert report["left_out"] == {
+        "judge_seen": 1, "unsure_judge": 0, "unsure_reference": 0, "unresolved": 1, "examples": 0
+    }  # fmt: skip
+    assert report["localisation"]["right_place"]["value"] == 1.0
+    assert report["modes"]["3.1"]["n"] == 0
+    assert report["withheld"] is None
+
+
+def test_one_person_can_stand_for_the_truth(office: Office) -> None:
+    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    report = judge_report(given, rounds=0)
+    assert report["against"] == "ann"
+    assert report["modes"]["1.3"]["n"] == 2
+    assert report["modes"]["1.3"]["false_positives"] == 1
+    assert report["left_out"]["judge_seen"] == 1
+    assert judge_report(given, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
+
+
+def test_of_a_person_the_pass_that_is_asked_for_counts(office: Office) -> None:
+    office.finish("ann", at(3), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
+    office.finish("ann", at(3), trace="t3", number=2, kind=PassKind.RETEST)
+    first = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    last = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann", which="last")
+    assert first.reference.verdicts["t2", MODE] is ABSENT
+    assert last.reference.verdicts["t2", MODE] is PRESENT
+    assert last.reference.places["t2", MODE] == (at(3),)
+    assert last.reference.verdicts["t3", MODE] is ABSENT
+
+
+def test_a_mode_that_the_judge_did_not_look_at_is_no_word_of_it(office: Office) -> None:
+    judge(office, "t1", looks_at=(OTHER, THIRD))
+    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    assert ("t1", MODE) not in given.verdicts
+    assert given.verdicts["t1", OTHER] is ABSENT
+
+
+def test_only_traces_that_may_be_seen_are_counted(office: Office) -> None:
+    given = against_gold(office, traces=frozenset({"t2"}))
+    assert {trace for trace, _ in given.reference.verdicts} == {"t2"}
+    assert given.unlabelled == {"t4"}
+
+
+def test_examples_of_the_prompt_are_known(office: Office) -> None:
+    settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
+    office.workspace.start_run(JUDGE, TAXONOMY.ref, settings=settings)
+    report = judge_report(against_gold(office), rounds=0)
+    assert report["left_out"]["examples"] == 1
+    assert report["modes"]["1.3"]["n"] == 0
+
+
+def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
+    [asked] = office.workspace.labels(annotator=JUDGE, trace_id="t3")
+    office.workspace.append(
+        [
+            NewEvent("ann", "t3", TAXONOMY.ref, 1,
+                     ReviewSet(asked.id, None, ReviewGiven(Answer.REJECT))),
+            NewEvent("ann", "t4", TAXONOMY.ref, 1, PassStarted(PassKind.ASSISTED, withheld=True)),
+        ]
+    )  # fmt: skip
+    office.say("ann", trace="t4", verdicts={MODE: ABSENT})
+    unfinished = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    assert unfinished.passes == ()
+    assert unfinished.unlabelled == {"t4"}
+    office.end("ann", "t4")
+    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    assert given.unlabelled == frozenset()
+    assert [(one.trace_id, one.withheld) for one in given.passes] == [("t3", False), ("t4", True)]
+    report = judge_report(given, rounds=20)
+    assert report["answers"]["reject"] == 1
+    assert report["answers"]["bins"][8]["n"] == 1
+    assert report["withheld"] is not None
+    assert report["withheld"]["modes"]["1.3"]["agreement_with_judge"]["difference"]["value"] == -1
+
+
+def test_names_that_are_no_judge_or_nobody_are_refused_with_those_that_are(office: Office) -> None:
+    with pytest.raises(WorkspaceError, match=rf"no judge 'ann'.*{JUDGE}"):
+        judge_input_from_workspace(office.workspace, TAXONOMY, "ann", "bob")
+    with pytest.raises(WorkspaceError, match=r"no annotator 'bop'.*ann, bob"):
+        judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "bop")

@@ -1,0 +1,228 @@
+"""What a report on a judge counts, what it leaves out and says so, and where it has no figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from mast_tui.figures.intervals import wilson
+from mast_tui.figures.judge.confusion import cases_behind, compared
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.prevalence import corrected_prevalence, rogan_gladen
+from tests.figures.agreement.build_judge import JUDGE, as_printed, counted, given_words, said
+from tests.gold.build import MODE, OTHER
+
+COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+
+
+def test_the_published_judge() -> None:
+    report = as_printed(judge_report(counted(6, 13, 33, 106), rounds=200))
+    mode = report["modes"]["1.3"]
+    assert [mode[name] for name in COUNTS] == [6, 13, 33, 106]
+    assert mode["n"] == 158
+    assert mode["true_positive_rate"] == {"value": 6 / 39, "ci": list(wilson(6, 39) or ())}
+    assert mode["true_negative_rate"]["ci"] == list(wilson(106, 119) or ())
+    assert mode["precision"]["ci"] == list(wilson(6, 19) or ())
+    for name in ("f1", "cohen_kappa", "gwet_ac1"):
+        low, high = mode[name]["ci"]
+        assert low < mode[name]["value"] < high
+    assert mode["mcnemar_p"] < 0.01
+    assert mode["prevalence"] == {"judge": 19 / 158, "reference": 39 / 158}
+    assert report["judge"] == JUDGE
+    assert report["against"] == "gold"
+    assert report["bootstrap"] == {"rounds": 200, "seed": 0, "level": 0.95, "unit": "trace"}
+
+
+def test_mcnemar_is_corrected_over_the_modes_as_statsmodels_does() -> None:
+    judge = said("1111110000") | said("0001110000", OTHER)
+    report = judge_report(given_words(judge, said("0" * 10) | said("1" * 10, OTHER)), rounds=0)
+    modes = report["modes"].values()
+    there = multipletests([mode["mcnemar_p"] for mode in modes], method="fdr_bh")[1]
+    assert [mode["mcnemar_p_adjusted"] for mode in modes] == pytest.approx(list(there))
+    alone = judge_report(counted(6, 13, 33, 106), rounds=0)["modes"]
+    assert alone["3.1"]["mcnemar_p_adjusted"] is None
+    assert alone["1.3"]["mcnemar_p_adjusted"] == alone["1.3"]["mcnemar_p"]
+
+
+def test_only_present_and_absent_of_both_are_compared_and_the_rest_is_counted() -> None:
+    report = judge_report(given_words(said("110?·0"), said("10?011")), rounds=0)
+    mode = report["modes"]["1.3"]
+    assert [mode[name] for name in COUNTS] == [1, 1, 1, 0]  # type: ignore[literal-required]
+    assert mode["left_out"]["unsure_reference"] == 1
+    assert mode["left_out"]["unsure_judge"] == 1
+    assert report["left_out"]["unsure_judge"] == 1
+
+
+def test_verdicts_made_with_a_judge_on_screen_count_only_on_request() -> None:
+    given_ = given_words(said("1100"), said("1010"), seen=frozenset({("t0", MODE), ("t1", MODE)}))
+    without = judge_report(given_, rounds=0)
+    assert without["modes"]["1.3"]["n"] == 2
+    assert without["left_out"]["judge_seen"] == 2
+    assert not without["judge_seen_counted"]
+    with_them = judge_report(given_, rounds=0, with_seen=True)
+    assert with_them["modes"]["1.3"]["n"] == 4
+    assert with_them["left_out"]["judge_seen"] == 0
+    assert with_them["judge_seen_counted"]
+
+
+def test_examples_of_the_prompt_count_nowhere() -> None:
+    report = judge_report(
+        given_words(said("1100"), said("1010"), examples=frozenset({"t0", "t7"})), rounds=0
+    )
+    assert report["modes"]["1.3"]["n"] == 3
+    assert report["left_out"]["examples"] == 1
+
+
+def test_open_conflicts_are_counted_where_the_judge_has_a_word() -> None:
+    unresolved = frozenset({("t1", MODE), ("t9", MODE)})
+    report = judge_report(given_words(said("11"), said("1"), unresolved=unresolved), rounds=0)
+    assert report["left_out"]["unresolved"] == 1
+
+
+def test_macro_is_over_the_modes_with_a_figure_and_pooled_over_all_units() -> None:
+    judge = {**said("1100"), **said("0001", OTHER)}
+    gold = {**said("1010"), **said("0000", OTHER)}
+    report = as_printed(judge_report(given_words(judge, gold), rounds=300))
+    first, second = report["modes"]["1.3"], report["modes"]["3.1"]
+    assert second["true_positive_rate"] == {"value": None, "undefined": "no_variance"}
+    assert report["macro"]["modes_defined"]["true_positive_rate"] == 1
+    assert report["macro"]["modes_defined"]["raw_agreement"] == 2
+    assert report["macro"]["raw_agreement"]["value"] == pytest.approx(
+        (first["raw_agreement"]["value"] + second["raw_agreement"]["value"]) / 2
+    )
+    assert [report["pooled"][name] for name in COUNTS] == [1, 2, 1, 4]
+    assert report["pooled"]["n"] == first["n"] + second["n"]
+
+
+def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
+    report = as_printed(judge_report(given_words(said("10"), said("11", OTHER)), rounds=50))
+    for mode in report["modes"].values():
+        assert mode["n"] == 0
+        assert mode["mcnemar_p"] is None
+        assert mode["cohen_kappa"] == {"value": None, "undefined": "no_overlap"}
+    assert report["macro"]["cohen_kappa"]["undefined"] == "no_overlap"
+
+
+def test_without_rounds_only_shares_have_intervals() -> None:
+    report = judge_report(counted(5, 2, 3, 9), rounds=0)
+    assert report["modes"]["1.3"]["true_positive_rate"]["ci"] is not None
+    assert report["modes"]["1.3"]["cohen_kappa"]["ci"] is None
+    assert report["macro"]["cohen_kappa"]["ci"] is None
+    assert report["pooled"]["raw_agreement"]["ci"] is None
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    given_ = counted(80, 40, 50, 200)
+    assert judge_report(given_, rounds=100, seed=3) == judge_report(given_, rounds=100, seed=3)
+    other = judge_report(given_, rounds=100, seed=4)
+    assert other["pooled"]["f1"] != judge_report(given_, rounds=100, seed=3)["pooled"]["f1"]
+
+
+WORDS = st.text("10?·", min_size=0, max_size=8)
+
+
+@settings(max_examples=40)
+@given(WORDS, WORDS, WORDS, WORDS, WORDS)
+def test_any_words_make_strict_json(a: str, b: str, c: str, d: str, alone: str) -> None:
+    judge = {**said(a), **said(b, OTHER), **said(alone, prefix="u")}
+    report = as_printed(
+        judge_report(
+            given_words(
+                judge, {**said(c), **said(d, OTHER)},
+                unlabelled=frozenset(f"u{i}" for i in range(8)),
+            ),
+            rounds=20,
+        )
+    )  # fmt: skip
+    for mode in report["modes"].values():
+        assert mode["n"] == sum(mode[name] for name in COUNTS)
+        for name in ("f1", "cohen_kappa", "gwet_ac1", "precision"):
+            assert ("undefined" in mode[name]) == (mode[name]["value"] is None)
+
+
+def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
+    given_ = given_words(
+        {**said("011001"), **said("1", OTHER)}, {**said("010110"), **said("1", OTHER)}
+    )
+    behind = cases_behind(compared(given_), MODE)
+    assert [one.trace_id for one in behind] == ["t3", "t4", "t2", "t5", "t1", "t0"]
+    assert [one.differs for one in behind] == [True] * 4 + [False] * 2
+    figures = judge_report(given_, rounds=0)["modes"]["1.3"]
+    assert figures["false_negatives"] == sum(c.differs and c.reference for c in behind)
+    assert figures["n"] == len(behind)
+
+
+# Corrected prevalence
+
+
+def test_the_published_correction() -> None:
+    corrected = rogan_gladen(np.array(0.60), np.array(0.90), np.array(0.85))
+    assert float(corrected) == pytest.approx(0.60)
+
+
+@given(st.floats(0, 1), st.floats(0.55, 1), st.floats(0.55, 1))
+def test_correction_takes_back_what_errors_do(truth: float, tpr: float, tnr: float) -> None:
+    apparent = truth * tpr + (1 - truth) * (1 - tnr)
+    back = rogan_gladen(np.array(apparent), np.array(tpr), np.array(tnr))
+    assert float(back) == pytest.approx(truth, abs=1e-9)
+
+
+def test_correction_is_clipped_and_refused_for_a_judge_at_chance() -> None:
+    apparent, rate = np.array([0.01, 0.99, 0.5]), np.array([0.8, 0.8, 0.5])
+    assert rogan_gladen(apparent, rate, rate) == pytest.approx([0, 1, np.nan], nan_ok=True)
+
+
+def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
+    # 9 of 10 found, 17 of 20 cleared: the published rates.
+    judge = {
+        **said("1" * 9 + "0" + "1" * 3 + "0" * 17),
+        **said("1" * 60 + "0" * 40 + "?", prefix="u"),
+    }
+    gold = said("1" * 10 + "0" * 20)
+    report = judge_report(
+        given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(101))), rounds=500
+    )
+    found = report["prevalence"]["1.3"]
+    assert report["traces"] == {"judged": 131, "compared": 30, "unlabelled": 101}
+    assert (found["n_unlabelled"], found["n_positives"], found["n_negatives"]) == (100, 10, 20)
+    assert found["n_unsure"] == 1
+    assert found["apparent"]["value"] == 0.6
+    assert found["corrected"]["value"] == pytest.approx(0.6)
+    ends = found["corrected"]["ci"]
+    assert ends is not None
+    # Not knowing the judge's rates exactly makes it less sure than the share itself.
+    apparent = found["apparent"]["ci"]
+    assert apparent is not None
+    assert ends[0] < apparent[0] < 0.6 < apparent[1] < ends[1]
+
+
+@pytest.mark.parametrize(
+    ("labelled", "unlabelled", "reason"),
+    [
+        ((5, 1, 1, 5), (0, 0), "no_unlabelled"),
+        ((0, 1, 0, 5), (3, 4), "no_positives"),
+        ((5, 0, 1, 0), (3, 4), "no_negatives"),
+        ((3, 3, 3, 3), (3, 4), "no_better_than_chance"),
+        ((1, 9, 9, 1), (3, 4), "no_better_than_chance"),
+    ],
+)
+def test_why_a_prevalence_cannot_be_corrected(
+    labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
+) -> None:
+    found = corrected_prevalence(
+        np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64),
+        np.empty((0, 4)), np.empty((0, 2)),
+    )  # fmt: skip
+    assert found == {"value": None, "undefined": reason}
+
+
+def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:
+    judge = {**said("1" * 6 + "0" * 5 + "1" * 5 + "0" * 5), **said("10" * 30, prefix="u")}
+    gold = said("1" * 11 + "0" * 10)
+    report = judge_report(
+        given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(60))), rounds=500
+    )
+    assert report["prevalence"]["1.3"]["corrected"]["ci"] == [0.0, 1.0]

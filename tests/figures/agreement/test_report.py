@@ -1,0 +1,190 @@
+"""What the report says beside the coefficients: intervals, sets, rounds, retests, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, cohen_kappa
+from mast_tui.figures.agreement.planning import Halving, halving
+from mast_tui.figures.agreement.report import Report, Retest, StudyInput, agreement_report
+from mast_tui.figures.agreement.verdict_table import VerdictTable
+from mast_tui.figures.bootstrap import resamples
+from mast_tui.labels import VerdictValue
+from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
+
+REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
+ANN = "1101001011" * 4
+BOB = "1100101001" * 4
+
+
+def two(rounds: int = 200, seed: int = 0, **changes: object) -> Report:
+    said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
+    said |= {("ann", TERMINATION): "0" * 40, ("bob", TERMINATION): "0" * 39 + "1"}
+    return agreement_report(replace(study(said), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
+
+
+def many(rounds: int = 200, seed: int = 0) -> Report:
+    said = {("ann", REPETITION): ANN * 8, ("bob", REPETITION): BOB * 8}
+    return agreement_report(study(said), rounds=rounds, seed=seed)
+
+
+def test_intervals_are_the_percentiles_over_many_resampled_traces() -> None:
+    report = many(rounds=300, seed=4)
+    drawn = np.concatenate(list(resamples(320, 300, 4))).astype(int)
+    # The report goes through its traces in the order of their ids.
+    order = sorted(range(320), key=lambda n: f"t{n}")
+    ratings = np.array([[int(c) for c in line * 8] for line in (ANN, BOB)])[:, order]
+    values = [cohen_kappa(np.repeat(ratings, weights, axis=1)).value for weights in drawn]
+    low, high = np.quantile([value for value in values if value is not None], (0.025, 0.975))
+    assert report["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx([low, high])
+
+
+def test_intervals_of_few_traces_are_those_of_the_jackknife() -> None:
+    ratings = np.array([[int(c) for c in line] for line in (ANN, BOB)])
+    kappa = cohen_kappa(ratings).value or 0.0
+    left_out = [cohen_kappa(np.delete(ratings, one, axis=1)).value or 0.0 for one in range(40)]
+    error = np.sqrt(39 * np.var(left_out)) / (1 - kappa**2)
+    # Fisher's scale, with the t of 39 degrees of freedom.
+    ends = np.tanh(np.arctanh(kappa) + np.array([-1, 1]) * stats.t.ppf(0.975, 39) * error)
+    assert two()["modes"]["1.3"]["cohen_kappa"].get("ci") == pytest.approx(ends)
+    assert two(seed=1)["modes"] == two(seed=2)["modes"]
+
+
+def test_the_same_seed_gives_the_same_report_and_another_one_another() -> None:
+    assert many(seed=1) == many(seed=1)
+    one, other = many(seed=1), many(seed=2)
+    assert one["pooled"]["gwet_ac1"] != other["pooled"]["gwet_ac1"]
+    assert one["pooled"]["gwet_ac1"]["value"] == other["pooled"]["gwet_ac1"]["value"]
+    assert one["bootstrap"] == {"rounds": 200, "seed": 1, "level": 0.95, "unit": "trace"}
+
+
+def test_without_rounds_there_are_no_intervals() -> None:
+    report = two(rounds=0)
+    for table in (report["modes"]["1.3"], report["macro"], report["pooled"]):
+        figures = cast("Mapping[str, CoefficientJson]", table)
+        assert {figures[name].get("ci", "undefined") for name in COEFFICIENTS} <= {None}
+    assert report["sets"]["krippendorff_alpha_masi"].get("ci") is None
+    assert report["halving"]["1.3"] == {"more_traces": None, "undefined": "no_interval"}
+
+
+def test_categories_pool_their_modes() -> None:
+    groups = (("all", "All", (REPETITION, TERMINATION)), ("late", "Late", (TERMINATION, "gone")))
+    report = two(categories=groups)
+    everything = report["categories"]["all"]
+    assert everything["name"] == "All"
+    assert everything["modes"] == ["1.3", "3.1"]
+    assert everything["cohen_kappa"] == report["pooled"]["cohen_kappa"]
+    assert everything["pairs"] == report["pooled"]["pairs"]
+    late = report["categories"]["late"]
+    assert late["modes"] == ["3.1"]
+    assert late["gwet_ac1"] == report["modes"]["3.1"]["gwet_ac1"]
+
+
+def test_each_round_is_counted_by_itself() -> None:
+    rounds = {"1": frozenset({"t0", "t1", "t2"}), "2": frozenset(f"t{n}" for n in range(3, 40))}
+    assert two(rounds=9)["rounds"] == {}
+    said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
+    split = agreement_report(replace(study(said), rounds=rounds), rounds=50)["rounds"]
+    assert {name: one["traces"] for name, one in split.items()} == {"1": 3, "2": 37}
+    first = agreement_report(
+        study({("ann", REPETITION): ANN[:3], ("bob", REPETITION): BOB[:3]}), rounds=50
+    )
+    assert split["1"]["pooled"]["raw_agreement"] == first["pooled"]["raw_agreement"]
+    assert split["1"]["pooled"]["n"] == 3
+
+
+def retest(first: str, again: str) -> Retest:
+    both = [
+        {(f"t{n}", REPETITION): LETTERS[c] for n, c in enumerate(line) if c != "."}
+        for line in (first, again)
+    ]
+    return Retest(frozenset(f"t{n}" for n in range(len(first))), *both)
+
+
+def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None:
+    before = two(rounds=50)
+    after = two(rounds=50, retests={"ann": retest("0110?", "01011"), "eve": retest("1", "1")})
+    assert after["pooled"] == before["pooled"]
+    assert set(after["retests"]) == {"ann"}
+    ann = after["retests"]["ann"]
+    assert ann["n_traces"] == 5
+    assert ann["n"] == 4
+    assert ann["raw_agreement"]["value"] == pytest.approx(0.5)
+    assert ann["cohen_kappa"]["value"] == pytest.approx(0)
+    assert ann["prevalence"] == {"first": 0.5, "retest": 0.5}
+
+
+def test_how_many_more_traces_would_halve_the_interval() -> None:
+    report = two()
+    plan, kappa = report["halving"]["1.3"], report["modes"]["1.3"]["cohen_kappa"]
+    low, high = kappa.get("ci") or (0, 0)
+    assert plan == {"more_traces": 120, "width": pytest.approx(high - low)}
+    assert halving(Coefficient(undefined="no_variance"), 9) == Halving(undefined="no_variance")
+    assert halving(Coefficient(1.0, ci=(1.0, 1.0)), 9) == Halving(undefined="no_interval")
+
+
+def test_four_times_the_traces_do_halve_the_interval() -> None:
+    def width(times: int) -> float:
+        said = {("ann", REPETITION): ANN * times, ("bob", REPETITION): BOB * times}
+        return agreement_report(study(said), rounds=2000)["halving"]["1.3"].get("width", 0)
+
+    assert width(4) == pytest.approx(width(1) / 2, rel=0.1)
+
+
+def test_what_was_left_out_is_told() -> None:
+    said = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
+    some = replace(study(said, finished={"bob": 4}), unfinished={"bob": 1, "eve": 7})
+    report = agreement_report(some, rounds=0)
+    assert report["left_out"] == {
+        "unfinished": {"ann": 0, "bob": 1},
+        "examples": {"ann": 0, "bob": 0},
+        "alone": {"ann": 1, "bob": 0},
+        "unsure": {"ann": 1, "bob": 0},
+        # The other mode was left open in all traces by both.
+        "open": {"ann": 6, "bob": 4},
+        "not_in_study": {},
+    }
+
+
+def test_a_table_of_verdicts_gives_the_report_of_its_verdicts() -> None:
+    plain = study({("ann", REPETITION): "01?.", ("bob", TERMINATION): "1100"})
+    cells = np.full((2, 4, 2), -1, dtype=np.int8)
+    cells[0, :, 0], cells[1, :, 1] = (0, 1, -2, -1), (1, 1, 0, 0)
+    table = VerdictTable(
+        ("ann", "bob"), tuple(f"t{n}" for n in range(4)), (REPETITION, TERMINATION), cells
+    )
+    assert table == plain.verdicts
+    assert len(table) == 7
+    assert table["ann", "t2", REPETITION] is VerdictValue.UNSURE
+    assert ("ann", "t3", REPETITION) not in table
+    assert ("eve", "t3", REPETITION) not in table
+    quick: StudyInput = replace(plain, verdicts=table)
+    assert agreement_report(quick, rounds=20) == agreement_report(plain, rounds=20)
+    fewer = replace(plain, annotators=("bob",))
+    assert agreement_report(replace(fewer, verdicts=table), rounds=20) == agreement_report(
+        fewer, rounds=20
+    )
+
+
+def test_copied_traces_are_named_with_who_labelled_them() -> None:
+    modes = tuple((f"mode_{n}", f"1.{n}", f"Mode {n}") for n in range(9))
+    block = "101100100"
+    verdicts = {
+        (name, f"t{trace}", slug): LETTERS[block[(n + trace) % 9 if trace > 2 else n]]
+        for name in ("ann", "bob")
+        for trace in range(6)
+        for n, (slug, _, _) in enumerate(modes)
+    }
+    traces = frozenset(f"t{n}" for n in range(6))
+    copied = StudyInput("m@1", modes, ("ann", "bob"), "1", verdicts, {"ann": traces, "bob": traces})
+    report = agreement_report(copied, rounds=0)
+    assert report["identical_blocks"] == [
+        {"traces": ["t0", "t1", "t2"], "annotators": ["ann", "bob"]}
+    ]
+    assert report["blocks"] == {"traces": 6, "distinct": 4}

@@ -1,0 +1,123 @@
+"""Agreement on sets of modes, against published values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.figures.agreement.coefficients import MISSING, Ratings, krippendorff_alpha
+from mast_tui.figures.agreement.sets import (
+    Distance,
+    Members,
+    jaccard_distance,
+    masi_distance,
+    set_agreement,
+    set_alphas,
+)
+from mast_tui.figures.agreement.verdict_table import Said
+from tests.figures.agreement.test_coefficients import holds
+
+LETTERS = "ABC"
+PAIRS = ("|", "A|", "A|A", "A|B", "AB|A", "AB|AC", "ABC|ABC", "C|AC", "C|AC")
+
+
+def said_of(pairs: Sequence[str]) -> Said:
+    """Two annotators' sets of letters, a pair per trace, as annotators × traces × modes."""
+    sides = zip(*(pair.split("|") for pair in pairs), strict=True)
+    cells = [[[int(x in letters) for x in LETTERS] for letters in side] for side in sides]
+    return np.array(cells, dtype=np.int8)
+
+
+def test_alpha_of_sets_with_both_distances() -> None:
+    found = set_agreement(said_of(PAIRS), 0, 0)
+    assert holds(found.jaccard, "0.315620")
+    assert holds(found.masi, "0.273081")
+    assert found.n == len(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "jaccard", "masi"),
+    [
+        ((0, 0, 0), 0, 0),
+        ((0, 0, 2), 1, 1),
+        ((2, 2, 2), 0, 0),
+        ((1, 1, 2), 1 / 2, 1 - 1 / 2 * 2 / 3),
+        ((1, 2, 2), 2 / 3, 1 - 1 / 3 * 1 / 3),
+        ((0, 1, 1), 1, 1),
+    ],
+)
+def test_distances_of_sets(sizes: tuple[int, int, int], jaccard: float, masi: float) -> None:
+    shared, size, other = (np.array([float(n)]) for n in sizes)
+    assert jaccard_distance(shared, size, other)[0] == pytest.approx(jaccard)
+    assert masi_distance(shared, size, other)[0] == pytest.approx(masi)
+
+
+def test_who_left_a_mode_open_or_unsure_said_no_set() -> None:
+    said = said_of(PAIRS)
+    gaps = np.concatenate((said, said[:, :2]), axis=1)
+    gaps[0, -1, 2] = -1
+    gaps[1, -2, 0] = -2
+    assert set_agreement(gaps, 0, 0) == set_agreement(said, 0, 0)
+
+
+def test_sets_are_undefined_for_the_reasons_of_all_figures() -> None:
+    assert set_agreement(said_of(["A|A", "A|A"]), 9, 0).masi.undefined == "no_variance"
+    apart = said_of(["A|B", "C|B"])
+    apart[0, 0], apart[1, 1] = MISSING, MISSING
+    assert set_agreement(apart, 9, 0).jaccard.undefined == "no_overlap"
+    apart[1] = MISSING
+    assert set_agreement(apart, 9, 0).jaccard.undefined == "single_rater"
+    assert set_agreement(apart[:1], 9, 0).jaccard.undefined == "single_rater"
+
+
+def nominal(shared: np.ndarray, size: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Sets of one thing are at 1 from each other."""
+    return np.where((shared == size) & (shared == other), 0.0, 1.0)
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda people: st.lists(
+            st.lists(st.integers(MISSING, 3), min_size=people, max_size=people),
+            min_size=1,
+            max_size=20,
+        )
+    )
+)
+def test_with_a_distance_of_equal_or_not_it_is_the_nominal_alpha(units: list[list[int]]) -> None:
+    ratings: Ratings = np.array(units).T
+    (ours,) = set_alphas(ratings, np.eye(4, dtype=bool), [nominal])
+    theirs = krippendorff_alpha(ratings)
+    assert ours.undefined == theirs.undefined
+    if theirs.value is not None:
+        assert ours.value == pytest.approx(theirs.value, abs=1e-12)
+
+
+def by_hand(sets: Ratings, members: Members, distance: Distance) -> float:
+    """α of two raters without gaps from the distances of all values from each other."""
+    said = members[sets.ravel()]
+    sizes = said.sum(axis=1).astype(float)
+    shared = (said[:, None] & said[None]).sum(axis=2).astype(float)
+    apart = distance(shared, sizes[:, None], sizes[None])
+    units = sets.shape[1]
+    observed = np.diagonal(apart, units).mean()
+    expected = apart.sum() / (2 * units * (2 * units - 1))
+    return float(1 - observed / expected)
+
+
+def test_many_different_sets_have_the_exact_figure_and_an_interval_around_it() -> None:
+    chance = np.random.default_rng(5)
+    members = np.unique(chance.random((900, 12)) < 0.4, axis=0)
+    first = chance.permutation(len(members))
+    sets = np.stack((first, np.where(chance.random(len(first)) < 0.5, first, first[::-1])))
+    (alpha,) = set_alphas(sets, members, [masi_distance], rounds=300, seed=2)
+    assert len(members) > 512
+    assert alpha.value == pytest.approx(by_hand(sets, members, masi_distance), abs=1e-9)
+    assert alpha.ci is not None
+    # The figure is close to the share of equal pairs, whose standard error is known.
+    error = 0.5 / np.sqrt(len(first))
+    assert alpha.ci[1] - alpha.ci[0] == pytest.approx(2 * 1.96 * error, rel=0.3)

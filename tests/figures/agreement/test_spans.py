@@ -1,0 +1,440 @@
+"""The report on spans: what is found, what is named, what was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.agreement.text_spans import span_notes
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, krippendorff_alpha
+from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
+from mast_tui.figures.spans.places import Place, Stretch
+from mast_tui.figures.spans.report import THRESHOLDS, SpanReport, span_report
+
+MODES = (("a", "1.1", "First"), ("b", "1.2", "Second"))
+NO_VARIANCE = {"value": None, "undefined": "no_variance"}
+NO_OVERLAP = {"value": None, "undefined": "no_overlap"}
+SINGLE_RATER = {"value": None, "undefined": "single_rater"}
+
+
+def reading(
+    *marked: tuple[str, Place],
+    read: tuple[Stretch, ...] | None = None,
+    unanswered: tuple[str, ...] = (),
+    unplaced: tuple[str, ...] = (),
+) -> Reading:
+    by_mode = {slug: tuple(place for m, place in marked if m == slug) for slug, _, _ in MODES}
+    return Reading(
+        {m: p for m, p in by_mode.items() if p},
+        read,
+        frozenset(unanswered),
+        unplaced=frozenset(unplaced),
+    )
+
+
+def study(*traces: Mapping[str, Reading], spans: int = 10) -> SpanInput:
+    """Traces by who read them."""
+    names = sorted({name for readings in traces for name in readings})
+    return SpanInput(
+        taxonomy_ref="small@1",
+        modes=MODES,
+        annotators=tuple(names),
+        pass_label="1",
+        traces=tuple(TraceReadings(f"t{i}", spans, by) for i, by in enumerate(traces)),
+        finished={name: sum(name in by for by in traces) for name in names},
+    )
+
+
+def report(*traces: Mapping[str, Reading], spans: int = 10, rounds: int = 0) -> SpanReport:
+    return span_report(study(*traces, spans=spans), rounds=rounds)
+
+
+class TestFindingAndNaming:
+    def test_a_place_found_under_another_name_is_found_and_not_named(self) -> None:
+        ann, bob = reading(("a", Place(1, 2))), reading(("b", Place(1, 2)))
+        figures = report({"ann": ann, "bob": bob})["all"]
+        assert figures["finding"]["exact"]["value"] == 1
+        assert figures["finding_and_naming"]["exact"]["value"] == 0
+        assert figures["finding"]["places"] == figures["finding_and_naming"]["places"] == 2
+
+    def test_one_place_under_two_names_is_found_once(self) -> None:
+        ann = reading(("a", Place(1, 2)), ("b", Place(1, 2)))
+        figures = report({"ann": ann, "bob": reading(("a", Place(1, 2)))})["all"]
+        assert figures["finding"]["exact"]["value"] == 1
+        assert figures["finding_and_naming"]["exact"]["value"] == pytest.approx(2 / 3)
+
+    def test_overlap_counts_up_to_its_degree(self) -> None:
+        ann, bob = reading(("a", Place(0, 3))), reading(("a", Place(2, 5)))
+        overlap = report({"ann": ann, "bob": bob})["all"]["finding"]["overlap"]
+        assert [overlap[t]["value"] for t in THRESHOLDS] == [1] * 3 + [0] * 7
+
+    def test_places_add_up_over_traces_and_over_pairs(self) -> None:
+        here, there = reading(("a", Place(1, 1))), reading(("a", Place(5, 5)))
+        three = report({"ann": here, "bob": here, "cat": there}, {"ann": there, "bob": there})
+        # ann|bob agree twice; ann|cat and bob|cat differ once each.
+        assert three["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 1
+        assert three["pairs"]["ann|cat"]["traces"] == 1
+        assert three["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 2 / 8)
+
+    def test_who_marked_nothing_missed_what_the_other_marked(self) -> None:
+        figures = report({"ann": reading(("a", Place(1, 1))), "bob": reading()})["all"]
+        assert figures["finding"]["exact"]["value"] == 0
+
+
+class TestUnseenIsNotNegative:
+    def test_a_place_that_the_other_has_not_read_is_left_out(self) -> None:
+        ann = reading(("a", Place(1, 1)), ("a", Place(8, 8)))
+        bob = reading(("a", Place(1, 1)), read=((0, 5),))
+        figures = report({"ann": ann, "bob": bob})["all"]
+        assert figures["finding"]["exact"]["value"] == 1
+        assert (figures["finding"]["places"], figures["finding"]["left_out"]) == (2, 1)
+        mode = figures["modes"]["1.1"]
+        assert (mode["spans"], mode["spans_left_out"], mode["positions"]) == (5, 5, 5)
+        assert mode["krippendorff_alpha"]["value"] == mode["krippendorff_alpha_u"]["value"] == 1
+
+    def test_what_somebody_marked_they_have_seen(self) -> None:
+        ann = reading(("a", Place(8, 9)), read=((0, 9),))
+        bob = reading(("a", Place(8, 9)), read=((0, 5),))
+        figures = report({"ann": ann, "bob": bob})["all"]
+        assert figures["modes"]["1.1"]["spans"] == 7
+        assert figures["finding"]["exact"]["value"] == 1
+
+    def test_a_mode_without_an_answer_is_left_out(self) -> None:
+        ann, unsure = reading(("a", Place(1, 1))), reading(unanswered=("a",))
+        read = reading(("a", Place(1, 1)), ("b", Place(2, 2)))
+        figures = report({"ann": ann, "bob": unsure}, {"ann": read, "bob": read})["all"]
+        first, second = figures["modes"]["1.1"], figures["modes"]["1.2"]
+        assert (first["traces"], first["spans"], first["spans_left_out"]) == (1, 10, 10)
+        assert (second["traces"], second["spans"], second["spans_left_out"]) == (2, 20, 0)
+        assert first["f1"]["exact"]["value"] == 1
+        assert first["f1"]["left_out"] == figures["finding"]["left_out"] == 1
+
+    def test_units_on_both_sides_of_what_was_not_read_stay_two(self) -> None:
+        both = reading(("a", Place(0, 1)), ("a", Place(4, 5)))
+        bob = replace(both, read=((0, 2), (4, 10)))
+        ann = reading(("a", Place(0, 5)))
+        assert report({"ann": both, "bob": bob})["all"]["modes"]["1.1"]["units"] == 4
+        figures = report({"ann": ann, "bob": bob})["all"]["modes"]["1.1"]
+        assert (figures["units"], figures["positions"]) == (3, 8)
+        # One unit of four against its two halves: (0² + 2²) + (2² + 0²), in both directions.
+        alpha = figures["krippendorff_alpha_u"]["value"]
+        assert alpha is not None
+        assert alpha < 1
+
+
+class TestPresentWithoutAPlace:
+    def test_it_says_nothing_of_where(self) -> None:
+        same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
+        somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a",))}
+        figures = report(same, somewhere)["all"]
+        for f1 in (
+            figures["finding"],
+            figures["finding_and_naming"],
+            figures["modes"]["1.1"]["f1"],
+        ):
+            assert f1["exact"]["value"] == 1
+            assert (f1["places"], f1["left_out"]) == (2, 1)
+        mode = figures["modes"]["1.1"]
+        assert mode["krippendorff_alpha"]["value"] == mode["krippendorff_alpha_u"]["value"] == 1
+        assert (mode["traces"], mode["no_places"], figures["no_places"]) == (1, 1, 1)
+        # What both say of another mode there still counts.
+        assert figures["modes"]["1.2"]["traces"] == 2
+
+    def test_two_others_are_compared_there_all_the_same(self) -> None:
+        near, far = reading(("a", Place(1, 1))), reading(("a", Place(5, 5)))
+        traces = [{"ann": near, "bob": near, "cat": near}]
+        traces.append({"ann": near, "bob": far, "cat": reading(unplaced=("a",))})
+        found = report(*traces)
+        assert found["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 0.5
+        assert found["pairs"]["ann|cat"]["finding"]["exact"]["value"] == 1
+        assert found["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 3 / 8)
+        assert found["all"]["modes"]["1.1"]["spans"] == 20
+
+    def test_who_never_says_where_is_in_no_figure_on_places(self) -> None:
+        # Bob's table has no places: his absences alone would only count against ann.
+        ann = reading(("a", Place(1, 1)))
+        traces = [{"ann": ann, "bob": reading(unplaced=("a",))}, {"ann": ann, "bob": reading()}]
+        found = report(*traces, rounds=20)
+        figures = found["all"]
+        for one in (figures["finding"], figures["finding_and_naming"]):
+            assert one["exact"] == NO_OVERLAP
+            assert (one["places"], one["left_out"]) == (0, 2)
+        for code in ("1.1", "1.2"):
+            mode = figures["modes"][code]
+            assert mode["f1"]["exact"] == NO_OVERLAP
+            assert mode["krippendorff_alpha"] == mode["krippendorff_alpha_u"] == SINGLE_RATER
+        assert figures["no_places"] == 1
+        assert found["annotators"]["bob"]["no_places"] == 1
+        assert found["annotators"]["bob"]["never_placed"] == ["1.1", "1.2"]
+        assert found["annotators"]["ann"]["never_placed"] == []
+
+    def test_who_never_says_where_one_mode_shows_counts_for_the_others(self) -> None:
+        ann = reading(("a", Place(1, 1)), ("b", Place(2, 2)))
+        bob, none = reading(("b", Place(2, 2)), unplaced=("a",)), reading(("b", Place(2, 2)))
+        found = report({"ann": ann, "bob": bob}, {"ann": ann, "bob": none})
+        assert found["annotators"]["bob"]["never_placed"] == ["1.1"]
+        assert found["all"]["modes"]["1.1"]["f1"]["exact"] == NO_OVERLAP
+        assert found["all"]["finding_and_naming"]["exact"]["value"] == 1
+
+    def test_a_mode_has_places_or_none(self) -> None:
+        with pytest.raises(ValueError, match="says where it shows"):
+            reading(("a", Place(1, 1)), unplaced=("a",))
+
+    def test_it_is_told_in_words_and_in_the_table(self) -> None:
+        same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
+        somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a", "b"))}
+        found = report(same, somewhere)
+        told = " ".join(span_notes(found))
+        assert "In 2 traces × modes somebody says present and not where" in told
+        assert "bob never says where 1.2 shows" in told
+
+
+class TestUndefined:
+    def test_nothing_marked_is_no_variance(self) -> None:
+        figures = report({"ann": reading(), "bob": reading()})["all"]
+        mode = figures["modes"]["1.1"]
+        for figure in (
+            figures["finding"]["exact"],
+            figures["finding_and_naming"]["overlap"]["0.5"],
+            figures["krippendorff_alpha_u"],
+            mode["f1"]["exact"],
+            mode["krippendorff_alpha"],
+            mode["krippendorff_alpha_u"],
+        ):
+            assert figure == NO_VARIANCE
+
+    def test_nothing_shared_is_no_overlap(self) -> None:
+        ann = {"ann": reading(("a", Place(1, 1))), "cat": reading()}
+        bob = {"bob": reading(("a", Place(1, 1))), "cat": reading()}
+        figures = report(ann, bob)["pairs"]["ann|bob"]
+        assert figures["traces"] == 0
+        assert figures["finding"]["exact"] == NO_OVERLAP
+        assert figures["modes"]["1.1"]["krippendorff_alpha"] == NO_OVERLAP
+        assert figures["modes"]["1.1"]["krippendorff_alpha_u"] == NO_OVERLAP
+
+    def test_spans_of_which_each_read_others_are_no_overlap(self) -> None:
+        ann, bob = reading(read=((0, 5),)), reading(read=((5, 10),))
+        figures = report({"ann": ann, "bob": bob})["all"]
+        assert figures["modes"]["1.1"]["krippendorff_alpha"] == NO_OVERLAP
+        assert figures["krippendorff_alpha_u"] == NO_OVERLAP
+
+    @pytest.mark.parametrize("names", [("ann",), ("ann", "bob"), ()])
+    def test_one_person_agrees_with_nobody(self, names: tuple[str, ...]) -> None:
+        alone = replace(study(), annotators=names, finished=dict.fromkeys(names[:1], 3))
+        figures = span_report(alone, rounds=10)["all"]
+        assert figures["finding"]["exact"] == SINGLE_RATER
+        assert figures["krippendorff_alpha_u"] == SINGLE_RATER
+        assert figures["modes"]["1.1"]["krippendorff_alpha"] == SINGLE_RATER
+
+    def test_nobody_is_compared_with_themselves(self) -> None:
+        with pytest.raises(ValueError, match="'ann' is compared with itself"):
+            replace(study(), annotators=("ann", "ann"))
+
+
+def test_it_says_what_it_rests_on() -> None:
+    ann = Reading({"a": (Place(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
+    given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
+    found = span_report(given, rounds=100, seed=4)
+    assert found["traces"] == {
+        "compared": 1,
+        "not_at_hand": 3,
+        "examples_left_out": {"bob": 2},
+    }
+    assert found["bootstrap"] == {"rounds": 100, "seed": 4, "level": 0.95, "unit": "trace"}
+    assert found["annotators"]["ann"] == {
+        "traces": 1,
+        "reading_recorded": 1,
+        "places": 1,
+        "whole_trace": 2,
+        "not_found": 1,
+        "no_places": 0,
+        "never_placed": [],
+    }
+    assert found["annotators"]["bob"]["reading_recorded"] == 0
+
+
+def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
+    same, other = reading(("a", Place(1, 3))), reading(("a", Place(2, 6)))
+    traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(24)]
+    once, again = report(*traces, rounds=200), report(*traces, rounds=200)
+    assert once == again
+    figures = once["all"]
+    mode = figures["modes"]["1.1"]
+    for figure in (
+        figures["finding"]["exact"],
+        mode["krippendorff_alpha"],
+        mode["krippendorff_alpha_u"],
+        figures["krippendorff_alpha_u"],
+    ):
+        ci, value = figure.get("ci"), figure["value"]
+        assert ci is not None
+        assert value is not None
+        assert ci[0] < value < ci[1]
+    assert report(*traces)["all"]["finding"]["exact"]["ci"] is None
+
+
+def test_traces_that_are_all_alike_give_no_interval() -> None:
+    ann, bob = reading(("a", Place(1, 3))), reading(("a", Place(1, 3)), ("b", Place(5, 5)))
+    figures = report(*[{"ann": ann, "bob": bob}] * 5, rounds=50)["all"]
+    assert figures["modes"]["1.1"]["f1"]["exact"] == {"value": 1, "ci": None}
+    assert figures["modes"]["1.2"]["f1"]["exact"] == {"value": 0, "ci": None}
+    assert figures["finding"]["exact"]["ci"] is None
+
+
+# Made-up studies: up to three annotators who need not have read all.
+
+SPANS = 8
+
+
+@st.composite
+def readings(draw: st.DrawFn, whole: bool = False) -> Reading:
+    def place() -> Place:
+        first = draw(st.integers(0, SPANS - 1))
+        return Place(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
+
+    marked = [(slug, place()) for slug, _, _ in MODES for _ in range(draw(st.integers(0, 2)))]
+    unanswered = tuple(
+        slug
+        for slug, _, _ in MODES
+        if not whole and draw(st.integers(0, 5)) == 0 and all(m != slug for m, _ in marked)
+    )
+    ends = sorted(draw(st.sets(st.integers(0, SPANS), min_size=2, max_size=2)))
+    read = None if whole or draw(st.booleans()) else ((ends[0], ends[1]),)
+    return reading(*marked, read=read, unanswered=unanswered)
+
+
+@st.composite
+def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInput:
+    traces = [
+        {
+            name: draw(readings(whole=whole))
+            for name in draw(st.sets(st.sampled_from(names), min_size=2, max_size=3))
+        }
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    made = study(*traces, spans=SPANS)
+    return replace(
+        made, annotators=tuple(names), finished={n: made.finished.get(n, 0) for n in names}
+    )
+
+
+def figures_in(found: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(found, dict):
+        if "value" in found:
+            yield found
+        for inner in found.values():
+            yield from figures_in(inner)
+
+
+def expanded(given: SpanInput, slug: str) -> Coefficient:
+    """α over all spans of all traces in one table, one span after the other."""
+    columns = []
+    for trace in given.traces:
+        for span in range(trace.spans):
+            column = []
+            for name in given.annotators:
+                one = trace.readings.get(name)
+                every = () if one is None else (p for ps in one.places.values() for p in ps)
+                seen = one is not None and (
+                    one.read is None
+                    or any(first <= span < after for first, after in one.read)
+                    or any(p.first <= span <= p.last for p in every)
+                )
+                if one is None or not seen or slug in one.unanswered:
+                    column.append(MISSING)
+                else:
+                    places = one.places.get(slug, ())
+                    column.append(int(any(p.first <= span <= p.last for p in places)))
+            columns.append(column)
+    return krippendorff_alpha(np.array(columns).T)
+
+
+@given(studies())
+def test_alpha_is_that_of_the_table_of_all_spans(given_study: SpanInput) -> None:
+    modes = span_report(given_study, rounds=0)["all"]["modes"]
+    for slug, code, _ in MODES:
+        ours, theirs = modes[code]["krippendorff_alpha"], expanded(given_study, slug)
+        assert ours.get("undefined") == theirs.undefined
+        if theirs.value is not None:
+            assert ours["value"] == pytest.approx(theirs.value, abs=1e-9)
+
+
+@given(studies())
+def test_f1_is_exact_at_full_overlap_and_falls_with_the_threshold(given_study: SpanInput) -> None:
+    found = span_report(given_study, rounds=0)
+    for figures in (found["all"], *found["pairs"].values()):
+        several = [mode["f1"] for mode in figures["modes"].values()]
+        for f1 in (figures["finding"], figures["finding_and_naming"], *several):
+            assert f1["exact"] == f1["overlap"]["1.0"]
+            values = [f1["overlap"][t]["value"] for t in THRESHOLDS]
+            assert values == sorted(values, key=lambda v: -(v or 0))
+
+
+@given(studies(whole=True, names="ab"))
+def test_exact_f1_counts_the_places_that_both_have(given_study: SpanInput) -> None:
+    shared = places = 0
+    for trace in given_study.traces:
+        ours, theirs = (
+            {(slug, place) for slug, ps in one.places.items() for place in ps}
+            for one in trace.readings.values()
+        )
+        shared += len(ours & theirs)
+        places += len(ours) + len(theirs)
+    exact = span_report(given_study, rounds=0)["all"]["finding_and_naming"]["exact"]
+    assert exact["value"] == (pytest.approx(2 * shared / places) if places else None)
+
+
+@settings(max_examples=15)
+@given(studies())
+def test_nothing_depends_on_who_comes_first(given_study: SpanInput) -> None:
+    turned = replace(
+        given_study,
+        annotators=given_study.annotators[::-1],
+        traces=tuple(
+            replace(t, readings=dict(list(t.readings.items())[::-1])) for t in given_study.traces
+        ),
+    )
+    ours, theirs = span_report(given_study, rounds=20), span_report(turned, rounds=20)
+    pairs = [(ours["all"], theirs["all"])]
+    pairs += [
+        (figures, theirs["pairs"]["|".join(reversed(names.split("|")))])
+        for names, figures in ours["pairs"].items()
+    ]
+    for one, other in pairs:
+        for left, right in zip(figures_in(one), figures_in(other), strict=True):
+            assert left.get("undefined") == right.get("undefined")
+            assert left["value"] == pytest.approx(right["value"], abs=1e-12)
+            assert (left.get("ci") or []) == pytest.approx(right.get("ci") or [], abs=1e-12)
+
+
+@given(studies())
+def test_equal_annotations_agree_wholly_where_anything_varies(given_study: SpanInput) -> None:
+    same = replace(
+        given_study,
+        traces=tuple(
+            replace(t, readings=dict.fromkeys(t.readings, next(iter(t.readings.values()))))
+            for t in given_study.traces
+        ),
+    )
+    found = span_report(same, rounds=0)
+    for figure in figures_in(found):
+        assert figure["value"] is None or figure["value"] == pytest.approx(1)
+    anything = any(one.places for trace in same.traces for one in trace.readings.values())
+    assert (found["all"]["finding"]["exact"]["value"] is not None) == anything
+
+
+@settings(max_examples=15)
+@given(studies())
+def test_no_report_holds_nan_or_leaves_the_range(given_study: SpanInput) -> None:
+    found = span_report(given_study, rounds=10)
+    json.dumps(found, allow_nan=False)
+    for figure in figures_in(found):
+        assert figure["value"] is None or figure["value"] <= 1 + 1e-9
+        assert (figure["value"] is None) == ("undefined" in figure)

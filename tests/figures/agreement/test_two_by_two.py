@@ -1,0 +1,73 @@
+"""The figures of a judge's table against published values and the general coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.figures import two_by_two
+from mast_tui.figures.agreement import coefficients
+from mast_tui.figures.two_by_two import FIGURES, coefficient
+
+NONE = np.empty((0, 4))
+COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)
+
+
+def figures(*counts: int) -> dict[str, float | None]:
+    table = np.array(counts, dtype=np.float64)
+    return {name: coefficient(figure, table, NONE).value for name, figure in FIGURES.items()}
+
+
+def test_published_figures_of_a_judge() -> None:
+    found = figures(6, 13, 33, 106)
+    assert found["cohen_kappa"] == pytest.approx(0.0539, abs=5e-5)
+    assert found["true_positive_rate"] == pytest.approx(0.1538, abs=5e-5)
+    assert found["true_negative_rate"] == pytest.approx(0.8908, abs=5e-5)
+    assert found["gwet_ac1"] == pytest.approx(0.584, abs=5e-4)
+    assert found["raw_agreement"] == pytest.approx(0.709, abs=5e-4)
+    assert found["precision"] == 6 / 19
+    assert found["f1"] == 12 / 58
+
+
+@given(COUNTS)
+def test_they_are_the_general_coefficients(counts: list[int]) -> None:
+    tp, fp, fn, tn = counts
+    ratings = np.array([[1] * tp + [1] * fp + [0] * fn + [0] * tn,
+                        [1] * tp + [0] * fp + [1] * fn + [0] * tn])  # fmt: skip
+    table = np.array(counts, dtype=np.float64)
+    if not table.sum():
+        for figure in FIGURES.values():
+            assert coefficient(figure, table, NONE).undefined == "no_overlap"
+        return
+    same = {
+        two_by_two.raw_agreement: coefficients.raw_agreement(ratings),
+        two_by_two.cohen_kappa: coefficients.cohen_kappa(ratings),
+        two_by_two.gwet_ac1: coefficients.gwet_ac1(ratings, categories=2),
+        two_by_two.f1: coefficients.specific_agreement(ratings, 1),
+    }
+    for figure, general in same.items():
+        found = coefficient(figure, table, NONE)
+        assert found.undefined == general.undefined
+        assert found.value == pytest.approx(general.value, abs=1e-12)
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=5))
+def test_many_tables_at_once_are_each_by_itself(tables: list[list[int]]) -> None:
+    together = np.array(tables, dtype=np.float64)
+    for figure in FIGURES.values():
+        alone = [float(figure(table)) for table in together]
+        assert figure(together) == pytest.approx(alone, nan_ok=True)
+
+
+def test_what_nobody_said_is_no_figure() -> None:
+    assert figures(0, 0, 0, 9) == {
+        "raw_agreement": 1.0,
+        "true_positive_rate": None,
+        "true_negative_rate": 1.0,
+        "precision": None,
+        "f1": None,
+        "cohen_kappa": None,
+        "gwet_ac1": None,
+    }

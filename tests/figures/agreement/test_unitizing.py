@@ -1,0 +1,160 @@
+"""α_U against its published value, and against its definition taken position by position."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.spans.unitizing import Continuum, Section, krippendorff_alpha_u
+
+FIRST = 150
+
+
+def units(*begin_and_length: tuple[int, int]) -> tuple[Section, ...]:
+    return tuple((begin - FIRST, begin + length - FIRST) for begin, length in begin_and_length)
+
+
+# Krippendorff 2004: two observers, two categories, the continuum from 150 up to 450.
+C = Continuum(300, (units((225, 70), (370, 30)), units((220, 80), (355, 20), (400, 20))))
+K = Continuum(300, (units((180, 60), (300, 50)),) * 2)
+
+
+def test_krippendorff_2004() -> None:
+    assert krippendorff_alpha_u([[C]]).value == pytest.approx(0.7286, abs=0.00005)
+    assert krippendorff_alpha_u([[C], [K]]).value == pytest.approx(0.859, abs=0.001)
+    assert krippendorff_alpha_u([[K]]).value == pytest.approx(1)
+
+
+class TestUndefined:
+    def test_without_a_continuum_nothing_overlaps(self) -> None:
+        assert krippendorff_alpha_u([[], []]) == Coefficient(undefined="no_overlap")
+
+    @pytest.mark.parametrize("marked", [(), ((0, 5),)], ids=["nothing", "all"])
+    def test_where_everything_is_the_same_nothing_varies(self, marked: tuple[Section, ...]) -> None:
+        continuum = Continuum(5, (marked, marked))
+        assert krippendorff_alpha_u([[continuum] * 3]) == Coefficient(undefined="no_variance")
+
+    def test_a_category_that_nobody_used_changes_nothing(self) -> None:
+        unused = Continuum(300, ((), ()))
+        assert krippendorff_alpha_u([[C], [unused]]) == krippendorff_alpha_u([[C]])
+
+    @pytest.mark.parametrize("wrong", [((0, 3), (2, 4)), ((3, 3),), ((2, 9),)])
+    def test_units_that_cannot_be_are_refused(self, wrong: tuple[Section, ...]) -> None:
+        with pytest.raises(ValueError, match="overlaps, is empty or lies outside"):
+            Continuum(5, (wrong, ()))
+
+    def test_one_rater_is_no_continuum(self) -> None:
+        with pytest.raises(ValueError, match="two raters"):
+            Continuum(5, (((0, 1),),))
+
+
+# The definition, one position after the other: a section is (begins, length, is a unit).
+Part = tuple[int, int, bool]
+
+
+def parts(length: int, marked: tuple[Section, ...]) -> list[Part]:
+    """A rater's cut of a continuum into units and gaps."""
+    of = [next((i for i, (a, b) in enumerate(marked) if a <= x < b), None) for x in range(length)]
+    found: list[Part] = []
+    for x in range(length):
+        if x and of[x] == of[x - 1]:
+            found[-1] = (found[-1][0], found[-1][1] + 1, found[-1][2])
+        else:
+            found.append((x, 1, of[x] is not None))
+    return found
+
+
+def difference(g: Part, h: Part) -> int:
+    (b, length, unit), (other_b, other_length, other_unit) = g, h
+    mine, yours = set(range(b, b + length)), set(range(other_b, other_b + other_length))
+    if unit and other_unit and mine & yours:
+        return (b - other_b) ** 2 + (b + length - other_b - other_length) ** 2
+    if unit and not other_unit and mine <= yours:
+        return length**2
+    if other_unit and not unit and yours <= mine:
+        return other_length**2
+    return 0
+
+
+def falling(g: Part, h: Part) -> int:
+    """The differences over every way in which one section can fall on another."""
+    return sum(difference((shift, g[1], g[2]), (0, h[1], h[2])) for shift in range(-g[1], h[1] + 1))
+
+
+def by_definition(categories: list[list[Continuum]]) -> float | None:
+    """α_U, None where nothing is expected to differ."""
+    observed = expected = 0.0
+    for continua in categories:
+        cut = [[parts(one.length, marked) for marked in one.units] for one in continua]
+        length = sum(one.length for one in continua)
+        differing = sum(
+            difference(g, h)
+            for raters in cut
+            for i, ours in enumerate(raters)
+            for j, theirs in enumerate(raters)
+            if i != j
+            for g in ours
+            for h in theirs
+        )
+        compared = sum(len(one.units) * (len(one.units) - 1) * one.length for one in continua)
+        sections = [part for raters in cut for of_one in raters for part in of_one]
+        fallen = sum(
+            falling(g, h) for i, g in enumerate(sections) for j, h in enumerate(sections) if i != j
+        )
+        rated = sum(len(one.units) * one.length for one in continua)
+        pairs = rated * (rated - 1) - sum(n * (n - 1) for _, n, unit in sections if unit)
+        observed += differing / (length * compared)
+        expected += fallen / (length * pairs)
+    return 1 - observed / expected if expected else None
+
+
+@st.composite
+def continua(draw: st.DrawFn, raters: int | None = None) -> Continuum:
+    length = draw(st.integers(1, 9))
+
+    def marked() -> tuple[Section, ...]:
+        ends = sorted(draw(st.sets(st.integers(0, length), max_size=6)))
+        pieces = list(pairwise(ends))
+        kept = draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
+        return tuple(piece for piece, keep in zip(pieces, kept, strict=True) if keep)
+
+    several = raters or draw(st.integers(2, 4))
+    return Continuum(length, tuple(marked() for _ in range(several)))
+
+
+CATEGORIES = st.lists(st.lists(continua(), min_size=1, max_size=3), min_size=1, max_size=2)
+
+
+@given(CATEGORIES)
+def test_it_is_what_the_definition_says(categories: list[list[Continuum]]) -> None:
+    ours, theirs = krippendorff_alpha_u(categories), by_definition(categories)
+    if ours.value is not None:
+        assert theirs is not None
+        assert ours.value == pytest.approx(theirs, abs=1e-9)
+    else:
+        # Said not to vary though the formula has an answer: all of every continuum is one unit.
+        assert theirs is None or theirs == pytest.approx(1)
+
+
+@given(CATEGORIES)
+def test_the_order_of_raters_and_of_continua_does_not_matter(
+    categories: list[list[Continuum]],
+) -> None:
+    turned = [
+        [Continuum(one.length, one.units[::-1]) for one in reversed(several)]
+        for several in categories
+    ]
+    ours, theirs = krippendorff_alpha_u(categories), krippendorff_alpha_u(turned)
+    assert ours.undefined == theirs.undefined
+    if ours.value is not None:
+        assert ours.value == pytest.approx(theirs.value)
+
+
+@given(st.lists(continua(raters=3), min_size=1, max_size=3))
+def test_raters_who_mark_the_same_agree_wholly(several: list[Continuum]) -> None:
+    same = [Continuum(one.length, one.units[:1] * 3) for one in several]
+    assert krippendorff_alpha_u([same]).value in (None, 1.0)

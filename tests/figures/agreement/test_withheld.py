@@ -1,0 +1,81 @@
+"""How labels differ with and without suggestions on screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from mast_tui.figures.judge.suggestion_effect import withheld
+from tests.figures.agreement.build_judge import assisted, given_words, said
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE
+
+YES, NO = {MODE: PRESENT}, {MODE: ABSENT}
+
+
+def test_where_nothing_was_kept_back_there_is_nothing_to_compare() -> None:
+    assert withheld(given_words({}, {}), rounds=10, seed=0) is None
+    shown = (assisted("ann", "t0", False, YES),)
+    assert withheld(given_words(said("1"), {}, passes=shown), rounds=10, seed=0) is None
+
+
+def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
+    passes = (
+        assisted("ann", "t0", False, YES, [MODE, MODE]),
+        assisted("ann", "t1", False, YES, [MODE]),
+        assisted("ann", "t2", False, NO),
+        assisted("ann", "t3", True, NO),
+        assisted("ann", "t4", True, YES, [MODE]),
+        assisted("ann", "t5", True, {MODE: UNSURE}),
+        assisted("bob", "t0", False, YES),
+        assisted("ann", "t8", True, YES),
+        assisted("ann", "t9", False, YES),
+    )
+    found = withheld(
+        given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"})),
+        rounds=400,
+        seed=0,
+    )
+    assert found is not None
+    assert found["annotators"] == ["ann"]
+    assert found["passes"] == {"shown": 3, "withheld": 3}
+    assert found["on_screen"] == 3
+    assert (found["not_judged"], found["examples"], found["traces"]) == (1, 1, 6)
+    rate = found["modes"]["1.3"]["present_rate"]
+    assert rate["shown"]["value"] == pytest.approx(2 / 3)
+    assert rate["withheld"]["value"] == 0.5
+    assert rate["difference"]["value"] == pytest.approx(2 / 3 - 1 / 2)
+    labels = found["labels_per_pass"]
+    assert labels["shown"]["value"] == pytest.approx(1.0)
+    assert labels["withheld"]["value"] == pytest.approx(1 / 3)
+    agreement = found["modes"]["1.3"]["agreement_with_judge"]
+    assert agreement["shown"]["value"] == 1.0
+    assert agreement["withheld"]["value"] == 0.0
+    assert agreement["difference"]["value"] == 1.0
+    other = found["modes"]["3.1"]["present_rate"]
+    assert other["shown"] == {"value": None, "undefined": "no_overlap"}
+    assert other["difference"] == {"value": None, "undefined": "no_overlap"}
+
+
+def test_a_strong_pull_has_an_interval_above_zero() -> None:
+    passes = tuple(
+        assisted("ann", f"t{i}", i >= 40, YES if i < 30 or i >= 75 else NO) for i in range(80)
+    )
+    found = withheld(given_words(said("1" * 80), {}, passes=passes), rounds=400, seed=0)
+    assert found is not None
+    ends = found["present_rate"]["difference"]["ci"]
+    assert ends is not None
+    assert 0 < ends[0] < 30 / 40 - 5 / 40 < ends[1]
+    kappa = found["kappa_with_judge"]["shown"]
+    assert kappa["value"] == 0.0
+    assert found["modes"]["1.3"]["present_rate"] == found["present_rate"]
+
+
+def test_agreement_that_chance_explains_wholly_is_undefined() -> None:
+    passes = (
+        assisted("ann", "t0", False, {OTHER: ABSENT}),
+        assisted("ann", "t1", True, {OTHER: ABSENT}),
+    )
+    found = withheld(given_words(said("00", OTHER), {}, passes=passes), rounds=20, seed=0)
+    assert found is not None
+    mode = found["modes"]["3.1"]
+    assert mode["agreement_with_judge"]["difference"]["value"] == 0.0
+    assert mode["kappa_with_judge"]["shown"] == {"value": None, "undefined": "no_variance"}

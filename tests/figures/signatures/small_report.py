@@ -1,0 +1,79 @@
+"""A report on few made-up traces, among them names that try to be more than words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mast_tui.figures.signatures.model import (
+    ABSENT,
+    FAILED,
+    PRESENT,
+    SUCCEEDED,
+    UNKNOWN,
+    ModeInfo,
+    Places,
+    SignatureInput,
+)
+from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.signatures.html_extras import Example, Extras
+from mast_tui.taxonomy.loader import load_mast
+
+PLAIN = "plain"
+HOSTILE = (
+    '"><script>window.hacked=1</script><img src=x onerror="window.hacked=2">'
+    "\u202egpj.exe\x1b[31m 'quoted' & a very long name that no column has room for"
+)
+LONG = "9.9"
+"""The code of a mode with a name that no line has room for."""
+
+
+def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> SignatureInput:
+    """Two groups of equal size under MAST, with one mode of a long and hostile name."""
+    modes = [ModeInfo(m.slug, m.code, m.name, m.category) for m in load_mast().modes]
+    modes[-1] = replace(modes[-1], code=LONG, name=HOSTILE)
+    drawn = np.random.default_rng(7)
+    shows = drawn.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
+    row, column = np.nonzero(shows) if places else (np.zeros(0, int), np.zeros(0, int))
+    first = drawn.integers(0, 30, len(row))
+    outcome = np.where(np.arange(traces) % 3 < 2, FAILED, SUCCEEDED)
+    return SignatureInput(
+        taxonomy_ref="mast@3",
+        modes=tuple(modes),
+        categories=tuple((one.id, one.name) for one in load_mast().categories),
+        by="model",
+        labels=HOSTILE,
+        labels_kind="human",
+        traces=tuple(f"trace-{i:02d}" for i in range(traces)),
+        group_names=(PLAIN, HOSTILE),
+        group=np.arange(traces) // 3 % 2,
+        outcome=(outcome if outcomes else np.full(traces, UNKNOWN)).astype(np.int8),
+        score=np.full(traces, np.nan),
+        verdicts=np.where(shows, PRESENT, ABSENT).astype(np.uint8),
+        spans=np.full(traces, 40, dtype=np.int64),
+        places=Places(row, column, first, first + 2, np.zeros(len(row), dtype=bool)),
+    )
+
+
+def small_report(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> Report:
+    """The report on ``small_input``, the two groups compared."""
+    return signature_report(
+        small_input(traces=traces, outcomes=outcomes, places=places),
+        rounds=50,
+        compare=(PLAIN, HOSTILE),
+    )
+
+
+def small_extras() -> Extras:
+    """Examples of which the words try to run."""
+    note = "<script>window.hacked=3</script><img src=x onerror=window.hacked=4>"
+    quote = f"</blockquote></style></script>{note}\n<svg onload=window.hacked=5>\x1b]0;x\x07"
+    return Extras(
+        load_mast(),
+        {PLAIN: {"3.1": 4, "1.3": 1}},
+        (
+            Example(PLAIN, "3.1", f"trace{HOSTILE}", 3, 5, False, quote, note, True),
+            Example(PLAIN, "1.3", "trace-02", None, None, True, "", "", False),
+        ),
+    )

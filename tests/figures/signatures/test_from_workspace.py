@@ -1,0 +1,218 @@
+"""What is read into columns is what the workspace says, whoever's words are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.adjudication import words_by_trace
+from mast_tui.adjudication.for_signatures import gold_of
+from mast_tui.figures.signatures.model import (
+    FAILED,
+    NO_VALUE,
+    OPEN,
+    SUCCEEDED,
+    UNKNOWN,
+    SignatureInput,
+)
+from mast_tui.figures.source.sides import BITS
+from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
+from mast_tui.judges.protocol import Finding
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind, Target, VerdictValue
+from mast_tui.traces.model import Outcome
+from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
+from mast_tui.workspace.facts import Decided, PassStarted
+from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order
+
+JUDGE = "judge:rules@1"
+TRACES = ("t1", "t2")
+
+
+def read(office: Office, labels: str = "gold", **more: object) -> SignatureInput:
+    def order_of(_trace: str) -> Order:
+        return order
+
+    gold = gold_of(office.workspace, TAXONOMY, order_of)
+    return input_from_workspace(
+        office.workspace,
+        TAXONOMY,
+        labels=labels,
+        gold=gold,
+        order_of=order_of,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def said(given_input: SignatureInput, trace: str) -> dict[str, int]:
+    """What stands in the columns, by slug."""
+    row = given_input.verdicts[given_input.traces.index(trace)].tolist()
+    return {mode.slug: cell for mode, cell in zip(given_input.modes, row, strict=True)}
+
+
+def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) -> None:
+    """An adjudicator's decision on the first mode."""
+    decision = Decision(MODE, MODE, value, targets, (), (), "judy", "2026-01-01T00:00:00Z")
+    office.start("judy", trace, number=9, kind=PassKind.ADJUDICATION)
+    office.workspace.append(
+        [NewEvent("judy", trace, TAXONOMY.ref, 9, Decided(MODE, None, decision))]
+    )
+
+
+def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
+    """The mix as it is counted over whole gold traces, by all who are a side of one."""
+    return gold_mix(
+        {t: [v.source for v in g.verdicts if v.value is not None] for t, g in golds.items()},
+        {name for g in golds.values() for v in g.verdicts for name in v.sides},
+        settled_only=settled_only,
+        not_in_study={},
+    )
+
+
+values = st.sampled_from([PRESENT, ABSENT, UNSURE, None])
+targets = st.lists(
+    st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))), max_size=2
+).map(lambda found: [t if isinstance(t, Target) else at(t[0], t[0] + t[1]) for t in found])
+
+
+@given(st.data())
+@settings(max_examples=12, deadline=None)
+def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None:
+    office = Office(*TRACES)
+    for trace in TRACES:
+        for name in ("ann", "bob", "cat"):
+            if data.draw(st.booleans()):
+                value = data.draw(values)
+                places = data.draw(targets) if value in (None, PRESENT) else []
+                others = {OTHER: data.draw(st.sampled_from([ABSENT, UNSURE]))}
+                value = None if places or value is PRESENT else value
+                office.finish(name, *places, trace=trace, value=value, others=others)
+        if data.draw(st.booleans()):
+            decide(office, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), at(2))
+    found = read(office)
+    words = words_by_trace(office.workspace, TAXONOMY)
+    assert set(found.traces) == words.keys()
+    expected = set()
+    for trace, there in words.items():
+        gold = there.gold(TAXONOMY, order)
+        assert said(found, trace) == {
+            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+        }
+        expected |= {
+            (trace, one.mode, order(one.target.first), order(one.target.last))
+            for one in gold.labels
+            if one.target.first is not None and one.target.last is not None
+        }
+    assert found.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
+    settled = read(office, which="settled")
+    kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
+    kept = {t: gold for t, gold in kept.items() if any(v.value is not None for v in gold.verdicts)}
+    assert set(settled.traces) == kept.keys()
+    for trace, gold in kept.items():
+        assert said(settled, trace) == {
+            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+        }
+    assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
+        len(gold.labels) for gold in kept.values()
+    )
+    assert settled.gold is not None
+    assert settled.gold["sources"] == mix_of(kept, True)["sources"]
+    at_spans = found.places
+    columns = zip(at_spans.trace, at_spans.mode, at_spans.first, at_spans.last, strict=True)
+    assert {
+        (found.traces[trace], found.modes[mode].slug, first, last)
+        for trace, mode, first, last in columns
+    } == expected
+
+
+def test_of_a_person_the_last_finished_pass_counts() -> None:
+    office = Office(*TRACES)
+    office.finish("ann", at(3))
+    office.finish("ann", value=ABSENT, number=2, kind=PassKind.SECOND_LOOK)
+    office.start("ann", number=3, kind=PassKind.SECOND_LOOK)
+    office.say("ann", at(1), number=3)
+    office.start("ann", "t2")
+    found = read(office, "ann")
+    assert found.traces == ("t1",)
+    assert said(found, "t1")[MODE] == BITS[ABSENT]
+    assert len(found.places.trace) == 0
+    assert found.labels_kind == "human"
+
+
+def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
+    office = Office(*TRACES)
+    office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    store_judgement(
+        office.workspace,
+        judge=JUDGE,
+        taxonomy=TAXONOMY.ref,
+        trace_id="t1",
+        looks_at=[MODE, OTHER],
+        findings=[Finding(MODE, "k4", "k5", None, None, None, None, "why", 0.5, decisive=True)],
+    )
+    found = read(office, JUDGE)
+    assert found.traces == ("t1",)
+    assert said(found, "t1") == {MODE: BITS[PRESENT], OTHER: BITS[ABSENT], THIRD: OPEN}
+    assert found.places.first.tolist() == [4]
+    assert found.places.fatal.tolist() == [True]
+    assert read(office).traces == ()
+
+
+def test_the_outcome_follows_from_the_score_where_that_is_asked_for() -> None:
+    office = Office("t0")
+    for name, outcome, score in (
+        ("t1", Outcome.SUCCEEDED, 0.4),
+        ("t2", Outcome.UNKNOWN, 0.5),
+        ("t3", Outcome.FAILED, None),
+    ):
+        office.workspace.register_trace(TraceRecord(name, outcome=outcome, score=score))
+        office.finish("ann", value=ABSENT, trace=name)
+    assert read(office).outcome.tolist() == [SUCCEEDED, UNKNOWN, FAILED]
+    assert read(office, failed_below=0.5).outcome.tolist() == [FAILED, SUCCEEDED, UNKNOWN]
+
+
+def test_groups_are_told_apart_by_any_field_and_the_unknown_stands_last() -> None:
+    office = Office("t0")
+    for name, system in (("t1", "zeta"), ("t2", None), ("t3", "alpha")):
+        office.workspace.register_trace(TraceRecord(name, system=system))
+        office.finish("ann", value=ABSENT, trace=name)
+    found = read(office, by="system")
+    assert found.group_names == ("alpha", "zeta", NO_VALUE)
+    assert found.group.tolist() == [1, 2, 0]
+    assert read(office, by="all").group_names == ("all",)
+    with pytest.raises(WorkspaceError, match="weather"):
+        read(office, by="weather")
+
+
+def test_only_what_may_be_seen_is_counted() -> None:
+    office = Office(*TRACES)
+    for trace in TRACES:
+        office.finish("ann", at(1), trace=trace)
+        office.finish("bob", value=ABSENT, trace=trace)
+        decide(office, trace, PRESENT, at(1))
+    found = read(office, traces={"t2"})
+    assert found.traces == ("t2",)
+    assert np.unique(found.places.trace).tolist() == [0]
+
+
+def test_a_name_that_nobody_has_is_refused_with_those_that_there_are() -> None:
+    office = Office()
+    office.finish("ann", value=ABSENT)
+    with pytest.raises(WorkspaceError, match=r"zoe.*gold, ann"):
+        read(office, "zoe")
+
+
+def test_places_that_are_not_known_here_are_counted_apart() -> None:
+    office = Office()
+    office.finish("ann", at(1), Target("lost1", "lost1"), WHOLE_TRACE)
+    found = read(office)
+    assert (len(found.places.trace), found.unplaced, found.whole) == (1, 1, 1)
+
+
+def test_an_open_adjudication_is_nobodys_reading() -> None:
+    office = Office()
+    office.workspace.append([NewEvent("judy", "t1", TAXONOMY.ref, 1, PassStarted(PassKind.BLIND))])
+    assert read(office).traces == ()

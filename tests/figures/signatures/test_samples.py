@@ -1,0 +1,208 @@
+"""Order of onset and cascades of the sample traces are those that were planted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import pytest
+
+from mast_tui.cli.report import report_for
+from mast_tui.cli.report_input import signature_input
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.figures.signatures.model import Rules
+from mast_tui.figures.signatures.rows import TraceRow, trace_rows
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.traces.samples import samples_folder
+from mast_tui.workspace import TraceRecord, Workspace
+
+LISTS = ("planted.jsonl", "clean.jsonl", "workspace.jsonl")
+
+
+class Planted(NamedTuple):
+    """A failure as it was planted: indices of its first and last span."""
+
+    mode: str
+    first: int
+    last: int
+    decisive: bool
+
+
+class Sample(NamedTuple):
+    """The sample traces with what was planted in each, and the workspace that holds both."""
+
+    workspace: Workspace
+    traces: dict[str, Trace]
+    planted: dict[str, list[Planted]]
+
+    def failed(self) -> Iterator[tuple[Trace, list[Planted]]]:
+        for trace_id, trace in self.traces.items():
+            if trace.meta.outcome == "failed":
+                yield trace, self.planted[trace_id]
+
+
+def onsets(planted: list[Planted]) -> dict[str, int]:
+    """Where each mode first stands."""
+    found: dict[str, int] = {}
+    for one in planted:
+        found[one.mode] = min(one.first, found.get(one.mode, one.first))
+    return found
+
+
+def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
+    """The modes by their onset, in the order of their codes where several set on at once."""
+    first = onsets(planted)
+    return tuple(
+        tuple(sorted(mode for mode, at in first.items() if at == place))
+        for place in sorted(set(first.values()))
+    )
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
+    folder: Path = tmp_path_factory.mktemp("samples")
+    workspace = Workspace.open(folder / "workspace.db")
+    by_name: dict[tuple[str, int | None], Trace] = {}
+    for path in sorted(samples_folder().glob("*.json*")):
+        for trace in () if path.name in LISTS else read_file(path, named=True).traces:
+            read_fully(trace)
+            workspace.register_trace(TraceRecord.of(trace))
+            by_name[path.name, trace.record] = trace
+    planted: dict[str, list[Planted]] = {t.identity.trace_id: [] for t in by_name.values()}
+    rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
+    for line in (samples_folder() / "planted.jsonl").read_text("utf-8").splitlines():
+        one: dict[str, Any] = json.loads(line)
+        trace = by_name[one["trace"], one["record"]]
+        first, last = trace.index_of(one["first"]), trace.index_of(one["last"])
+        assert first is not None
+        assert last is not None
+        trace_id, severity = trace.identity.trace_id, "fatal" if one["decisive"] else "benign"
+        planted[trace_id].append(Planted(one["mode"], first, last, one["decisive"]))
+        keys = f"{one['first']},{one['last']}"
+        rows.append(f"{trace_id},planter,{one['mode']},present,{keys},{severity}")
+    for trace_id, there in planted.items():
+        missing = {mode.code for mode in load_mast().modes} - {one.mode for one in there}
+        rows += [f"{trace_id},planter,{mode},absent,,," for mode in sorted(missing)]
+        rows.append(f"{trace_id},planter,,finished,,,")
+    (folder / "planted.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    incoming = read_csv_long(
+        [folder / "planted.csv"], taxonomy=load_mast(), known=lambda _ref: None
+    )
+    assert not incoming.problems
+    apply_incoming(incoming, workspace, source="csv-long")
+    yield Sample(workspace, {t.identity.trace_id: t for t in by_name.values()}, planted)
+    workspace.close()
+
+
+@pytest.fixture(scope="module")
+def group(sample: Sample) -> Any:
+    """All sample traces in one group."""
+    return report_for(sample.workspace, load_mast(), by="all")["groups"]["all"]
+
+
+@pytest.fixture(scope="module")
+def rows(sample: Sample) -> dict[str, TraceRow]:
+    """The same traces one by one."""
+    given = signature_input(
+        sample.workspace,
+        load_mast(),
+        labels="gold",
+        by="model",
+        failed_below=None,
+        traces=None,
+        places=True,
+    )
+    return {row.trace_id: row for row in trace_rows(given, Rules())}
+
+
+def test_the_order_of_onset_of_every_trace_is_the_planted_one(
+    sample: Sample, rows: dict[str, TraceRow]
+) -> None:
+    assert rows.keys() == sample.traces.keys()
+    for trace_id, planted in sample.planted.items():
+        assert rows[trace_id].chain == chain(planted)
+        assert rows[trace_id].onset == onsets(planted)
+        assert rows[trace_id].spans == len(sample.traces[trace_id])
+
+
+def test_cascades_are_the_traces_in_which_much_was_planted(
+    sample: Sample, rows: dict[str, TraceRow], group: Any
+) -> None:
+    numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
+    for trace_id, number in numbers.items():
+        expected = "isolated" if number <= 2 else "cascading" if number >= 4 else "between"
+        assert rows[trace_id].shape == expected
+    failed = [numbers[trace.identity.trace_id] for trace, _ in sample.failed()]
+    assert group["shapes"]["cascading"] == sum(number >= 4 for number in failed)
+    assert group["shapes"]["isolated"] == sum(number <= 2 for number in failed)
+    assert group["modes_per_failed_trace"]["value"] == pytest.approx(sum(failed) / len(failed))
+
+
+def test_who_comes_before_whom_is_counted_over_the_failed_traces(
+    sample: Sample, group: Any
+) -> None:
+    expected: dict[tuple[str, str], list[int]] = {}
+    for _, planted in sample.failed():
+        first = onsets(planted)
+        for a, b in combinations(sorted(first), 2):
+            counts = expected.setdefault((a, b), [0, 0, 0])
+            counts[0 if first[a] < first[b] else 1 if first[a] > first[b] else 2] += 1
+    found = {
+        tuple(one["modes"]): [one["before"], one["after"], one["together"]]
+        for one in group["places"]["failed"]["order"]
+    }
+    assert found == expected
+
+
+def test_first_modes_transitions_and_chains_are_counted_over_the_failed_traces(
+    sample: Sample, group: Any
+) -> None:
+    firsts: Counter[str] = Counter()
+    steps: Counter[tuple[str, str]] = Counter()
+    whole: Counter[Any] = Counter()
+    for _, planted in sample.failed():
+        there = chain(planted)
+        whole[there] += 1
+        firsts.update(there[0])
+        steps.update((a, b) for one, after in pairwise(there) for a in one for b in after)
+    places = group["places"]["failed"]
+    assert {code: one["count"] for code, one in places["first_mode"].items()} == firsts
+    assert {tuple(one["modes"]): one["count"] for one in places["transitions"]} == steps
+    chains = {tuple(map(tuple, one["steps"])): one["count"] for one in places["chains"]}
+    assert chains == whole
+
+
+def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
+    sample: Sample, group: Any
+) -> None:
+    places = group["places"]["failed"]
+    shares = [min(one.first for one in planted) / len(trace) for trace, planted in sample.failed()]
+    assert places["first_failure"]["n"] == len(shares)
+    assert places["first_failure"]["median"] == pytest.approx(median(shares))
+    assert places["first_failure"]["bins"] == [
+        sum(int(share * 10) == tenth for share in shares) for tenth in range(10)
+    ]
+    after = []
+    for trace, planted in sample.failed():
+        decisive = [one for one in planted if one.decisive]
+        if decisive:
+            fatal = min(decisive, key=lambda one: (one.first, one.last))
+            after.append(len(trace) - 1 - fatal.last)
+    (by_labels,) = (one for one in places["after_fatal"] if one["by"] == "labels")
+    assert by_labels["spans_after"]["n"] == len(after)
+    assert by_labels["spans_after"]["median"] == median(after)
+
+
+def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
+    report = report_for(sample.workspace, load_mast(), by="all", places=False)
+    assert report["groups"]["all"]["places"] is None
+    assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
+    assert any("not known here" in said for said in report["cannot_say"])

@@ -1,0 +1,125 @@
+"""What a mode is called follows from the rule that is written down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
+from mast_tui.figures.signatures.modes import ModeJson, mode_tables
+from mast_tui.figures.signatures.patterns import SHAPES, shapes
+from mast_tui.figures.signatures.resampling import interval, modes_per_trace, resampled
+
+
+def tables(
+    failed: list[tuple[int, int]], succeeded: list[tuple[int, int]], rules: Rules | None = None
+) -> list[ModeJson]:
+    """The tables of modes that show in so many of so many traces."""
+    sides = []
+    for counts in (failed, succeeded):
+        rows = max(n for _, n in counts)
+        side = np.full((rows, len(counts)), OPEN, dtype=np.uint8)
+        for column, (count, n) in enumerate(counts):
+            side[:n, column] = ABSENT
+            side[:count, column] = PRESENT
+        sides.append(side)
+    verdicts = np.concatenate(sides)
+    lost = np.arange(len(verdicts)) < len(sides[0])
+    names = [f"mode {column}" for column in range(len(failed))]
+    stated: list[str | None] = [None] * len(failed)
+    return mode_tables(verdicts, lost, ~lost, names, stated, rules or Rules())
+
+
+def test_a_mode_of_failures_alone_is_fatal_and_one_of_all_traces_benign() -> None:
+    fatal, benign = tables([(90, 100), (50, 100)], [(5, 100), (70, 100)])
+    assert (fatal["severity"], fatal["severity_because"]) == ("fatal", "more_in_failed")
+    assert (benign["severity"], benign["severity_because"]) == ("benign", "seen_in_successes")
+
+
+def test_too_few_traces_are_never_enough() -> None:
+    (found,) = tables([(1000, 1000)], [(0, 4)])
+    assert (found["severity"], found["severity_because"]) == ("unclear", "too_few_traces")
+    (allowed,) = tables([(1000, 1000)], [(0, 4)], Rules(least=4))
+    assert allowed["severity"] == "fatal"
+
+
+def test_a_rare_mode_is_not_benign_because_nobody_saw_it() -> None:
+    (found,) = tables([(0, 500)], [(0, 500)])
+    assert (found["severity"], found["severity_because"]) == ("unclear", "not_told_apart")
+
+
+def test_the_lines_can_be_moved() -> None:
+    failed, succeeded = [(12, 40)], [(8, 40)]
+    assert tables(failed, succeeded)[0]["severity"] == "unclear"
+    assert tables(failed, succeeded, Rules(margin=0.5))[0]["severity"] == "benign"
+    assert tables(failed, succeeded, Rules(alpha=0.9))[0]["severity"] == "fatal"
+
+
+def test_open_and_unsure_are_not_absent() -> None:
+    verdicts = np.array([[PRESENT], [ABSENT], [UNSURE], [OPEN]], dtype=np.uint8)
+    failed = np.ones(4, dtype=bool)
+    (found,) = mode_tables(verdicts, failed, ~failed, ["mode"], [None], Rules())
+    assert (found["failed"]["count"], found["failed"]["n"]) == (1, 2)
+    assert (found["unsure"], found["open"]) == (1, 1)
+    assert found["difference_pp"] is None
+    assert found["undefined"]["p_value"] == "no_succeeded"
+
+
+cells = st.lists(
+    st.lists(st.sampled_from([PRESENT, ABSENT, UNSURE, OPEN]), min_size=4, max_size=4),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(cells)
+@settings(max_examples=60, deadline=None)
+def test_modes_per_trace_is_the_sum_of_the_shares_and_lies_in_its_interval(
+    rows: list[list[int]],
+) -> None:
+    verdicts: NDArray[np.uint8] = np.array(rows, dtype=np.uint8)
+    value = modes_per_trace(verdicts)
+    found = [
+        [cell for cell in column if cell in (PRESENT, ABSENT)] for column in zip(*rows, strict=True)
+    ]
+    shares = [column.count(PRESENT) / len(column) for column in found if column]
+    assert value == (pytest.approx(sum(shares)) if shares else None)
+    ends = interval(verdicts, resampled(verdicts, 200, 0))
+    if ends is not None and value is not None:
+        assert ends[0] <= value <= ends[1]
+
+
+def test_many_kinds_of_traces_have_the_interval_that_resampling_would_give() -> None:
+    random = np.random.default_rng(3)
+    verdicts = random.choice(
+        np.array([PRESENT, ABSENT, OPEN], dtype=np.uint8), size=(3000, 12), p=[0.4, 0.5, 0.1]
+    )
+    assert len(resampled(verdicts, 10, 0)) == 0
+    quick = interval(verdicts, np.empty(0))
+    draws = random.integers(0, len(verdicts), size=(400, len(verdicts)))
+    slow = np.quantile([modes_per_trace(verdicts[rows]) for rows in draws], [0.025, 0.975])
+    assert quick == pytest.approx(tuple(slow), abs=0.03)
+
+
+@given(st.lists(st.sampled_from([PRESENT, ABSENT, UNSURE, OPEN]), min_size=6, max_size=6))
+def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[int]) -> None:
+    rules = Rules()
+    settled = np.full((1, 6), ABSENT, dtype=np.uint8)
+
+    def shape(cells: list[int]) -> str:
+        both = np.concatenate([np.array([cells], dtype=np.uint8), settled])
+        return SHAPES[int(shapes(both, rules)[0])]
+
+    least = [cell if cell == PRESENT else ABSENT for cell in row]
+    most = [ABSENT if cell == ABSENT else PRESENT for cell in row]
+    expected = shape(least) if shape(least) == shape(most) else "open"
+    assert shape(row) == expected
+
+
+def test_lines_where_none_can_be_are_refused() -> None:
+    for wrong in ({"alpha": 0.0}, {"margin": 2.0}, {"least": 0}, {"isolated": 4}):
+        with pytest.raises(ValueError, match=r"lies|needed|below"):
+            Rules(**wrong)

@@ -1,0 +1,84 @@
+"""Intervals, tests and corrections against scipy and statsmodels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import fisher_exact as scipy_fisher
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+
+from mast_tui.figures.multiple_testing import benjamini_hochberg
+from mast_tui.figures.signatures.fisher import LogFactorials, fisher_exact
+from mast_tui.figures.signatures.rates import katz, newcombe, rate, wilson
+
+Table = tuple[int, int, int, int]
+
+
+def tables(least: int = 1) -> st.SearchStrategy[Table]:
+    """Hits and cases of two sides, as ``count, n, other, of``."""
+    side = st.integers(least, 120).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+    return st.tuples(side, side).map(lambda pair: (*pair[0], *pair[1]))
+
+
+@given(tables())
+@settings(max_examples=60, deadline=None)
+def test_shares_and_their_differences_have_the_intervals_of_statsmodels(table: Table) -> None:
+    count, n, other, of = table
+    assert wilson(count, n) == pytest.approx(proportion_confint(count, n, method="wilson"))
+    theirs = confint_proportions_2indep(count, n, other, of, compare="diff", method="newcomb")
+    assert newcombe(count, n, other, of) == pytest.approx(theirs, abs=1e-12)
+
+
+@given(tables())
+@settings(max_examples=60, deadline=None)
+def test_ratios_have_the_interval_of_statsmodels_or_none(table: Table) -> None:
+    count, n, other, of = table
+    found = katz(count, n, other, of)
+    if not count or not other:
+        assert found is None
+        return
+    theirs = confint_proportions_2indep(
+        count, n, other, of, compare="ratio", method="log", correction=False
+    )
+    assert found == pytest.approx(theirs)
+
+
+@given(tables())
+@settings(max_examples=80, deadline=None)
+def test_the_exact_test_has_the_p_of_scipy(table: Table) -> None:
+    count, n, other, of = table
+    theirs = scipy_fisher([[count, n - count], [other, of - other]]).pvalue
+    found = fisher_exact(count, n, other, of, LogFactorials(n + of))
+    assert found == pytest.approx(theirs, rel=1e-9)
+
+
+def test_the_exact_test_holds_for_many_traces() -> None:
+    count, n, other, of = 33_400, 66_000, 16_700, 34_000
+    theirs = scipy_fisher([[count, n - count], [other, of - other]]).pvalue
+    assert fisher_exact(count, n, other, of, LogFactorials(n + of)) == pytest.approx(
+        theirs, rel=1e-6
+    )
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_p_values_are_adjusted_as_by_statsmodels_and_what_is_not_there_stays_so(
+    values: list[float | None],
+) -> None:
+    adjusted = benjamini_hochberg(values)
+    assert [p is None for p in adjusted] == [p is None for p in values]
+    given_values = [p for p in values if p is not None]
+    if given_values:
+        theirs = multipletests(given_values, method="fdr_bh")[1]
+        assert [p for p in adjusted if p is not None] == pytest.approx(np.asarray(theirs).tolist())
+
+
+def test_nothing_has_no_share_no_interval_and_no_test() -> None:
+    assert rate(0, 0) == {"count": 0, "n": 0, "rate": None, "ci": None, "undefined": "no_traces"}
+    assert newcombe(1, 2, 0, 0) is None
+    assert fisher_exact(0, 0, 1, 2, LogFactorials(2)) is None
+    with pytest.raises(ValueError, match="no share"):
+        wilson(3, 2)
