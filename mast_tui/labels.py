@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 from operator import add
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import invisible_in, one_line
 
 
@@ -100,6 +101,10 @@ RESERVED: Final = ("gold", "all")
 """What stands for settled labels, and for everybody's: nobody's name."""
 
 
+class InvalidName(MastError, ValueError):
+    """A name that no annotator may have."""
+
+
 def checked_person(name: str) -> str:
     """Return a person's name, stripped.
 
@@ -107,26 +112,26 @@ def checked_person(name: str) -> str:
     ``all`` are taken, in capitals and wide letters too.
 
     Raises:
-        ValueError: It cannot be a name.
+        InvalidName: It cannot be a name.
     """
     name = name.strip()
     if not name:
-        raise ValueError("an annotator's name is empty; give one with --annotator NAME")
+        raise InvalidName("an annotator's name is empty; give one with --annotator NAME")
     folded = unicodedata.normalize("NFKC", name).casefold()
     if folded.startswith(JUDGE_PREFIX):
-        raise ValueError(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
+        raise InvalidName(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
     if folded in RESERVED:
-        raise ValueError(
+        raise InvalidName(
             f"{name!r} is nobody's name, as --labels {folded} means something else; give another "
             "one with --annotator NAME"
         )
     if len(name) > 64 or not name.isprintable():
-        raise ValueError(f"{name!r} is no name: at most 64 printable characters")
+        raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:
-        raise ValueError(f"{name!r} is no name: '|' and ',' separate names in tables")
+        raise InvalidName(f"{name!r} is no name: '|' and ',' separate names in tables")
     invisible = invisible_in(name)
     if invisible is not None:
-        raise ValueError(f"{one_line(name)} is no name: {invisible} in it cannot be seen")
+        raise InvalidName(f"{one_line(name)} is no name: {invisible} in it cannot be seen")
     return name
 
 
@@ -141,12 +146,12 @@ def check_unlike(name: str, known: Iterable[str]) -> None:
         known: The names that are there.
 
     Raises:
-        ValueError: It differs from a known name, or from ``gold`` or ``all``, by those alone.
+        InvalidName: It differs from a known name, or from ``gold`` or ``all``, by those alone.
     """
     looks = _looks(name)
     for other in (*RESERVED, *known):
         if other != name and not looks.isdisjoint(_looks(other)):
-            raise ValueError(
+            raise InvalidName(
                 f"{name!r} looks like {other!r}, which is another name here; write it as that one, "
                 "or so that people can tell the two apart"
             )

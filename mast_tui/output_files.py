@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mast_tui.errors import MastError
+
 Content = str | Iterable[bytes]
 """A text, or pieces of bytes that are asked for one by one while they are written."""
 
@@ -29,7 +31,7 @@ _MOST_LINKS: Final = 40
 _PERMISSIONS: Final = 0o777
 
 
-class OutputError(Exception):
+class OutputError(MastError):
     """A file cannot or must not be written; the message is one sentence for a person."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mast_tui.errors import MastError
 
-class AdjudicationError(Exception):
+
+class AdjudicationError(MastError):
     """Something cannot be adjudicated; the message says what and what to do."""

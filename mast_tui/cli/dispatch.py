@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.words import COMMANDS, Words
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 
 DONE: Final = 0
@@ -53,33 +54,15 @@ def run(words: Words) -> int:
         # The reader of stdout went away (a pager was closed): nothing to tell, no one to tell it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
-    except _known_errors() as error:
+    except MastError as error:
+        return _complain(name, str(error), error.exit_code)
+    except OSError as error:
         return _complain(name, _message(error))
     return result if isinstance(result, int) else DONE
 
 
-def _known_errors() -> tuple[type[Exception], ...]:
-    """The errors that hold a message for people; imported only once something went wrong."""
-    from mast_tui.adjudication import AdjudicationError
-    from mast_tui.exchange.errors import ExchangeError
-    from mast_tui.output_files import OutputError
-    from mast_tui.session import SessionError
-    from mast_tui.taxonomy.loader import TaxonomyError
-    from mast_tui.workspace import WorkspaceError
-
-    return (
-        OSError,
-        AdjudicationError,
-        ExchangeError,
-        OutputError,
-        SessionError,
-        TaxonomyError,
-        WorkspaceError,
-    )
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
+def _message(error: OSError) -> str:
+    if error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}"
     return str(error)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from mast_tui.cli.asking import Asks
 from mast_tui.cli.common import load_chosen_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.judge_files import traces_under
@@ -77,18 +75,6 @@ class Ended:
 def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
-    from mast_tui.judges.configuration import ConfigurationError
-    from mast_tui.judges.llm.errors import AskError
-    from mast_tui.judges.llm.few_shot import FewShotError
-    from mast_tui.judges.llm.redaction_file import RedactionError
-
-    try:
-        return _judged(command, request)
-    except (ConfigurationError, AskError, FewShotError, RedactionError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _judged(command: ModelCommand, request: SetupRequest) -> int:
     from mast_tui.judges.llm.hosts import check_address
     from mast_tui.judges.llm.keys import find_key
 

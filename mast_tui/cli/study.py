@@ -230,15 +230,12 @@ def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Stu
     from mast_tui.study import Study
 
     new = {name: value for name, value in values.items() if value is not None}
-    try:
-        if before is not None:
-            return replace(before, **new)
-        new.setdefault("per_trace", min(2, len(new["annotators"])))
-        # Nothing can be withheld in a blind study: who asks for that wants an assisted one.
-        new.setdefault("blind", not new.get("withheld"))
-        return Study(taxonomy, **new)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
+    if before is not None:
+        return replace(before, **new)
+    new.setdefault("per_trace", min(2, len(new["annotators"])))
+    # Nothing can be withheld in a blind study: who asks for that wants an assisted one.
+    new.setdefault("blind", not new.get("withheld"))
+    return Study(taxonomy, **new)
 
 
 def _who(annotator: str | None) -> str:

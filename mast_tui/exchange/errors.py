@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mast_tui.errors import MastError
 
-class ExchangeError(Exception):
+
+class ExchangeError(MastError):
     """A file cannot be imported or written; the message says where, what and what to do."""
 
 

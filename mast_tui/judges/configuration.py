@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from mast_tui.errors import MastError
+
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 BASE_URL_VARIABLE: Final = "OPENAI_BASE_URL"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 CONCURRENCY: Final = 8
 
 
-class ConfigurationError(Exception):
+class ConfigurationError(MastError):
     """The configuration cannot be used; the message says where it is wrong and what to write."""
 
 

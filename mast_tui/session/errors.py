@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mast_tui.errors import MastError
 from mast_tui.labels import Label
 
 
-class SessionError(Exception):
+class SessionError(MastError):
     """A command was refused and has changed nothing; the message says why."""
 
 

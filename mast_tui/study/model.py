@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mast_tui.errors import MastError
+
+
+class InvalidStudy(MastError, ValueError):
+    """A protocol that cannot be kept."""
+
 
 class OpenModes(StrEnum):
     """What finishing does with modes without a verdict where spans were not read."""
@@ -30,7 +36,7 @@ class Study:
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes different places of one mode a
-    conflict, and ``reasons`` asks for a reason at each decision. Raises ``ValueError`` for a
+    conflict, and ``reasons`` asks for a reason at each decision. Raises ``InvalidStudy`` for a
     protocol that cannot be kept.
     """
 
@@ -52,22 +58,22 @@ class Study:
 
     def __post_init__(self) -> None:
         if not self.annotators:
-            raise ValueError("a study has at least one annotator")
+            raise InvalidStudy("a study has at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise ValueError(f"{twice!r} stands in the study twice")
+                raise InvalidStudy(f"{twice!r} stands in the study twice")
         if not 1 <= self.per_trace <= len(self.annotators):
-            raise ValueError(
+            raise InvalidStudy(
                 f"{self.per_trace} annotators a trace need as many in the study, which has "
                 f"{len(self.annotators)}"
             )
         for name in ("overlap", "withheld", "retests"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
-                raise ValueError(f"{name} is a share between 0 and 1, not {share}")
+                raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
         if self.blind and self.withheld:
-            raise ValueError("in a blind study no suggestions are shown, so none can be withheld")
+            raise InvalidStudy("in a blind study no suggestions are shown, so none can be withheld")
 
     @property
     def traces(self) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mast_tui.errors import MastError
 
-class TaxonomyError(ValueError):
+
+class TaxonomyError(MastError, ValueError):
     """A taxonomy that cannot be used; the message names file, place and what to do."""
 
 

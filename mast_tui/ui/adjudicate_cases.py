@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mast_tui.errors import MastError
 from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate_items import TraceItems
 from mast_tui.ui.traces_at_hand import TracesAtHand
@@ -40,13 +41,11 @@ def read_cases(desk: Desk, traces: Sequence[Trace]) -> Cases:
     """
     from mast_tui.adjudication import (
         Access,
-        AdjudicationError,
         queue,
         take_on_as_study_says,
         words_by_trace,
     )
-    from mast_tui.session import SessionError, status
-    from mast_tui.workspace import WorkspaceError
+    from mast_tui.session import status
 
     workspace, taxonomy = desk.workspace, desk.taxonomy
     try:
@@ -70,7 +69,7 @@ def read_cases(desk: Desk, traces: Sequence[Trace]) -> Cases:
                     letters_of(said, study),
                 )
         finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
-    except (AdjudicationError, SessionError, WorkspaceError, ValueError) as error:
+    except MastError as error:
         return Cases(problem=str(error))
     return Cases(entries, items, finished, at_hand, study)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 from textual import on, work
 from textual.message import Message
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
 from mast_tui.ui.key_order import KeysInOrder
@@ -200,7 +201,6 @@ class Background(KeysInOrder):
         One that others can have prepared is asked about first, unless it is ``trusted``.
         """
         from mast_tui.ui import desk
-        from mast_tui.workspace import WorkspaceError
         from mast_tui.workspace.opening import why_not_trusted
 
         found = desk.found_workspace(self.options)
@@ -211,7 +211,7 @@ class Background(KeysInOrder):
         try:
             workspace = desk.open_workspace(self.options)
             name = desk.known_annotator(workspace, self.options)
-        except (WorkspaceError, ValueError) as error:
+        except MastError as error:
             self.post_message(WorkspaceRefused(str(error)))
             return
         suggested = desk.name_to_suggest(self.configuration.annotator)
@@ -324,12 +324,10 @@ class Background(KeysInOrder):
 
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what the workspace refuses is said in words."""
-        from mast_tui.session import SessionError
-        from mast_tui.workspace import WorkspaceError
 
         try:
             return self.kept(step)
-        except (SessionError, WorkspaceError, ValueError) as error:
+        except MastError as error:
             self.complain(str(error))
             return None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mast_tui.judges.llm.errors import AskError
+from mast_tui.errors import MastError
 from mast_tui.judges.llm.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.setup import Allowance, Setup
@@ -21,7 +21,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.judging import Judged
 from mast_tui.ui.run_rows import cost_words, short_count
-from mast_tui.workspace import Usage, WorkspaceError
+from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
@@ -158,7 +158,7 @@ def run_model(
         setup = _with_what_was_spent(plan.setup, desk)
         work = run_model_judge(setup, traces, desk.workspace, watch=watch)
         summary = asyncio.run(_unless_cancelled(work, stopped))
-    except (AskError, WorkspaceError) as error:
+    except MastError as error:
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
     if summary is None:

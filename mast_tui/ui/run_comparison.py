@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mast_tui.errors import MastError
 from mast_tui.labels import VerdictValue
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ def compare_with_gold(
     """
     from mast_tui.adjudication import words_by_trace
     from mast_tui.judges.comparing import Mark, Side, compare
-    from mast_tui.session import SessionError, record_reveal, visible_traces_for_agreement
+    from mast_tui.session import record_reveal, visible_traces_for_agreement
     from mast_tui.ui.traces_at_hand import TracesAtHand
-    from mast_tui.workspace import WorkspaceError, examples_of
+    from mast_tui.workspace import examples_of
 
     workspace, taxonomy = desk.workspace, desk.taxonomy
     try:
@@ -117,7 +118,7 @@ def compare_with_gold(
         kept_back = counted if desk.blind else desk.withheld()
         told = [t for t in counted if t in kept_back or _others_spoke(desk, words[t])]
         record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(told))
-    except (SessionError, WorkspaceError, ValueError) as error:
+    except MastError as error:
         return Compared(problem=str(error))
     return Compared(
         found,

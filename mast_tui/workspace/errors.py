@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mast_tui.errors import MastError
+
 if TYPE_CHECKING:
     from mast_tui.workspace.records import PersonChanges
 
 
-class WorkspaceError(Exception):
+class WorkspaceError(MastError):
     """Something in or about a workspace is wrong; the message says what, where and what to do."""
 
 

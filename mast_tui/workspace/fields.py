@@ -6,18 +6,24 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from mast_tui.errors import MastError
+
 Word = TypeVar("Word", bound=StrEnum)
 
 _GREATEST: Final = (1 << 53) - 1
 """What every reader of JSON takes for a whole number, and every database keeps."""
 
 
+class InvalidRecord(MastError, ValueError):
+    """A record that is not what this version writes."""
+
+
 class Fields:
-    """The fields of one JSON object; whatever is missing or of another type is a ``ValueError``."""
+    """The fields of one JSON object; whatever is missing or of another type is an error."""
 
     def __init__(self, value: object, name: str) -> None:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{name!r} is no JSON object")
+            raise InvalidRecord(f"{name!r} is no JSON object")
         self._fields: Mapping[object, object] = value
         self._name = name
 
@@ -116,6 +122,6 @@ class Fields:
             raise self._wrong(name, "a list")
         return value
 
-    def _wrong(self, name: str, wanted: str) -> ValueError:
+    def _wrong(self, name: str, wanted: str) -> InvalidRecord:
         found = "missing" if name not in self._fields else repr(self._fields[name])[:60]
-        return ValueError(f"{name!r} in {self._name!r} is {found}, not {wanted}")
+        return InvalidRecord(f"{name!r} in {self._name!r} is {found}, not {wanted}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from mast_tui.errors import MastError
 
-class AskError(Exception):
+
+class AskError(MastError):
     """A question got no answer that can be used."""
 
 

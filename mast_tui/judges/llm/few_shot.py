@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.gold import GoldLabel, GoldTrace, Side, Source
 from mast_tui.judges.llm.example import Example
 from mast_tui.judges.llm.excerpts import excerpt_of
@@ -30,7 +31,7 @@ TraceAtHand = Callable[[str], Trace | None]
 """The trace with an id, read to its end, or None where its file is not there."""
 
 
-class FewShotError(Exception):
+class FewShotError(MastError):
     """No examples can be had; the message says why and what to do."""
 
 

@@ -17,6 +17,7 @@ from typing import Final
 
 import re2
 
+from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.redaction_rules import SECRET_GROUP, Rule
 from mast_tui.safe_text import one_line
@@ -36,7 +37,7 @@ _NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
-class RedactionError(ValueError):
+class RedactionError(MastError, ValueError):
     """A file of patterns cannot be used; the message says where and why."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from textual import on
 
+from mast_tui.errors import MastError
 from mast_tui.gold import Conflict, ConflictKind
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import Target, VerdictValue
@@ -81,13 +82,10 @@ class Deciding(Queue):
 
     def attempt(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what cannot be done is said in words."""
-        from mast_tui.adjudication import AdjudicationError
-        from mast_tui.session import SessionError
-        from mast_tui.workspace import WorkspaceError
 
         try:
             return self.mast.kept(step)
-        except (AdjudicationError, SessionError, WorkspaceError) as error:
+        except MastError as error:
             self.hints.say(one_line(str(error)), error=True)
             return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from textual.screen import Screen
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -166,14 +167,13 @@ class AnnotateBase(Screen[None], KnownLooks):
         return change
 
     def _attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
-        from mast_tui.session import ChangedMeanwhile, SessionError
-        from mast_tui.workspace import WorkspaceError
+        from mast_tui.session import ChangedMeanwhile
 
         if not self.on_stage:
             return command(session)
         try:
             return self.kept(partial(command, session))
-        except (SessionError, WorkspaceError) as error:
+        except MastError as error:
             if isinstance(error, ChangedMeanwhile) and session is self.session:
                 self.show_state()
             self.hints.say(one_line(str(error)), error=True)

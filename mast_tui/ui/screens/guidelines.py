@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.errors import MastError
 from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
@@ -129,9 +130,7 @@ class GuidelinesScreen(OpensTraces):
     @work(thread=True, group="page", exclusive=True)
     def _read(self, desk: Desk) -> None:
         from mast_tui.adjudication import mode_page
-        from mast_tui.session import SessionError
         from mast_tui.session.sight import record_reveal
-        from mast_tui.workspace import WorkspaceError
 
         worker, mode = get_current_worker(), self.mode_slug
         known = list(self.mast.catalog.traces.values())
@@ -147,7 +146,7 @@ class GuidelinesScreen(OpensTraces):
                 if worker.is_cancelled:
                     return
                 at_hand.read(trace_id)
-        except (SessionError, WorkspaceError, OSError) as error:
+        except (MastError, OSError) as error:
             self.post_message(self.PageRead(mode, problem=str(error)))
             return
         if wanted:
@@ -312,8 +311,7 @@ class GuidelinesScreen(OpensTraces):
 
     def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
         """Do ``step``; what it gave, or None where it could not be done, which is said."""
-        from mast_tui.adjudication import AdjudicationError, GuidelineBook
-        from mast_tui.workspace import WorkspaceError
+        from mast_tui.adjudication import GuidelineBook
 
         desk = self.mast.desk
         if desk is None:
@@ -321,7 +319,7 @@ class GuidelinesScreen(OpensTraces):
         try:
             book = GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)
             return (self.mast.kept(lambda: step(book)),)
-        except (AdjudicationError, WorkspaceError) as error:
+        except MastError as error:
             self.hints.say(one_line(str(error)), error=True)
             return None
 

@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.errors import MastError
 from mast_tui.judges.llm.notice import is_told, note_told, what_is_sent
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -171,13 +172,11 @@ def choose_judge(
     model: Callable[[Plan], None],
 ) -> None:
     """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
-    from mast_tui.judges.configuration import ConfigurationError
-    from mast_tui.judges.llm.redaction_file import RedactionError
     from mast_tui.judges.llm.setup import configured_setup
 
     try:
         setup = configured_setup(desk.taxonomy, configured)
-    except (ConfigurationError, RedactionError) as error:
+    except MastError as error:
         app.complain(f"{error}; only the rules judge can run")
         rules()
         return

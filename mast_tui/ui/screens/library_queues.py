@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.queues import (
     EVERYTHING,
@@ -76,13 +77,11 @@ class Queueing(Screen[None]):
         self, desk: Desk, wanted: Wanted | None, known: Sequence[str], *, asked: bool = False
     ) -> None:
         """Read a queue, or the one to begin with; ``known`` are the ids of the traces here."""
-        from mast_tui.session import SessionError
-        from mast_tui.workspace import WorkspaceError
 
         worker = get_current_worker()
         try:
             read = read_queue(desk, wanted, known)
-        except (SessionError, WorkspaceError) as error:
+        except MastError as error:
             self.post_message(self.Read(None, asked, str(error)))
             return
         if not worker.is_cancelled:

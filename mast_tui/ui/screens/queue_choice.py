@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from mast_tui.errors import MastError
 from mast_tui.ui.queues import Counts, QueueName, count_queues, count_words
 from mast_tui.ui.titles import plain_lines, plain_title
 
@@ -104,12 +105,10 @@ class QueueChoice(ModalScreen[QueueName | None]):
 
     @work(thread=True, group="queues", exclusive=True)
     def _count(self) -> None:
-        from mast_tui.session import SessionError
-        from mast_tui.workspace import WorkspaceError
 
         try:
             counts = count_queues(self._desk, self._known)
-        except (SessionError, WorkspaceError) as error:
+        except MastError as error:
             self.post_message(self.Counted(None, str(error)))
             return
         self.post_message(self.Counted(counts))

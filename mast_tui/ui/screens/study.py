@@ -10,6 +10,7 @@ from textual import on, work
 from textual.binding import BindingType
 from textual.message import Message
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.traces.shelved import anew
@@ -96,8 +97,6 @@ class StudyScreen(TableRoom):
     def read_study(self, desk: Desk, *, first: bool = False) -> None:
         """Read what was set up, and count how far everybody is; at ``first`` show that before it
         is counted what is left to decide."""
-        from mast_tui.adjudication import AdjudicationError
-        from mast_tui.workspace import WorkspaceError
 
         try:
             if first:
@@ -105,7 +104,7 @@ class StudyScreen(TableRoom):
                 if view is not None:
                     self.post_message(self.Known(view))
             view = study_view(desk, list(self.mast.catalog.traces.values()))
-        except (WorkspaceError, AdjudicationError) as error:
+        except MastError as error:
             self.post_message(self.Known(None, str(error)))
             return
         self.post_message(self.Known(view))
@@ -184,12 +183,11 @@ class StudyScreen(TableRoom):
     @staticmethod
     def _change(desk: Desk, study: Study) -> None:
         """Change the study; what is refused is raised as ``ValueError``, for the form to say."""
-        from mast_tui.session import SessionError, set_study
-        from mast_tui.workspace import WorkspaceError
+        from mast_tui.session import set_study
 
         try:
             set_study(desk.workspace, desk.annotator, study)
-        except (SessionError, WorkspaceError) as error:
+        except MastError as error:
             raise ValueError(str(error)) from error
 
     def action_add(self) -> None:
@@ -239,8 +237,7 @@ class StudyScreen(TableRoom):
     @work(thread=True, group="take-in", exclusive=True)
     def take_in(self, desk: Desk, study: Study, traces: Sequence[Trace]) -> None:
         """Set the study up with these traces on top of those that it has."""
-        from mast_tui.session import SessionError, known_trace, set_study, with_traces
-        from mast_tui.workspace import WorkspaceError
+        from mast_tui.session import known_trace, set_study, with_traces
 
         ids: list[str] = []
         try:
@@ -249,7 +246,7 @@ class StudyScreen(TableRoom):
                 with desk.workspace.transaction():
                     ids += [known_trace(desk.workspace, anew(trace)) for trace in some]
             set_study(desk.workspace, desk.annotator, with_traces(study, ids))
-        except (SessionError, WorkspaceError, ValueError) as error:
+        except MastError as error:
             self.post_message(self.SetUp(str(error), problem=True))
             return
         count = "1 trace" if len(ids) == 1 else f"{len(ids):,} traces"
