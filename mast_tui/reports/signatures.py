@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.report import Report
     from mast_tui.reports.examples import Example, Extras
 
-MOST_PAIRS: Final = 10
-MOST_STEPS: Final = 12
+MOST_PAIRS: Final = 6
+MOST_STEPS: Final = 10
 MOST_HELPED: Final = 5
 """Of so many modes what helps stands open on a page; that of the others is folded."""
 
@@ -75,13 +75,18 @@ _MISSING: Final[Mapping[str, str]] = {
 }
 
 _MEASURED: Final = (
-    "What was measured: the study behind MAST changed ChatDev and ran it again on its ProgramDev "
-    "tasks, with the same model. Clearer roles and a fixed last word raised task success by 9.4 "
-    "points, a step that verifies the task's objective by 15.6 points (from 25.0 to 40.6 %). Most "
-    "runs still failed: single fixes of prompts or structure are no cure."
+    "The study behind MAST changed ChatDev and ran it again on its ProgramDev tasks, with the same "
+    "model. Clearer roles, of which the higher one has the last word, raised task success by 9.4 "
+    "points; a step that verifies the objective of the task raised it by 15.6 points, from 25.0 to "
+    "40.6 %.",
+    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
+    "no cure, and that reliability asks for structural changes such as verification.",
 )
-_MEASURED_LINKS: Final = (
-    ("Cemri et al., Why Do Multi-Agent LLM Systems Fail?", "https://arxiv.org/abs/2503.13657"),
+_STUDY: Final = (
+    (
+        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
+        "https://arxiv.org/abs/2503.13657",
+    ),
 )
 
 _CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=100)
@@ -112,14 +117,16 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
         sections.append(section)
     if document["comparison"] is not None:
         sections.append(_comparison(document))
-    sections.append(Section("method", "How it was counted", (_method(document),)))
+    method = (_method(document), *_measured(extras))
+    sections.append(Section("method", "How it was counted", method))
     traces = document["traces"]
     facts = [
         ("traces", f"{traces['labelled']:,}", ""),
         ("failed", f"{traces['failed']:,}", ""),
         ("successful", f"{traces['succeeded']:,}", ""),
-        ("outcome unknown", f"{traces['unknown']:,}", ""),
     ]
+    if traces["unknown"]:
+        facts.append(("outcome unknown", f"{traces['unknown']:,}", ""))
     by = document["by"]
     return model.Report(
         id="signatures",
@@ -159,7 +166,7 @@ def group_report(
     ]
     helps = found.helps_table()
     if helps is not None:
-        sections.append(Section("helps", "what helps", (helps, *found.help_texts())))
+        sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
     notes = [*_cannot_say(found.group["cannot_say"]), *_cannot_say(document["cannot_say"])]
     if not found.group["failed"] and not found.group["succeeded"]:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
@@ -186,7 +193,7 @@ def _page_of(found: _Group) -> Iterator[model.Part]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
     yield from charts("prevalence", "difference")
-    yield from _tables(found.modes(), *found.of_judges())
+    yield from _tables(found.modes(), found.counts(), *found.of_judges())
     yield from charts("distribution", "shapes", "categories")
     yield from _tables(found.categories())
     yield from charts("onset", "chains")
@@ -265,32 +272,45 @@ def _rate(rate: RateJson, of: int) -> Estimate:
     return Estimate(rate["rate"], _interval(rate["ci"]), rate.get("undefined"), n=n)
 
 
-def _difference_cells(found: Mapping[str, Any]) -> dict[str, Cell]:
-    """The difference in points and the ratio, of a mode or of one within each model."""
+def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[str, Cell]:
+    """The difference in points and the ratio, of a mode or of one within each model.
+
+    Without ``ratio`` there is an empty cell where there is none, as a note tells why.
+    """
     why = found.get("undefined", {})
     # A stratified mode has one reason for whatever is missing.
     reasons = why if isinstance(why, dict) else {"difference_pp": why, "risk_ratio": why}
     points = found["difference_pp"]
-    return {
+    cells: dict[str, Cell] = {
         "difference_pp": Estimate(
             None if points is None else points / 100,
             _interval(found["difference_ci_pp"], 100),
             reasons.get("difference_pp") if points is None else None,
         ),
-        "risk_ratio": Estimate(
+    }
+    if ratio or found["risk_ratio"] is not None:
+        cells["risk_ratio"] = Estimate(
             found["risk_ratio"],
             _interval(found["risk_ratio_ci"]),
             reasons.get("risk_ratio") if found["risk_ratio"] is None else None,
-        ),
-    }
+        )
+    return cells
 
 
-def _p_cells(found: DifferenceJson) -> dict[str, Cell]:
-    why = found.get("undefined", {})
-    return {
-        "p_value": Estimate(found["p_value"], undefined=why.get("p_value")),
-        "p_adjusted": Estimate(found["p_adjusted"], undefined=why.get("p_adjusted")),
-    }
+def _no_ratio(modes: Mapping[str, DifferenceJson], sides: Mapping[str, str]) -> Iterator[Note]:
+    """Which modes have no ratio; ``sides`` name in words where they do not show, by reason."""
+    for reason, where in sides.items():
+        codes = [
+            code
+            for code, mode in modes.items()
+            if mode.get("undefined", {}).get("risk_ratio") == reason
+        ]
+        if codes:
+            yield Note(f"No ratio, as {where} shows the mode: {', '.join(codes)}.", reason)
+
+
+def _p_cell(found: DifferenceJson, name: Literal["p_value", "p_adjusted"]) -> Estimate:
+    return Estimate(found[name], undefined=found.get("undefined", {}).get(name))
 
 
 def _missing(found: Mapping[str, Any]) -> Iterator[str]:
@@ -307,9 +327,8 @@ def _difference_columns(first: str, second: str) -> tuple[Column, ...]:
     )
 
 
-_P_COLUMNS: Final = (
-    Column("p_value", "p", Kind.P_VALUE, "p of Fisher's exact test", keeps=10),
-    Column("p_adjusted", "p adj", Kind.P_VALUE, "p, adjusted over the modes", keeps=60),
+_P_ADJUSTED: Final = Column(
+    "p_adjusted", "p adj", Kind.P_VALUE, "p, adjusted over the modes", keeps=60
 )
 
 
@@ -389,69 +408,80 @@ class _Group:
 
     def modes(self) -> Table | None:
         """How often each mode shows in failed and in successful traces, and what follows."""
-        group, published = self.group, self.document["stated"]
+        group = self.group
         if group["failed"] or group["succeeded"]:
             shares: tuple[Column, ...] = (
+                Column("failed", "failed", Kind.SHARE, "share of failed traces", keeps=95),
                 Column(
-                    "failed",
-                    f"failed ({group['failed']:,})",
-                    Kind.SHARE,
-                    "share of failed traces",
-                    keeps=95,
-                ),
-                Column(
-                    "succeeded",
-                    f"succeeded ({group['succeeded']:,})",
-                    Kind.SHARE,
-                    "share of successful traces",
-                    keeps=95,
+                    "succeeded", "succeeded", Kind.SHARE, "share of successful traces", keeps=95
                 ),
                 *_difference_columns("failed", "successful"),
-                *_P_COLUMNS,
+                _P_ADJUSTED,
                 Column("severity", "class", Kind.TEXT, keeps=92),
-                Column("severity_because", "because", Kind.TEXT, "the class because", keeps=5),
             )
         else:
-            shares = (
-                Column("all", f"all ({group['traces']:,})", Kind.SHARE, "share of all traces"),
-            )
+            shares = (Column("all", "all", Kind.SHARE, "share of all traces", keeps=95),)
         columns = (
             _CODE,
             _NAME,
             *shares,
             Column("stated", "published", Kind.TEXT, "published class", keeps=55),
-            Column("unsure", "unsure", Kind.COUNT, "traces unsure", keeps=3),
-            Column("open", "open", Kind.COUNT, "traces not judged", keeps=3),
         )
-        left = any(mode["unsure"] or mode["open"] for mode in group["modes"].values())
-        rows = [self._mode_row(code, mode, left) for code, mode in group["modes"].items()]
-        notes = [*self._fewer()]
-        if published is not None:
-            notes.append(
-                Note(
-                    f"published: what the {published['source']} say of the mode; it decides "
-                    "nothing here.",
-                    "published",
-                )
-            )
+        rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
         title = "Modes in failed and successful traces"
+        notes = [*self._fewer()]
+        if group["failed"] or group["succeeded"]:
+            sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
+            notes += _no_ratio(group["modes"], sides)
         return self.table("modes", title, columns, [rows], *notes)
 
-    def _mode_row(self, code: str, mode: ModeJson, left: bool) -> Row:
+    def counts(self) -> Table | None:
+        """What the table of modes has no room for: counts, the test, why a class is what it is."""
+        rows = [
+            Row(
+                code,
+                {
+                    "code": code,
+                    "name": mode["name"],
+                    "failed": mode["failed"]["count"],
+                    "failed_n": mode["failed"]["n"],
+                    "succeeded": mode["succeeded"]["count"],
+                    "succeeded_n": mode["succeeded"]["n"],
+                    "unsure": mode["unsure"],
+                    "open": mode["open"],
+                    "p_value": _p_cell(mode, "p_value"),
+                    "severity_because": _BECAUSE[mode["severity_because"]],
+                },
+            )
+            for code, mode in self.group["modes"].items()
+        ]
+        columns = (
+            _CODE,
+            _NAME,
+            Column("failed", "failed", Kind.COUNT, "failed traces that show it"),
+            Column("failed_n", "of", Kind.COUNT, "failed traces judged on it"),
+            Column("succeeded", "succeeded", Kind.COUNT, "successful traces that show it"),
+            Column("succeeded_n", "of", Kind.COUNT, "successful traces judged on it"),
+            Column("unsure", "unsure", Kind.COUNT, "traces on which it is unsure"),
+            Column("open", "open", Kind.COUNT, "traces not judged on it"),
+            Column("p_value", "p", Kind.P_VALUE, "p of Fisher's exact test"),
+            Column("severity_because", "class because", Kind.TEXT, "why the class is what it is"),
+        )
+        title = "Counts and tests of the modes"
+        return self.table("counts", title, columns, [rows], folded=True)
+
+    def _mode_row(self, code: str, mode: ModeJson) -> Row:
         cells: dict[str, Cell] = {
             "code": code,
             "name": mode["name"],
             "failed": _rate(mode["failed"], self.group["failed"]),
             "succeeded": _rate(mode["succeeded"], self.group["succeeded"]),
             "all": _rate(mode["all"], self.group["traces"]),
-            **_difference_cells(mode),
-            **_p_cells(mode),
+            **_difference_cells(mode, ratio=False),
+            "p_adjusted": _p_cell(mode, "p_adjusted"),
             "severity": f"{_CLASS_SIGNS[mode['severity']]} {mode['severity']}",
-            "severity_because": _BECAUSE[mode["severity_because"]],
             "stated": mode["stated"],
         }
-        if left:
-            cells |= {"unsure": mode["unsure"], "open": mode["open"]}
         leads: dict[str, Behind] = {}
         if mode["failed"]["count"]:
             leads["failed"] = self.behind(f"{code} in failed traces", code, outcome="failed")
@@ -609,25 +639,25 @@ class _Group:
         columns = (
             Column("name", "category", Kind.TEXT, keeps=100),
             Column(
-                "failed_share", "of failures", Kind.SHARE, "share of what shows in failed traces"
+                "failed_share", "share, failed", Kind.SHARE, "share of what shows in failed traces"
             ),
             Column(
                 "failed_traces",
-                "in failed traces",
+                "traces, failed",
                 Kind.SHARE,
                 "failed traces with any of its modes",
                 keeps=40,
             ),
             Column(
                 "succeeded_share",
-                "of what succeeds",
+                "share, successful",
                 Kind.SHARE,
                 "share of what shows in successful traces",
                 keeps=30,
             ),
             Column(
                 "succeeded_traces",
-                "in successful traces",
+                "traces, successful",
                 Kind.SHARE,
                 "successful traces with any of its modes",
                 keeps=20,
@@ -821,9 +851,9 @@ class _Group:
             rows.append(Row(f"after {after['by']}", cells, detail=(words,)))
         columns = (
             Column("by", "fatal", Kind.TEXT, "what makes it fatal", keeps=100),
-            Column("median", "spans", Kind.NUMBER, "spans that followed, median", keeps=90),
-            Column("low", "from", Kind.NUMBER, "lower quartile", keeps=60),
-            Column("high", "to", Kind.NUMBER, "upper quartile", keeps=60),
+            Column("median", "spans", Kind.COUNT, "spans that followed, median", keeps=90),
+            Column("low", "from", Kind.COUNT, "lower quartile", keeps=60),
+            Column("high", "to", Kind.COUNT, "upper quartile", keeps=60),
             Column("share", "of the run", Kind.SHARE, "share of the run, median", keeps=70),
             Column("n", "n", Kind.COUNT, "traces", keeps=80),
         )
@@ -934,9 +964,7 @@ class _Group:
                     "both": pair["both"],
                     "n": pair["n"],
                     "jaccard": pair["jaccard"],
-                    "phi": Estimate(
-                        pair["phi"], undefined=pair.get("undefined", {}).get("phi"), n=pair["n"]
-                    ),
+                    "phi": Estimate(pair["phi"], undefined=pair.get("undefined", {}).get("phi")),
                 },
                 detail=tuple(_pair_words(pair, self.which)),
                 behind=self.behind(f"{' and '.join(pair['modes'])}", *pair["modes"]),
@@ -1036,13 +1064,8 @@ class _Group:
         ]
         if not told:
             return
-        mast = self.extras.taxonomy.id == "mast"
-        yield model.Text(
-            f"helps{self.suffix}",
-            "What helps",
-            (self._helps_order(), *told[:MOST_HELPED], *([_MEASURED] if mast else [])),
-            _MEASURED_LINKS if mast else (),
-        )
+        open_ones = (self._helps_order(), *told[:MOST_HELPED])
+        yield model.Text(f"helps{self.suffix}", "What helps", open_ones)
         if told[MOST_HELPED:]:
             yield model.Text(
                 f"helps-more{self.suffix}",
@@ -1139,7 +1162,7 @@ def _comparison(document: Report) -> Section:
         Column("first", first, Kind.SHARE, f"share of the failed traces of {first}", keeps=95),
         Column("second", second, Kind.SHARE, f"share of the failed traces of {second}", keeps=95),
         *_difference_columns(first, second),
-        *_P_COLUMNS,
+        _P_ADJUSTED,
     )
     rows, groups = [], document["groups"]
     for code, mode in found["modes"].items():
@@ -1148,8 +1171,8 @@ def _comparison(document: Report) -> Section:
             "name": mode["name"],
             "first": _rate(mode["first"], groups[first]["failed"]),
             "second": _rate(mode["second"], groups[second]["failed"]),
-            **_difference_cells(mode),
-            **_p_cells(mode),
+            **_difference_cells(mode, ratio=False),
+            "p_adjusted": _p_cell(mode, "p_adjusted"),
         }
         leads = {
             side: Behind(
@@ -1171,6 +1194,12 @@ def _comparison(document: Report) -> Section:
         (tuple(rows),),
         f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "
         f"{source_words(document)}",
+        tuple(
+            _no_ratio(
+                found["modes"],
+                {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"},
+            )
+        ),
     )
     title = f"{first} against {second}"
     return Section("comparison", title, (*comparison_charts(document), table), tuple(facts))
@@ -1193,6 +1222,8 @@ def _reading(document: Report) -> Iterator[str]:
         f"that ends at most at {rules['margin_pp']:g} points; unclear is anything else, and "
         f"whatever rests on fewer than {rules['least']} failed or successful traces."
     )
+    if document["stated"] is not None:
+        yield f"Published: what the {document['stated']['source']} say; it decides nothing here."
     yield (
         f"Isolated: a failed trace with up to {rules['isolated']} modes; cascading: with "
         f"{rules['cascading']} or more."
@@ -1200,13 +1231,15 @@ def _reading(document: Report) -> Iterator[str]:
 
 
 def _method(document: Report) -> model.Text:
-    said = [*_reading(document)]
-    if document["stated"] is not None:
-        said.append(
-            f"Published: what the {document['stated']['source']} say; it decides nothing here."
-        )
-    said.append(
+    caution = (
         "A difference between failed and successful runs is no proof that the mode caused the "
         "failure: hard tasks may bring about both."
     )
-    return model.Text("method", "How it was counted", tuple(said))
+    return model.Text("counted", "Rules and intervals", (*_reading(document), caution))
+
+
+def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
+    """What the literature measured of fixes against the modes of MAST."""
+    if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
+        return ()
+    return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)
