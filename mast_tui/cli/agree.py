@@ -199,7 +199,7 @@ def _write_files(
     told = []
     if csv_file is not None:
         from mast_tui.agreement.csv_table import COLUMNS, tidy_rows
-        from mast_tui.exchange.csv_files import csv_text
+        from mast_tui.reports.render.csv import csv_text
 
         rows = list(tidy_rows(report))
         outputs.add(csv_file, csv_text(COLUMNS, rows))
