@@ -7,7 +7,7 @@ screen takes one group at a time. In ``Behind`` modes are codes, as in the JSON 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mast_tui.figures.signatures.report import whose_labels
@@ -378,15 +378,27 @@ class _Group:
         folded: bool = False,
     ) -> Table | None:
         """A table of this group, None without rows."""
-        rows = tuple(tuple(group) for group in groups)
+        columns = tuple(columns)
+        there = {column.key for column in columns}
+        rows = tuple(
+            tuple(
+                replace(
+                    row,
+                    cells={key: row.cells[key] for key in row.cells if key in there},
+                    behind_cells={
+                        key: row.behind_cells[key] for key in row.behind_cells if key in there
+                    },
+                )
+                for row in group
+            )
+            for group in groups
+        )
         if not any(rows):
             return None
         caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
         if id == "modes":
             caption += f" {source_words(self.document)}"
-        return Table(
-            f"{id}{self.suffix}", title, tuple(columns), rows, caption, tuple(notes), folded
-        )
+        return Table(f"{id}{self.suffix}", title, columns, rows, caption, tuple(notes), folded)
 
     @property
     def sides(self) -> str:
@@ -488,10 +500,9 @@ class _Group:
         if mode["succeeded"]["count"]:
             title = f"{code} in successful traces"
             leads["succeeded"] = self.behind(title, code, outcome="succeeded")
-        if mode["count"]:
-            leads["all"] = self.behind(f"{code} in all traces", code, outcome=None)
-        first = next(iter(leads.values()), None)
-        return Row(code, cells, "", tuple(self._mode_words(mode)), first, leads)
+        whole = self.behind(f"{code} in all traces", code, outcome=None)
+        lead = whole if mode["count"] else None
+        return Row(code, cells, "", tuple(self._mode_words(mode)), lead, leads)
 
     def _mode_words(self, mode: ModeJson) -> Iterator[str]:
         if mode["failed"]["n"] or mode["succeeded"]["n"]:
@@ -663,7 +674,7 @@ class _Group:
                 keeps=20,
             ),
         )
-        return self.table("categories", "Categories of failure", columns, [rows])
+        return self.table("category_shares", "Categories of failure", columns, [rows])
 
     # Places.
 
@@ -826,7 +837,7 @@ class _Group:
         )
         n = self._of_places(places)
         title = "Where in the run each mode sets on"
-        return self.table("onset", title, columns, [rows], n=n, folded=True)
+        return self.table("mode_onsets", title, columns, [rows], n=n, folded=True)
 
     def _after_fatal(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -885,7 +896,7 @@ class _Group:
         )
         n = self._of_places(places)
         title = "Of two modes, which sets on first"
-        return self.table("order", title, columns, [rows], n=n, folded=True)
+        return self.table("order_counts", title, columns, [rows], n=n, folded=True)
 
     def _chains(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -900,7 +911,9 @@ class _Group:
         )
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
         n = self._of_places(places)
-        return self.table("chains", "Chains of failure", columns, [rows], note, n=n, folded=True)
+        return self.table(
+            "chain_counts", "Chains of failure", columns, [rows], note, n=n, folded=True
+        )
 
     # What shows together.
 
@@ -927,17 +940,18 @@ class _Group:
             for other in seen:
                 pair = pairs.get(frozenset((code, other)))
                 both = count if other == code else 0 if pair is None else pair["both"]
-                cells[other] = both
+                cells[f"with {other}"] = both
                 if both:
                     codes = (code,) if other == code else (code, other)
                     title = f"{' and '.join(codes)} in {self.which}"
-                    leads[other] = self.behind(title, *codes)
+                    leads[f"with {other}"] = self.behind(title, *codes)
                 if pair is not None and other != code and both:
                     said.append((-both, " ".join(_pair_words(pair, self.which))))
             words = tuple(words for _, words in sorted(said)[:3])
-            rows.append(Row(code, cells, "", words, leads[code], leads))
+            rows.append(Row(code, cells, "", words, leads[f"with {code}"], leads))
         columns = [_CODE, _NAME] + [
-            Column(code, code, Kind.COUNT, f"{self.which} with {code} too") for code in seen
+            Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
+            for code in seen
         ]
         note = Note(
             f"A cell is how many {self.which} show both modes; on the diagonal how many show the "

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signatures import signatures_report
 from rich.cells import cell_len
 
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import AnnotatorKind
-from mast_tui.signatures.text_report import render_report
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, store_judgement
 from tests.cli.conftest import Cli
@@ -152,7 +153,7 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
 @pytest.mark.parametrize("width", [80, 100])
 def test_text_keeps_to_its_width_and_cuts_names_but_no_figures(study: Cli, width: int) -> None:
     report = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash").json
-    lines = render_report(report, width)
+    lines = render_text(signatures_report(report), width)
     assert max(cell_len(line) for line in lines) <= width
     row = next(line for line in lines if line.startswith("3.3 "))
     assert "94% 86–97" in row
