@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mast_tui.reports.examples import Example, Extras
 
 MOST_PAIRS: Final = 6
-MOST_STEPS: Final = 10
-MOST_HELPED: Final = 5
+MOST_STEPS: Final = 8
+MOST_HELPED: Final = 4
 """Of so many modes what helps stands open on a page; that of the others is folded."""
 
 MOST_QUOTED: Final = 300
@@ -112,7 +112,7 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
             group_words(document, name),
             tuple(_page_of(group)),
             tuple(_group_facts(group.group)),
-            tuple(_cannot_say(group.group["cannot_say"])),
+            (*group.first_failure(), *_cannot_say(group.group["cannot_say"])),
         )
         sections.append(section)
     if document["comparison"] is not None:
@@ -697,18 +697,20 @@ class _Group:
             f"{self.which} that show a failure"
         )
 
+    def first_failure(self) -> Iterator[Note]:
+        """Where the first failure stands, in a sentence."""
+        first = None if self.places is None else self.places["first_failure"]
+        if first and first["median"] is not None and first["quartiles"] is not None:
+            low, high = (_percent(end) for end in first["quartiles"])
+            yield Note(
+                f"The first failure stands at {_percent(first['median'])} of the run in the "
+                f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
+                "first_failure",
+            )
+
     def _tenths(self, places: PlacesJson) -> Table | None:
         first = places["first_failure"]
-        notes = []
-        if first["median"] is not None and first["quartiles"] is not None:
-            low, high = (_percent(end) for end in first["quartiles"])
-            notes.append(
-                Note(
-                    f"The first failure stands at {_percent(first['median'])} of the run in the "
-                    f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
-                    "first_failure",
-                )
-            )
+        notes = [*self.first_failure()]
         if places["uncounted"]:
             notes.append(
                 Note(
@@ -735,7 +737,9 @@ class _Group:
         )
         title = "Where the first failure stands"
         n = self._of_places(places)
-        return self.table("first_failure", title, columns, [rows], *notes, n=n)
+        # On a page a chart shows it, and a sentence stands beside the other tables.
+        folded = self.every is None
+        return self.table("first_failure", title, columns, [rows], *notes, n=n, folded=folded)
 
     def _first_modes(self, places: PlacesJson) -> Table | None:
         ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
