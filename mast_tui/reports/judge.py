@@ -129,7 +129,7 @@ def _rates(judge: Values) -> Table:
                 "n",
             ),
             _macro_note(judge, _RATES),
-            *withheld_notes(_only(judge, _RATES)),
+            *withheld_notes(*_only(judge, _RATES)),
         ),
     )
 
@@ -146,7 +146,7 @@ def _beside_chance(judge: Values) -> Table:
             _macro_note(judge, _BESIDE),
             *_paradox_note(judge),
             *_tilted(judge),
-            *withheld_notes(_only(judge, _BESIDE)),
+            *withheld_notes(*_only(judge, _BESIDE)),
         ),
     )
 
