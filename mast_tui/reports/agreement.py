@@ -30,6 +30,7 @@ from mast_tui.reports.sentences import (
     PARADOX,
     Values,
     counted,
+    fact,
     in_words,
     intervals_note,
     is_kappa_paradox,
@@ -50,7 +51,8 @@ class Coefficient:
         key: Its name in the document.
         title: Its heading.
         name: Its name in words.
-        keeps: What stays where there is little room, as ``Column.keeps``.
+        keeps: What stays where there is little room, as ``Column.keeps``. The one that keeps most
+            leads: names of modes are cut for its interval and for no other.
     """
 
     key: str
@@ -60,19 +62,23 @@ class Coefficient:
 
 
 COEFFICIENTS: Final = (
-    Coefficient("raw_agreement", "raw", "raw agreement", 96),
-    Coefficient("positive_agreement", "P+", "positive agreement", 94),
-    Coefficient("negative_agreement", "P−", "negative agreement", 93),
-    Coefficient("cohen_kappa", "κ", "Cohen's κ", 99),
-    Coefficient("fleiss_kappa", "Fleiss", "Fleiss' κ", 60),
-    Coefficient("krippendorff_alpha", "α", "Krippendorff's α", 98),
-    Coefficient("gwet_ac1", "AC1", "Gwet's AC1", 95),
+    Coefficient("raw_agreement", "raw", "raw agreement", 46),
+    Coefficient("positive_agreement", "P+", "positive agreement", 43),
+    Coefficient("negative_agreement", "P−", "negative agreement", 42),
+    Coefficient("cohen_kappa", "κ", "Cohen's κ", 48),
+    Coefficient("fleiss_kappa", "Fleiss", "Fleiss' κ", 30),
+    Coefficient("krippendorff_alpha", "α", "Krippendorff's α", 47),
+    Coefficient("gwet_ac1", "AC1", "Gwet's AC1", 45),
 )
 """Every coefficient of people, in the order of the columns. Another one is a row here."""
 
 _OF_PAIRS: Final = ("cohen_kappa", "fleiss_kappa")
 """What few shared traces pull down or leave without units: it comes last where pairs rotate."""
 
+_LEADS: Final = 99
+"""What the coefficient keeps that leads."""
+
+_HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
 _KAPPA: Final = "cohen_kappa"
 _FLEISS: Final = "fleiss_kappa"
 
@@ -97,7 +103,7 @@ _CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
 _NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
 _N_POOLED: Final = Note("n: traces × modes in which two or more have a verdict.", "n")
-_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present", keeps=70)
+_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present", keeps=40)
 
 
 def agreement_report(document: Values, *, sight: Values | None = None) -> Report:
@@ -139,7 +145,7 @@ def modes_section(document: Values) -> Section:
     tables = [people.modes(), people.sets(), people.rounds(), people.retests()]
     notes = [*_left_out(document), *_halving(document)]
     kept = tuple(table for table in tables if table is not None)
-    return Section("modes", "Modes", kept, notes=tuple(notes))
+    return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
 
 
 def categories_section(document: Values) -> Section | None:
@@ -179,7 +185,9 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
     if rotating:
         last = [one for one in chosen if one.key in _OF_PAIRS]
         chosen = [one for one in chosen if one.key not in _OF_PAIRS]
-        chosen += [replace(one, keeps=min(one.keeps, 92)) for one in last]
+        chosen += [replace(one, keeps=min(one.keeps, 41)) for one in last]
+    lead = max(chosen, key=lambda one: one.keeps)
+    chosen = [replace(one, keeps=_LEADS) if one is lead else one for one in chosen]
     return tuple(Column(one.key, one.title, Kind.NUMBER, one.name, one.keeps) for one in chosen)
 
 
@@ -225,6 +233,14 @@ class _People:
     @property
     def slugs(self) -> tuple[str, ...]:
         return tuple(mode["slug"] for mode in self.document["modes"].values())
+
+    def facts(self) -> Iterator[tuple[str, str, str]]:
+        """The figures over all, the one to lead with first."""
+        pooled = self.document["pooled"]
+        yield "traces × modes", f"{pooled['n']:,}", "all modes pooled"
+        for column in self.columns:
+            if column.key in _HEADLINE:
+                yield fact(column.title, pooled[column.key])
 
     # Tables
 
@@ -663,7 +679,8 @@ def _traces(document: Values) -> str:
         both = "that both have finished" if len(document["annotators"]) == 2 else "finished"
         return f"{counted(every, 'trace')} {both}"
     two = counted(_shared(document), "trace")
-    return f"{two} that two or more have finished, {every:,} of them finished by all"
+    of_all = f"{every:,}" if every else "none"
+    return f"{two} that two or more have finished, {of_all} of them finished by all"
 
 
 def _macro_note(document: Values, columns: Sequence[Column]) -> Note:

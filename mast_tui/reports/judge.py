@@ -12,6 +12,7 @@ from mast_tui.reports.sentences import (
     PARADOX,
     Values,
     counted,
+    fact,
     in_words,
     intervals_note,
     is_kappa_paradox,
@@ -30,15 +31,15 @@ _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=94)
 _RATES: Final = (
     Column("true_positive_rate", "TPR", name="true positive rate (TPR)", keeps=100),
     Column("true_negative_rate", "TNR", name="true negative rate (TNR)", keeps=99),
-    Column("precision", "precision", keeps=98),
-    Column("f1", "F1", keeps=97),
+    Column("precision", "precision", keeps=48),
+    Column("f1", "F1", keeps=47),
 )
 # Raw agreement and AC1 look fine on a judge that is of no use where a mode is rare, so that
 # neither is shown without κ beside it.
 _BESIDE: Final = (
     Column("cohen_kappa", "κ", name="Cohen's κ", keeps=100),
-    Column("gwet_ac1", "AC1", name="Gwet's AC1", keeps=98),
-    Column("raw_agreement", "raw", name="raw agreement", keeps=97),
+    Column("gwet_ac1", "AC1", name="Gwet's AC1", keeps=48),
+    Column("raw_agreement", "raw", name="raw agreement", keeps=47),
 )
 _MCNEMAR: Final = Column(
     "mcnemar_p_adjusted", "McNemar", Kind.P_VALUE,
@@ -94,12 +95,22 @@ def judge_section(judge: Values, *, sight: Values | None = None) -> Section:
         _withheld(judge),
     )
     kept = tuple(table for table in tables if table is not None)
-    return Section("judge", "Judge", kept, notes=tuple(_notes(judge, sight)))
+    return Section("judge", "Judge", kept, _facts(judge), tuple(_notes(judge, sight)))
 
 
 def against_words(judge: Values) -> str:
     """Name what the judge is held against; gold that is one person's word bears their name."""
     return str(judge["against"]) if judge["gold"] is None else gold_name(judge["gold"])
+
+
+def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
+    pooled = judge["pooled"]
+    return (
+        ("traces × modes", f"{pooled['n']:,}", "all modes pooled"),
+        fact("TPR", pooled["true_positive_rate"]),
+        fact("TNR", pooled["true_negative_rate"]),
+        fact("κ", pooled["cohen_kappa"]),
+    )
 
 
 # Tables

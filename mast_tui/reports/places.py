@@ -31,14 +31,14 @@ _UNDEFINED: Final = {
 
 _F1: Final = (
     Column("f1_exact", "F1 exact", name="F1 of exact places", keeps=99),
-    Column("f1_overlap_0.5", "F1 half", name="F1 at an overlap of 0.5 or more", keeps=96),
-    Column("f1_overlap_0.1", "F1 any", name="F1 at an overlap of 0.1 or more", keeps=90),
+    Column("f1_overlap_0.5", "F1 half", name="F1 at an overlap of 0.5 or more", keeps=46),
+    Column("f1_overlap_0.1", "F1 any", name="F1 at an overlap of 0.1 or more", keeps=44),
 )
 _ALPHA: Final = Column(
-    "krippendorff_alpha", "α spans", name="Krippendorff's α over spans", keeps=98
+    "krippendorff_alpha", "α spans", name="Krippendorff's α over spans", keeps=48
 )
-_ALPHA_U: Final = Column("krippendorff_alpha_u", "α_U", name="Krippendorff's α_U", keeps=97)
-_PLACES: Final = Column("places", "places", Kind.COUNT, "places of both sides", keeps=80)
+_ALPHA_U: Final = Column("krippendorff_alpha_u", "α_U", name="Krippendorff's α_U", keeps=47)
+_PLACES: Final = Column("places", "places", Kind.COUNT, "places of both sides", keeps=97)
 
 
 def places_section(spans: Values) -> Section:

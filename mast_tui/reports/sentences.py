@@ -76,6 +76,16 @@ def in_words(figure: Values) -> str:
     return f"{number(value)} {WITHHELD}" if "ci_withheld" in figure else number(value)
 
 
+def fact(name: str, figure: Values) -> tuple[str, str, str]:
+    """Make a fact for the head of a page: the figure, and its interval or why there is none."""
+    value, ends = figure["value"], figure.get("ci")
+    if value is None:
+        return name, NONE, str(figure.get("undefined", "")).replace("_", " ")
+    if ends is not None:
+        return name, number(value), f"{number(ends[0])} to {number(ends[1])}"
+    return name, number(value), "no interval" if "ci_withheld" in figure else ""
+
+
 def resampled_note(bootstrap: Values) -> str:
     """Say what intervals come from that are by resampling of any number of traces."""
     if not bootstrap["rounds"]:
