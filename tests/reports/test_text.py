@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.reports.model import Column, Estimate, Kind, Report, Row, Section, Table
+from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, Row, Section, Table
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
 from tests.reports import sample
@@ -90,6 +90,27 @@ def test_where_there_is_little_room_low_intervals_go_then_names_then_columns() -
     )
     assert low > name > high > narrowest("<0.001") > narrowest("0.61")
     assert "No room for: Gwet's AC1, p." in seen[60]
+
+
+def test_intervals_that_had_no_room_are_named() -> None:
+    columns = (NAME, Column("k", "κ", keeps=90), Column("a", "α"), Column("p", "P+"))
+    cells = {"k": Estimate(0.5, (0.25, 0.75)), "a": Estimate(0.5, withheld="few_traces"), "p": 0.5}
+    lines = lines_of(Row("1", {"name": "x", **cells}), columns=columns, width=26)
+    assert "No room for the intervals of: κ." in " ".join(lines)
+    assert "No room" not in " ".join(lines_of(Row("1", {"name": "x", **cells}), columns=columns))
+
+
+def test_what_stands_above_is_not_told_again() -> None:
+    tables = tuple(
+        Table(name, name, (NAME,), ((Row("1", {"name": "x"}),),), "Whose labels.", notes)
+        for name, notes in (("one", (Note("Few traces.", "few"),)),
+                            ("two", (Note("Few traces.", "few"), Note("Left out.", "left"))))
+    )  # fmt: skip
+    report = Report("agreement", "Head", "", (Section("s", "S", tables),))
+    lines = render_text(report, None)
+    assert [line for line in lines if line.endswith(".")] == [
+        "Whose labels.", "Few traces.", "Left out.",
+    ]  # fmt: skip
 
 
 def test_the_whole_table_is_there_without_a_width() -> None:

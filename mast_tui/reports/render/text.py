@@ -10,7 +10,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.reports.model import Chart, Column, Kind, Note, Report, Section, Table, Text
-from mast_tui.reports.render.cells import Written, is_right, naming, written
+from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
 from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
@@ -26,7 +26,8 @@ _LOW: Final = 50
 def render_text(report: Report, width: int | None) -> list[str]:
     """Write a report as lines: warnings first, then its tables, each with its notes.
 
-    What is folded and what is drawn is left to other renderers.
+    What is folded and what is drawn is left to other renderers, and a caption or a note that was
+    told further up is not told again: lines are read from top to bottom.
 
     Args:
         report: The report.
@@ -34,6 +35,7 @@ def render_text(report: Report, width: int | None) -> list[str]:
             columns that keep little go first, then names are cut, then whole columns go. None for
             lines of any length.
     """
+    report = _once(report)
     lines = [
         *_wrapped(report.title, width),
         *_wrapped(report.about, width),
@@ -49,11 +51,36 @@ def render_text(report: Report, width: int | None) -> list[str]:
     return [*lines, "", *below] if below else lines
 
 
+def _once(report: Report) -> Report:
+    """Leave out captions and notes that are word for word those of a part above."""
+    told: set[str] = set()
+
+    def first(text: str) -> bool:
+        known = text in told
+        told.add(text)
+        return not known
+
+    def table(part: Table) -> Table:
+        caption = part.caption if first(part.caption) else ""
+        return replace(part, caption=caption, notes=notes(part.notes))
+
+    def notes(these: Iterable[Note]) -> tuple[Note, ...]:
+        return tuple(note for note in these if first(note.text))
+
+    def section(one: Section) -> Section:
+        shown = (part for part in one.parts if isinstance(part, Chart) or not part.folded)
+        parts = tuple(table(part) if isinstance(part, Table) else part for part in shown)
+        return replace(one, parts=parts, notes=notes(one.notes))
+
+    sections = tuple(section(one) for one in report.sections)
+    return replace(report, sections=sections, notes=notes(report.notes))
+
+
 def _section(section: Section, width: int | None) -> list[str]:
     warnings = (note for note in section.notes if note.warning)
     parts = [[*_facts(section.facts, width), *_notes(warnings, width)]]
     for part in section.parts:
-        if isinstance(part, Chart) or part.folded:
+        if isinstance(part, Chart):
             continue
         parts.append(_table(part, width) if isinstance(part, Table) else _text(part, width))
     parts.append(_notes((note for note in section.notes if not note.warning), width))
@@ -113,6 +140,9 @@ def _table(table: Table, width: int | None) -> list[str]:
     gone = [one.name or one.title for one in kept if one not in shape.columns]
     if gone:
         lines += _wrapped(f"No room for: {', '.join(gone)}.", width)
+    bare = [column.title for column in shape.columns if shape.has_bared(column)]
+    if bare:
+        lines += _wrapped(f"No room for the intervals of: {', '.join(bare)}.", width)
     below = [*_wrapped(table.caption, width)]
     below += _notes((note for note in table.notes if not note.warning), width)
     return [*lines, "", *below] if below else lines
@@ -173,6 +203,12 @@ class _Shape:
         if self.name is None:
             return self
         return replace(self, name=self.name + max(0, width - self.width()))
+
+    def has_bared(self, column: Column) -> bool:
+        """Whether a column has given up an interval."""
+        return column.key in self.bare and any(
+            written(row, column).interval not in ("", WITHHELD) for row in self.table.rows
+        )
 
     def width(self) -> int:
         """The width of a line."""
