@@ -278,9 +278,9 @@ class _OfGroup:
         if found["onset"]:
             note = (
                 f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
-                "for each mode's first span, the stronger the colour the more traces. Dots: medians; "
-                f"lines: quartiles. n = {found['first_failure']['n']} of {found['of']} {which} with a "
-                "failure, those whose labels name spans."
+                "for each mode's first span, the stronger the colour the more traces. Dots: "
+                f"medians; lines: quartiles. n = {found['first_failure']['n']} of {found['of']} "
+                f"{which} with a failure, those whose labels name spans."
             )
             drawn = onset(found, self.names)
             yield self.chart("onset", "Where in the run failures set on", note, drawn)
