@@ -142,7 +142,7 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
     lines = study("report", "--compare", "GPT-OSS-120B,Gemini-3-Flash").out.splitlines()
     assert max(cell_len(line) for line in lines) <= 100
     for mode in load_mast().modes:
-        assert sum(line.startswith(f"{mode.code}  {mode.name[:7]}") for line in lines) == 3
+        assert sum(line.startswith(f"{mode.code}   {mode.name[:7]}") for line in lines) == 3
     assert sum("fatal    both" in line for line in lines) == 2
     text = " ".join(" ".join(lines).split())
     assert "modes per failed trace 2.6" in text
