@@ -13,10 +13,10 @@ from typing import Final, TypedDict, cast
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
-from mast_tui.figures.intervals import mcnemar, share
+from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of_mean
 from mast_tui.figures.judge.confusion import REASONS, Compared, TraceSums
-from mast_tui.figures.multiple_testing import benjamini_hochberg
+from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
 
 # Which counts of a table a rate is a share of, its hits first: TP, FP, FN, TN.

@@ -9,10 +9,10 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.multiple_testing import benjamini_hochberg
-from mast_tui.figures.signatures.fisher import LogFactorials, fisher_exact
+from mast_tui.figures.intervals import katz, newcombe
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.rates import RateJson, katz, newcombe, rate
+from mast_tui.figures.signatures.rates import RateJson, rate
+from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
 Why = Literal["more_in_failed", "seen_in_successes", "too_few_traces", "not_told_apart"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import LEVEL, ROUNDS
 from mast_tui.figures.signatures.comparison import ComparisonJson, comparison
 from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.published_claims import stated_for
-from mast_tui.figures.signatures.rates import LEVEL
 from mast_tui.gold.sources import GoldMixJson, gold_words
-
-ROUNDS: Final = 2000
 
 Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
 """Per group, per mode code: how often the mode really shows where only a judge has looked."""
