@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-FIELDS: Final = ("model", "system", "benchmark", "task", "reader")
-"""What is known of traces and can tell groups apart."""
+FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
+"""What is known of traces and can tell groups apart; the date is the day in UTC."""
+
+_NAMES_OF_COLUMNS: Final = {"date": "started"}
 
 BETWEEN: Final = " · "
 """What stands in a group's name between the values of several fields."""
@@ -193,10 +196,14 @@ def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> _Facts:
         [-1] * n,
     )
 
+    dated = fields.index("date") if "date" in fields else None
+
     def take(read: Iterator[tuple[Any, ...]]) -> None:
         for trace, model, benchmark, task, outcome, score, spans, *values in read:
             row = rows.get(trace)
             if row is not None:
+                if dated is not None and values[dated] is not None:
+                    values[dated] = _day(values[dated])
                 found.values[row] = tuple(value or NO_VALUE for value in values)
                 found.models[row] = model
                 found.tasks[row] = (benchmark or "", task) if task else None
@@ -204,8 +211,17 @@ def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> _Facts:
                 found.scores[row] = float("nan") if score is None else score
                 found.spans[row] = -1 if spans is None else spans
 
-    workspace.read_columns("traces", (*_COLUMNS, *fields), take)
+    named = (_NAMES_OF_COLUMNS.get(field, field) for field in fields)
+    workspace.read_columns("traces", (*_COLUMNS, *named), take)
     return found
+
+
+def _day(started: float) -> str | None:
+    """The day of a moment in Unix seconds, in UTC; None of one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(started, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _groups(

@@ -152,7 +152,7 @@ def test_the_intervals_of_differences_hold_the_truth_as_often_as_they_say(traces
             ("mode", found["modes"]["1.3"], truth["modes"]["1.3"]),
         ):
             for name in ("true_positive_rate", "precision", "f1", "cohen_kappa"):
-                if one[name]["difference"].get("ci"):  # type: ignore[literal-required]
+                if one[name]["difference"].get("ci"):
                     low, high = _apart(one, name)[1:]
                     held.setdefault(f"{scope} {name}", []).append(
                         low <= _apart(true, name)[0] <= high

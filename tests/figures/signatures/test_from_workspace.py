@@ -17,6 +17,7 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     SignatureInput,
 )
+from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.sides import BITS
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
@@ -218,6 +219,31 @@ def test_values_that_hold_what_stands_between_them_make_two_groups_all_the_same(
     found = read(office, by="model,benchmark")
     assert len(set(found.group_names)) == 2
     assert found.group.tolist() == [1, 0]
+
+
+def test_versions_and_days_tell_groups_apart() -> None:
+    office = Office("t0")
+    for name, version, started in (
+        ("t1", "1.10", 1_767_225_599.0),  # the last second of 2025
+        ("t2", "1.9", 1_767_225_600.0),
+        ("t3", None, None),
+        ("t4", "1.9", 1e300),
+    ):
+        office.workspace.register_trace(TraceRecord(name, version=version, started=started))
+        office.finish("ann", value=ABSENT, trace=name)
+    dates = read(office, by="date")
+    assert dates.group_names == ("2025-12-31", "2026-01-01", NO_VALUE)
+    assert dates.group.tolist() == [0, 1, 2, 2]
+    both = read(office, by="version,date")
+    assert both.group_names == (
+        "1.10 · 2025-12-31",
+        "1.9 · 2026-01-01",
+        f"1.9 · {NO_VALUE}",
+        f"{NO_VALUE} · {NO_VALUE}",
+    )
+    found = trend(read(office, by="version"))
+    assert found is not None
+    assert found["groups"] == ["1.9", "1.10"]
 
 
 def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups() -> None:
