@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mast_tui.signatures.html_page import report_html
 
+from mast_tui.reports.render.html import render_html
+from mast_tui.reports.signatures import signatures_report
 from tests.browser.chromium import NAMES, Page, browser, chromium_path
-from tests.figures.signatures.small_report import HOSTILE, small_extras, small_report
+from tests.figures.signatures.small_report import HOSTILE, small_report
+from tests.reports.small_extras import small_extras
 
 FIGURES = """
-[...document.querySelectorAll("figure")].map((figure) => {
+[...document.querySelectorAll("figure:has(svg)")].map((figure) => {
   const box = figure.querySelector(".box"), svg = figure.querySelector("svg");
   const outer = box.getBoundingClientRect(), inner = svg.getBoundingClientRect();
   return {
-    id: figure.id, left: outer.left, right: outer.right, width: outer.width, height: outer.height,
+    id: svg.querySelector("title").id, left: outer.left, right: outer.right, width: outer.width, height: outer.height,
     drawn: inner.width, tall: inner.height,
     // How far the box scrolls, beside how much of the drawing lies beyond its edge.
     reach: box.scrollWidth, text: svg.querySelectorAll("text").length,
@@ -48,11 +50,12 @@ OVERLAPS = """
 """
 COLUMN = """
 [...document.querySelectorAll("table.sorts")[0].tBodies[0].rows].map((row) => {
-  const cell = row.cells[6];
+  const cell = row.cells[4];
   return cell.dataset.v === "" ? null : Number(cell.dataset.v);
 })
 """
-PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[6].firstChild.click()'
+PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[4].firstChild.click()'
+UNFOLD = 'document.querySelectorAll("details").forEach((one) => { one.open = true; })'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'
 
 
@@ -66,13 +69,15 @@ def test_the_page_stands_on_its_own_in_a_real_browser(tmp_path: Path) -> None:
         warnings.warn(missing, stacklevel=1)
         pytest.skip(missing)
     file = tmp_path / "report.html"
-    file.write_text(report_html(small_report(), extras=small_extras()), "utf-8")
+    report = signatures_report(small_report(), extras=small_extras())
+    file.write_text(render_html(report), "utf-8")
     inks = set()
     with browser(program, tmp_path / "profile") as page:
         for width, scheme in ((1280, "light"), (390, "dark")):
             page.size(width)
             page.prefer(scheme)
             page.open(file)
+            page.value(UNFOLD)
             every_figure_is_seen(page, width)
             assert page.value(OVERLAPS) == []
             inks.add(page.value(INK))
