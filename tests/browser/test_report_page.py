@@ -20,7 +20,8 @@ FIGURES = """
   const box = figure.querySelector(".box"), svg = figure.querySelector("svg");
   const outer = box.getBoundingClientRect(), inner = svg.getBoundingClientRect();
   return {
-    id: svg.querySelector("title").id, left: outer.left, right: outer.right, width: outer.width, height: outer.height,
+    id: svg.querySelector("title").id, left: outer.left, right: outer.right,
+    width: outer.width, height: outer.height,
     drawn: inner.width, tall: inner.height,
     // How far the box scrolls, beside how much of the drawing lies beyond its edge.
     reach: box.scrollWidth, text: svg.querySelectorAll("text").length,
