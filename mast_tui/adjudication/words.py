@@ -101,27 +101,23 @@ def words_by_trace(
     }
 
 
-def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:
-    """The orders of the workspace's traces, read from their files when first asked for.
+def traces_from_files(
+    workspace: Workspace, known: Sequence[Trace] = ()
+) -> Callable[[str], Trace | None]:
+    """Give the workspace's traces, wholly read, from their files.
 
-    ``known`` are traces that are read already. A trace whose file has gone, cannot be read or
-    holds something else now is not at hand.
+    Args:
+        workspace: The workspace that knows where the files were.
+        known: Traces that are read already.
+
+    Returns:
+        A function from a trace's id to the trace; to None where its file has gone, cannot be read
+        or holds something else now. It remembers nothing.
     """
     records = {record.trace_id: record for record in workspace.traces()}
     at_hand = {trace.identity.trace_id: trace for trace in known}
-    orders: dict[str, Order] = {}
 
-    def order_of(trace_id: str) -> Order:
-        def order(key: str) -> int | None:
-            # Most traces are never asked: equal targets need no order.
-            if trace_id not in orders:
-                orders[trace_id] = _order_in_file(trace_id)
-            return orders[trace_id](key)
-
-        return order
-
-    def _order_in_file(trace_id: str) -> Order:
-
+    def trace_of(trace_id: str) -> Trace | None:
         record = records.get(trace_id)
         trace = at_hand.get(trace_id)
         if trace is None and record is not None and record.path is not None:
@@ -129,9 +125,34 @@ def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> Orde
                 here = workspace.find_trace(TraceRecord.of(found))
                 if here is not None and here.trace_id == trace_id:
                     trace = found
-        if trace is None:
-            return no_order
-        read_fully(trace)
-        return trace.index_of
+        if trace is not None:
+            read_fully(trace)
+        return trace
+
+    return trace_of
+
+
+def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:
+    """Give the orders of the workspace's traces, read from their files when first asked for.
+
+    Args:
+        workspace: The workspace that knows where the files were.
+        known: Traces that are read already.
+
+    Returns:
+        The order of a trace by its id; of one that is not at hand, ``no_order``.
+    """
+    trace_of = traces_from_files(workspace, known)
+    orders: dict[str, Order] = {}
+
+    def order_of(trace_id: str) -> Order:
+        def order(key: str) -> int | None:
+            # Most traces are never asked: equal targets need no order.
+            if trace_id not in orders:
+                trace = trace_of(trace_id)
+                orders[trace_id] = no_order if trace is None else trace.index_of
+            return orders[trace_id](key)
+
+        return order
 
     return order_of

@@ -1,0 +1,269 @@
+"""Drawings in SVG: shapes and words on a canvas, how wide words are, and charts as files."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from html import escape
+from string import Template
+from typing import Final, Literal
+
+from mast_tui.reports.model import Chart
+from mast_tui.safe_text import one_line
+
+Anchor = Literal["start", "middle", "end"]
+
+WIDTH: Final = 680
+"""How wide most drawings are, in user units."""
+
+MARK: Final = "mast-tui figure"
+"""Stands in every drawing that is written as a file, so that one's own are known again."""
+
+_MARGIN: Final = 16
+
+_BOLD: Final = 17.0
+"""The size of a title as its width counts: bold letters of 15 are as wide as plain ones of 17."""
+
+FONTS: Final = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
+
+LIGHT: Final = {
+    "paper": "#ffffff",
+    "ink": "#1b1f24",
+    "muted": "#57606a",
+    "grid": "#dde2e7",
+    "failed": "#a8402f",
+    "succeeded": "#cfe3ef",
+    "edge": "#3f7191",
+    "first": "#33518a",
+    "second": "#f0dfb8",
+    "second_edge": "#8a6d1f",
+    "heat": "#33518a",
+    "on_heat": "#ffffff",
+    "on_half": "#1b1f24",
+}
+"""Colours on white. Each pair differs in lightness as well, so that it survives greyscale."""
+
+DARK: Final = {
+    "paper": "#14171b",
+    "ink": "#e8ebee",
+    "muted": "#a3adb8",
+    "grid": "#343b43",
+    "failed": "#ee8a70",
+    "succeeded": "#1e3d50",
+    "edge": "#85b8d6",
+    "first": "#8fb0ee",
+    "second": "#4a3d18",
+    "second_edge": "#d8bb6a",
+    "heat": "#8fb0ee",
+    "on_heat": "#0d1014",
+    "on_half": "#0d1014",
+}
+
+_STYLE: Final = Template("""
+.v-paper { fill: $paper; }
+.v-t { font-family: $fonts; font-size: 12px; fill: $ink; text-rendering: geometricPrecision; }
+.v-s { font-size: 10.5px; }
+.v-m { fill: $muted; }
+.v-b { font-weight: 600; }
+.v-h { font-size: 15px; font-weight: 600; }
+.v-halo { paint-order: stroke; stroke: $paper; stroke-width: 3px; stroke-linejoin: round; }
+.v-on { fill: $on_heat; }
+.v-mid { fill: $on_half; }
+.v-grid { stroke: $grid; stroke-width: 1; }
+.v-axis { stroke: $muted; stroke-width: 1; }
+.v-failed { fill: $failed; stroke: $failed; stroke-width: 1; }
+.v-succeeded { fill: $succeeded; stroke: $edge; stroke-width: 1; }
+.v-first { fill: $first; stroke: $first; stroke-width: 1; }
+.v-second { fill: $second; stroke: $second_edge; stroke-width: 1; }
+.v-other { fill: $grid; stroke: $muted; stroke-width: 1; }
+.v-heat { fill: $heat; }
+.v-cell { fill: none; stroke: $grid; stroke-width: 1; }
+.v-end { stroke: $ink; stroke-width: 1.3; fill: none; }
+.v-in { stroke: $paper; stroke-width: 1.3; fill: none; }
+.v-under { stroke: $paper; stroke-width: 2.8; fill: none; }
+.v-dot { fill: $ink; stroke: $paper; stroke-width: 1; }
+""")
+
+
+def figure_style(colours: dict[str, str]) -> str:
+    """The style sheet of the drawings in these colours."""
+    return _STYLE.substitute(colours, fonts=FONTS).strip()
+
+
+def shown(text: str) -> str:
+    """Foreign text made visible and escaped, for the content of an element or an attribute."""
+    return escape(one_line(text), quote=True)
+
+
+def text_width(text: str, size: float = 12) -> float:
+    """About how wide a text is in a common sans-serif face, rather too wide than too narrow."""
+    return size * sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> float:
+    if char in "ijl.,:;|!'":
+        return 0.3
+    if char in " tfrI()[]/-·":
+        return 0.36
+    if char in "mwMW%—…→":
+        return 0.92
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.05
+    return 0.72 if char.isupper() else 0.62
+
+
+def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[str]:
+    """The text in at most so many lines of at most this width; what is left out ends in ``…``.
+
+    Lines break at spaces, and inside words that are too long for a line of their own.
+    """
+    lines = [""]
+    for word in one_line(text).split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if text_width(joined, size) <= width:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        for char in word:
+            if lines[-1] and text_width(lines[-1] + char, size) > width:
+                lines.append("")
+            lines[-1] += char
+    if len(lines) > most:
+        lines = [*lines[: most - 1], clipped(f"{lines[most - 1]}…", width, size)]
+    return lines
+
+
+def clipped(text: str, width: float, size: float = 12) -> str:
+    """The text on one line of at most this width, ending in ``…`` where it was cut."""
+    text = one_line(text)
+    if text_width(text, size) <= width:
+        return text
+    text = text.rstrip("…")
+    while text and text_width(f"{text}…", size) > width:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
+
+def number(value: float) -> str:
+    """A coordinate with at most two decimals."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def on_shade(shade: float) -> str:
+    """How words are drawn on so dark a part (0 to 1), to be read in light and in dark."""
+    return "v-s v-on" if shade > 0.72 else "v-s v-mid" if shade > 0.56 else "v-s"
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Shapes on a canvas of ``width`` × ``height`` user units, in the order they were drawn."""
+
+    width: float
+    height: float = 0
+    parts: list[str] = field(default_factory=list)
+
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        kind: str,
+        *,
+        tip: str = "",
+        opacity: float | None = None,
+        radius: float = 0,
+    ) -> None:
+        """A rectangle; ``tip`` is what a pointer on it shows."""
+        more = "" if opacity is None else f' fill-opacity="{number(opacity)}"'
+        more += f' rx="{number(radius)}"' if radius else ""
+        box = (
+            f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}" '
+            f'height="{number(height)}"'
+        )
+        end = f"><title>{shown(tip)}</title></rect>" if tip else "/>"
+        self.parts.append(f'<rect class="{kind}" {box}{more}{end}')
+
+    def line(self, x: float, y: float, to_x: float, to_y: float, kind: str) -> None:
+        """A straight line."""
+        self.parts.append(
+            f'<line class="{kind}" x1="{number(x)}" y1="{number(y)}" '
+            f'x2="{number(to_x)}" y2="{number(to_y)}"/>'
+        )
+
+    def dot(self, x: float, y: float, radius: float, kind: str = "v-dot") -> None:
+        """A circle."""
+        self.parts.append(
+            f'<circle class="{kind}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, kind: str = "", anchor: Anchor = "start"
+    ) -> None:
+        """Words on one line, ``y`` at their baseline."""
+        if not words:
+            return
+        place = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        self.parts.append(
+            f'<text class="v-t {kind}" x="{number(x)}" y="{number(y)}"{place}>{shown(words)}</text>'
+        )
+
+    def lines(
+        self, x: float, y: float, words: list[str], kind: str = "", *, step: float = 14
+    ) -> None:
+        """Words on several lines, ``y`` at the first baseline."""
+        for place, line in enumerate(words):
+            self.text(x, y + place * step, line, kind)
+
+    def interval(self, low: float, high: float, y: float, *, set_off: bool = True) -> None:
+        """A level line with ends, set off from what lies under it where asked for."""
+        if set_off:
+            self.line(low - 1, y, high + 1, y, "v-under")
+        self.line(low, y, high, y, "v-end")
+        for x in (low, high):
+            self.line(x, y - 3, x, y + 3, "v-end")
+
+
+def inline_svg(chart: Chart) -> str:
+    """Write a drawing as an element of an HTML page, which styles it."""
+    wide = ' class="wide"' if chart.width > WIDTH else ""
+    ids = shown(chart.id)
+    return (
+        f'<svg{wide} viewBox="0 0 {number(chart.width)} {number(chart.height)}" role="img" '
+        f'aria-labelledby="{ids}-t {ids}-d">'
+        f'<title id="{ids}-t">{shown(chart.title)}</title>'
+        f'<desc id="{ids}-d">{shown(chart.note)}</desc>'
+        f"{''.join(chart.parts)}</svg>"
+    )
+
+
+def standalone_svg(chart: Chart, bare: bool = False) -> str:
+    """Write a drawing as a file of its own, on white.
+
+    Args:
+        chart: The drawing and its words.
+        bare: Whether the title above and the note below are left out, for a paper that sets its
+            own. They stay in the file for those who cannot see the drawing.
+    """
+    margin = 0 if bare else _MARGIN
+    width = chart.width + 2 * margin
+    around = Drawing(width)
+    heading = [] if bare else wrapped(chart.title, chart.width, _BOLD)
+    note = [] if bare else wrapped(chart.note, chart.width, 10.5, most=8)
+    top = 0.0 if bare else margin + 20 * len(heading) + 6
+    height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin
+    around.rect(0, 0, width, height, "v-paper")
+    around.lines(margin, margin + 12, heading, "v-h", step=20)
+    around.lines(margin, top + chart.height + 18, note, "v-s v-m")
+    body = "\n".join([*around.parts, f'<g transform="translate({margin} {number(top)})">'])
+    inner = "\n".join(chart.parts)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<!-- {MARK} -->\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" '
+        f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" role="img" '
+        f'aria-labelledby="t d">\n<title id="t">{shown(chart.title)}</title>\n'
+        f'<desc id="d">{shown(chart.note)}</desc>\n'
+        f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{inner}\n</g>\n</svg>\n"
+    )

@@ -1,0 +1,221 @@
+"""Charts: words as words inside the canvas, whole files, and foreign names that do no harm."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.figures.signatures.groups import ModesPerTraceJson
+from mast_tui.figures.signatures.report import Report
+from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
+from mast_tui.reports.model import Chart
+from mast_tui.reports.render.images import ImageError, check_format, image_of
+from mast_tui.reports.render.svg import (
+    MARK,
+    WIDTH,
+    clipped,
+    shown,
+    standalone_svg,
+    text_width,
+    wrapped,
+)
+from tests.figures.signatures.small_report import HOSTILE, small_report
+
+KINDS = {
+    "distribution",
+    "shapes",
+    "prevalence",
+    "difference",
+    "categories",
+    "onset",
+    "order",
+    "chains",
+    "together",
+}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def charts_of(report: Report) -> list[Chart]:
+    """The charts of all groups, then of the groups compared."""
+    found = [chart for name in report["groups"] for chart in group_charts(report, name).values()]
+    return [*found, *comparison_charts(report)]
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return small_report()
+
+
+def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(report: Report) -> None:
+    figures = charts_of(report)
+    assert all(group_charts(report, name).keys() == KINDS for name in report["groups"])
+    assert len(figures) == 2 * len(KINDS) + 2
+    for one in figures:
+        assert "n = " in one.note
+        assert "Labels: " in one.note
+        assert report["taxonomy"] in one.note
+        assert one.note.split(":")[0] in {
+            "Bars",
+            "Dots",
+            "Cells",
+            "Rows",
+            "Parts of the bar",
+            "Parts of the bars",
+        }
+
+
+def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(report: Report) -> None:
+    for one in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(one))
+        width, height = (float(root.attrib[name]) for name in ("width", "height"))
+        assert root.attrib["viewBox"] == f"0 0 {root.attrib['width']} {root.attrib['height']}"
+        assert root.find(f"{SVG}title") is not None
+        assert root.find(f"{SVG}desc") is not None
+        assert not list(root.iter(f"{SVG}path"))
+        assert not list(root.iter(f"{SVG}script"))
+        drawing = root.find(f"{SVG}g")
+        assert drawing is not None
+        assert list(drawing.iter(f"{SVG}text"))
+        for text in drawing.iter(f"{SVG}text"):
+            x, y = float(text.attrib["x"]), float(text.attrib["y"])
+            room = text_width(text.text or "", 10 if "v-s" in text.attrib["class"] else 12)
+            part = {"middle": 0.5, "end": 1.0}.get(text.attrib.get("text-anchor", ""), 0.0)
+            assert x - part * room >= -16, text.text
+            assert x + (1 - part) * room <= width + 16, text.text
+            assert 0 < y < height
+
+
+def test_words_of_a_figure_never_lie_on_each_other(report: Report) -> None:
+    for one in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(one))
+        drawing = root.find(f"{SVG}g")
+        assert drawing is not None
+        boxes = []
+        for text in drawing.iter(f"{SVG}text"):
+            small = "v-s" in text.attrib["class"].split()
+            # The size of the letters themselves, without the room around them.
+            wide = 0.8 * text_width(text.text or "", 10.5 if small else 12)
+            part = {"middle": 0.5, "end": 1.0}.get(text.attrib.get("text-anchor", ""), 0.0)
+            left = float(text.attrib["x"]) - part * wide
+            y = float(text.attrib["y"])
+            boxes.append((left, left + wide, y - (7 if small else 8), y, text.text))
+        for place, a in enumerate(boxes):
+            for b in boxes[place + 1 :]:
+                apart = a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2]
+                assert apart, (one.id, a, b)
+
+
+def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
+    report = small_report(outcomes=False, places=False)
+    kinds = {kind for name in report["groups"] for kind in group_charts(report, name)}
+    assert kinds.isdisjoint({"distribution", "shapes", "difference", "onset", "order", "chains"})
+
+
+def test_files_have_stable_names(report: Report) -> None:
+    names = [one.id for one in charts_of(report)]
+    assert {"prevalence-plain", "together-plain"} <= set(names)
+    assert names == [one.id for one in charts_of(small_report())]
+    assert len(names) == len(set(names))
+    assert all(name.isascii() and name == name.lower() for name in names)
+    assert all(MARK in standalone_svg(one)[:400] for one in charts_of(report))
+
+
+@given(st.sets(st.text(max_size=80), max_size=12))
+def test_file_names_are_plain_and_unlike_even_where_case_does_not_count(names: set[str]) -> None:
+    parts = file_names(names)
+    assert len({part.lower() for part in parts.values()}) == len(names)
+    for part in parts.values():
+        assert part
+        assert len(part) <= 60
+        assert set(part) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+        assert not part.startswith((".", "-"))
+
+
+@given(st.text(max_size=60), st.floats(30, 300), st.integers(1, 4))
+@settings(max_examples=80)
+def test_wrapped_words_keep_to_the_width_and_the_number_of_lines(
+    text: str, width: float, most: int
+) -> None:
+    lines = wrapped(text, width, most=most)
+    assert 1 <= len(lines) <= most
+    assert all(text_width(line) <= width or len(line) == 1 for line in lines)
+    assert text_width(clipped(text, width)) <= width
+
+
+@given(st.text(max_size=40))
+def test_whatever_a_name_holds_is_text_in_an_element_and_in_an_attribute(text: str) -> None:
+    element = ElementTree.fromstring(f'<a b="{shown(text)}">{shown(text)}</a>')
+    assert element.text in (element.attrib["b"], None)
+    assert not list(element)
+
+
+def test_a_hostile_group_stands_in_its_figures_as_words(report: Report) -> None:
+    own = list(group_charts(report, HOSTILE).values())
+    assert own
+    for one in own:
+        root = ElementTree.fromstring(standalone_svg(one))
+        title = root.find(f"{SVG}title")
+        assert title is not None
+        assert "<script>" in (title.text or "")
+
+
+def test_a_report_without_any_trace_has_no_figures() -> None:
+    nothing = small_report(traces=0)
+    assert charts_of(nothing) == []
+    assert np.isfinite(nothing["bootstrap"]["level"])
+
+
+def test_a_mean_at_the_end_of_the_scale_has_room_for_bold_letters() -> None:
+    found: ModesPerTraceJson = {
+        "value": 14.0,
+        "ci": [14.0, 14.0],
+        "n": 2,
+        "modes": 14,
+        "complete": 2,
+        "distribution": {"14": 2},
+    }
+    drawing = ElementTree.fromstring(f"<g>{''.join(distribution(found).parts)}</g>")
+    (mean,) = (text for text in drawing.iter("text") if (text.text or "").startswith("mean"))
+    bold = 1.1 * text_width(mean.text or "")
+    assert float(mean.attrib["x"]) + bold / 2 <= WIDTH
+
+
+def test_bare_charts_leave_title_and_caption_to_the_paper(report: Report) -> None:
+    chart = charts_of(report)[0]
+    whole, bare = (ElementTree.fromstring(standalone_svg(chart, one)) for one in (False, True))
+    words = [{text.text for text in root.iter(f"{SVG}text")} for root in (whole, bare)]
+    assert words[1] < words[0]
+    assert chart.title in words[0]
+    assert float(bare.attrib["width"]) == chart.width
+
+
+def test_without_the_library_other_images_are_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    check_format("svg")
+    with pytest.raises(ImageError, match=r"mast-tui\[figures\]"):
+        check_format("pdf")
+
+
+def test_images_bear_the_mark_by_which_they_are_known_again(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = ModuleType("cairosvg")
+    drawn.svg2pdf = lambda bytestring: b"%PDF-1.5\n%%EOF\n"  # type: ignore[attr-defined]
+    head = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(17)
+    drawn.svg2png = lambda bytestring, scale: head + b"IEND"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cairosvg", drawn)
+    chart = charts_of(report)[0]
+    for image, begins in (("pdf", b"%PDF"), ("png", head)):
+        pieces = image_of(chart, image)
+        assert not isinstance(pieces, str)
+        content = b"".join(pieces)
+        assert content.startswith(begins)
+        assert MARK.encode() in content
