@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -26,8 +26,12 @@ from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mast_tui.gold import GoldKind
     from mast_tui.workspace import Workspace
+
+_NAMES_SHOWN: Final = 10
 
 
 @click.command()
@@ -136,6 +140,29 @@ def export_command(
             f"{missing} traces are not at hand, so their text is missing; open the app or "
             "'mast-tui judge' on their folder once, then export again"
         )
+    _say_without_id(counts.get("without_id", {}), file_format)
+
+
+def _say_without_id(left_out: dict[str, Any], file_format: str) -> None:
+    """Say what the tool that the scores are for does not know."""
+    traces = left_out.get("traces", ())
+    if traces:
+        say(
+            f"{len(traces)} traces are left out, as no id of theirs in {file_format} is known: "
+            f"they were recorded by another tool, or their files are not at hand: {_some(traces)}"
+        )
+    spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
+    if spans:
+        say(
+            f"{len(spans)} labelled spans are left out, as no id of theirs in {file_format} is "
+            f"known: {_some(spans)}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    left = len(names) - _NAMES_SHOWN
+    return f"{shown} and {left} more; --json names all" if left > 0 else shown
 
 
 def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool) -> None:

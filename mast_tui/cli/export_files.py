@@ -12,6 +12,7 @@ import click
 from mast_tui.cli.asking import sight_values
 from mast_tui.cli.common import say
 from mast_tui.cli.outputs import marked
+from mast_tui.exchange.formats import SCORE_FORMATS
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.traces.model import Outcome
 
@@ -245,6 +246,8 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
             counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
         case "doccano":
             text = _doccano(request, work, records, counts)
+        case _ if file_format in SCORE_FORMATS:
+            text = _scores(request, file_format, work, counts)
         case _:
             text = _trace_level(request, file_format, work, records)
     outputs.add(output, text)
@@ -327,6 +330,36 @@ def _doccano(
     lines, missing = doccano_lines(work, records, texts_from_files(request.workspace))
     counts["without_text"] = len(missing)
     return "".join(lines)
+
+
+def _scores(request: Request, file_format: str, work: Sequence[LongWork], counts: Counts) -> str:
+    """One of the formats that bring labels back to the tool in which the traces were recorded."""
+    from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
+    from mast_tui.exchange.native_ids import native_from_files
+    from mast_tui.exchange.scores import scores_of
+
+    tools = {
+        "langfuse": langfuse.TOOLS,
+        "phoenix": phoenix.TOOLS,
+        "langsmith": langsmith.TOOLS,
+        "inspect-scores": inspect_scores.TOOLS,
+    }[file_format]
+    kinds = {info.name: info.kind for info in request.workspace.annotators()}
+    native_of = native_from_files(request.workspace)
+    scores, left_out = scores_of(work, native_of, kinds, tools)
+    counts["scores"] = len(scores)
+    counts["without_id"] = {
+        "traces": list(left_out.traces),
+        "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
+    }
+    match file_format:
+        case "langfuse":
+            return "".join(langfuse.langfuse_lines(scores))
+        case "phoenix":
+            return _json(phoenix.phoenix_bodies(scores))
+        case "langsmith":
+            return "".join(langsmith.langsmith_lines(scores))
+    return "".join(inspect_scores.inspect_lines(scores, request.taxonomy))
 
 
 def _json(document: object) -> str:
