@@ -359,7 +359,7 @@ def _scores(request: Request, file_format: str, work: Sequence[LongWork], counts
             return _json(phoenix.phoenix_bodies(scores))
         case "langsmith":
             return "".join(langsmith.langsmith_lines(scores))
-    return "".join(inspect_scores.inspect_lines(scores, request.taxonomy))
+    return "".join(inspect_scores.inspect_lines(scores))
 
 
 def _json(document: object) -> str:

@@ -50,7 +50,7 @@ class Score:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the tools have no field for."""
+        """What the tools have no field for; of one label also its place and what it says."""
         return {
             "taxonomy": self.taxonomy,
             "mode": self.mode.code,

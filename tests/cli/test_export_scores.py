@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +158,7 @@ def test_the_ids_of_opentelemetry_are_langfuses_too(cli: Cli, tmp_path: Path, la
 
 
 @pytest.mark.parametrize("ending", ["json", "eval"])
-def test_inspect_gets_an_edit_per_sample(
+def test_inspect_gets_an_edit_per_sample_and_mode(
     cli: Cli, tmp_path: Path, label: Label, ending: str
 ) -> None:
     first = inspect_logs.sample(
@@ -176,36 +175,38 @@ def test_inspect_gets_an_edit_per_sample(
         inspect_logs.write_eval(path, inspect_logs.members_of(first))
     label(path.name)
     text, _ = exported(cli, "inspect-scores")
-    (one,) = lines(text)
-    needed = {"log": str, "sample_id": str, "epoch": int, "sample_uuid": str, "score_name": str}
-    has_fields(one, needed | {"edit": dict})
-    assert (one["log"], one["sample_id"], one["epoch"]) == (str(path), "task-7", 2)
-    assert one["score_name"] == "mast (alice)"
-    edit = one["edit"]
-    has_fields(edit, {"value": dict, "explanation": str, "metadata": dict, "provenance": dict})
-    assert {code: edit["value"][code] for code in ("1.1", "1.2", "1.3", "2.1", "3.1")} == {
-        "1.1": 0,
-        "1.2": None,
-        "1.3": 1,
-        "2.1": None,
-        "3.1": 1,
+    edits = {one["score_name"]: one for one in lines(text)}
+    needed: dict[str, type] = {"log": str, "sample_id": str, "epoch": int, "sample_uuid": str}
+    needed |= {"score_name": str, "edit": dict}
+    of_edit: dict[str, type] = {"value": int, "answer": str, "metadata": dict, "provenance": dict}
+    of_edit["explanation"] = object
+    for one in edits.values():
+        has_fields(one, needed)
+        assert (one["log"], one["sample_id"], one["epoch"]) == (str(path), "task-7", 2)
+        has_fields(one["edit"], of_edit)
+        has_fields(one["edit"]["provenance"], {"author": str, "reason": str}, timestamp=str)
+    said = {name: one["edit"]["value"] for name, one in edits.items()}
+    assert said == {
+        "mast.disobey_task_specification (alice)": 0,
+        "mast.step_repetition (alice)": 1,
+        "mast.premature_termination (alice)": 1,
     }
-    assert edit["metadata"]["verdicts"]["1.2"] == "unsure"
-    assert len(edit["metadata"]["labels"]) == len(keys_of(cli, path.name)) + 1
-    has_fields(edit["provenance"], {"author": str, "reason": str}, timestamp=str)
-    if "timestamp" in edit["provenance"]:
-        datetime.fromisoformat(edit["provenance"]["timestamp"])
-    assert "3.1 Premature termination: stopped too early" in edit["explanation"]
+    ended = edits["mast.premature_termination (alice)"]["edit"]
+    assert ended["explanation"] == "stopped too early"
+    repeated = edits["mast.step_repetition (alice)"]["edit"]
+    places = [one["span_first"] for one in repeated["metadata"]["labels"]]
+    assert sorted(places) == sorted(keys_of(cli, path.name))
+    assert f"{places[0]}: at " in repeated["explanation"]
 
 
-def test_a_samples_number_stays_a_number(cli: Cli, tmp_path: Path, label: Label) -> None:
+def test_a_sample_without_a_uuid_goes_by_its_own_id(cli: Cli, tmp_path: Path, label: Label) -> None:
     events = inspect_logs.model([inspect_logs.user("Find it.")], inspect_logs.says("Found."))
-    sample = inspect_logs.sample(events, id=7, uuid="u")
+    sample = inspect_logs.sample(events, id=7)
     document = {**inspect_logs.HEADER, "samples": [sample]}
     (tmp_path / "log.json").write_text(json.dumps(document), encoding="utf-8")
     label("log.json")
     text, _ = exported(cli, "inspect-scores")
-    assert lines(text)[0]["sample_id"] == 7
+    assert {(one["sample_id"], one["sample_uuid"]) for one in lines(text)} == {(7, None)}
 
 
 def test_what_has_no_id_there_is_named(cli: Cli, tmp_path: Path, label: Label) -> None:
