@@ -34,8 +34,8 @@ Values = dict[str, Any]
 class GoldEntry:
     """All that the document says of one trace.
 
-    ``passes`` hold the finished pass of each side; ``order`` gives a span's index by its key, and
-    None where the trace is not at hand.
+    ``passes`` hold the finished pass of each side and ``notes`` its notes on spans, by the span's
+    key; ``order`` gives a span's index by its key, and None where the trace is not at hand.
     """
 
     trace: TraceRecord
@@ -43,6 +43,7 @@ class GoldEntry:
     sides: Sequence[Side]
     passes: Mapping[str, Pass]
     order: Order
+    notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,10 @@ def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
             _label(label, codes, entry.order) for label in side.labels if label.mode in codes
+        ],
+        "span_notes": [
+            {"key": key, "index": entry.order(key), "note": text}
+            for key, text in sorted(entry.notes.get(side.annotator, {}).items())
         ],
     }
 

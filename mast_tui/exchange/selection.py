@@ -65,6 +65,7 @@ def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -
     verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = defaultdict(dict)
     for said in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
         verdicts[said.annotator, said.trace_id, said.pass_number][said.mode] = said.value
+    notes = _span_notes(workspace, taxonomy)
     return [
         LongWork(
             annotator=one.annotator,
@@ -73,9 +74,20 @@ def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -
             labels=labels[one.annotator, one.trace_id, one.number],
             verdicts=verdicts[one.annotator, one.trace_id, one.number],
             finished_at=one.finished_at,
+            notes=notes[one.annotator, one.trace_id, one.number],
         )
         for one in passes
     ]
+
+
+def _span_notes(
+    workspace: Workspace, taxonomy: Taxonomy
+) -> Mapping[tuple[str, str, int], Mapping[str, str]]:
+    """The notes on spans by annotator, trace and pass, then by the span's key."""
+    notes: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for note in workspace.span_notes(taxonomy=taxonomy.ref, pass_number=None):
+        notes[note.annotator, note.trace_id, note.pass_number][note.key] = note.text
+    return notes
 
 
 def gold_entries(
@@ -93,6 +105,7 @@ def gold_entries(
     """
     order_of = orders_from_files(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
+    notes = _span_notes(workspace, taxonomy)
     entries = [
         GoldEntry(
             trace=records.get(trace_id, TraceRecord(trace_id)),
@@ -100,6 +113,7 @@ def gold_entries(
             sides=words.sides,
             passes=words.passes,
             order=order_of(trace_id),
+            notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
         )
         for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
     ]
