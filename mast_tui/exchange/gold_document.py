@@ -19,7 +19,7 @@ from mast_tui.gold import (
 )
 from mast_tui.labels import Label, Pass, Target
 from mast_tui.study.model import Study
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.protocol_values import study_to_dict
 from mast_tui.workspace.records import TraceRecord
 
@@ -87,9 +87,7 @@ def gold_document(
         "taxonomy": {
             "ref": taxonomy.ref,
             "content_hash": taxonomy.content_hash,
-            "modes": [
-                {"code": mode.code, "slug": mode.slug, "name": mode.name} for mode in taxonomy.modes
-            ],
+            "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
         },
         "majority": majority,
         "gold": _mix(entries, settled_only, provenance.not_in_study),
@@ -105,6 +103,20 @@ def gold_document(
             "retests": dict(provenance.retests),
             "judges": list(provenance.judges),
         },
+    }
+
+
+def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
+    """A mode as it was put to those who labelled."""
+    categories = {category.id: category.name for category in taxonomy.categories}
+    return {
+        "code": mode.code,
+        "slug": mode.slug,
+        "name": mode.name,
+        "category": categories.get(mode.category, mode.category),
+        "definition": mode.definition,
+        "applies": list(mode.applies),
+        "applies_not": list(mode.applies_not),
     }
 
 
