@@ -57,6 +57,13 @@ _NAMES_SHOWN: Final = 10
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
 @gold_option
+@click.option(
+    "--datasheet",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
+    "datasheet.toml beside the workspace's database.",
+)
 @force_option
 @common_options()
 @json_option
@@ -68,6 +75,7 @@ def export_command(
     annotators: str | None,
     majority: bool,
     gold: GoldKind | None,
+    datasheet: Path | None,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -93,6 +101,8 @@ def export_command(
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
     if gold is not None and not of_gold:
         raise click.UsageError("--gold goes with --format gold and huggingface")
+    if datasheet is not None and not of_gold:
+        raise click.UsageError("--datasheet goes with --format gold and huggingface")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     if file_format == "huggingface":
@@ -115,6 +125,7 @@ def export_command(
             majority,
             viewer,
             gold or "all",
+            datasheet,
         )
         if of_gold:
             counts = add_gold(request, file_format, outputs, output, names)

@@ -42,6 +42,7 @@ class Request:
     majority: bool
     viewer: Viewer
     gold: GoldKind = "all"
+    datasheet: Path | None = None
 
 
 def add_gold(
@@ -82,7 +83,7 @@ def add_gold(
         settled_only=request.gold == "settled",
         traces=viewer.traces,
     )
-    document |= sight
+    document |= {"datasheet": _datasheet_file(request), **sight}
     add = _add_gold_document if file_format == "gold" else _add_dataset
     beside = add(document, outputs, output)
     traces = document["traces"]
@@ -94,6 +95,18 @@ def add_gold(
         "beside": beside,
         **sight,
     }
+
+
+def _datasheet_file(request: Request) -> dict[str, Any] | None:
+    """What people wrote of the set: in the file that was named, else in the workspace's folder."""
+    from mast_tui.exchange.datasheet_file import NAME, read_datasheet
+
+    path = request.datasheet
+    if path is None and request.workspace.path is not None:
+        path = request.workspace.path.with_name(NAME)
+        if not path.exists():
+            return None
+    return None if path is None else read_datasheet(path)
 
 
 def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
 from mast_tui.agreement.text_spans import without_places
 from mast_tui.agreement.text_table import interval_method, rotates, rotating_note
+from mast_tui.exchange.datasheet_file import about_lines
 from mast_tui.exchange.markdown import plain, table
 from mast_tui.gold.sources import GoldMixJson, gold_words
 
@@ -48,6 +49,7 @@ def datasheet(document: Values) -> str:
     """The datasheet of a gold document as Markdown, fit for a dataset card."""
     parts = (
         _head(document),
+        about_lines(document.get("datasheet")),
         _labelled(document),
         _settled(document),
         _protocol(document),
@@ -56,7 +58,7 @@ def datasheet(document: Values) -> str:
         _left_out(document),
         _agreed(document),
     )
-    return "\n".join([*(line for part in parts for line in [*part, ""])])
+    return "\n".join([*(line for part in parts if part for line in [*part, ""])])
 
 
 def _head(document: Values) -> list[str]:

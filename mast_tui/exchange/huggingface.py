@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.exchange.datasheet import datasheet
+from mast_tui.exchange.datasheet_file import card_values
 from mast_tui.exchange.markdown import plain
 
 Values = Mapping[str, Any]
@@ -278,6 +279,7 @@ def _card(document: Values, tables: list[_Table]) -> str:
         "task_categories": ["text-classification"],
         "size_categories": [_size(len(tables[0].rows))],
         "tags": ["agents", "failure-analysis", "human-annotation"],
+        **card_values(document.get("datasheet") or {}),
         "configs": [
             {
                 "config_name": table.name,
