@@ -107,7 +107,24 @@ def _labelled(document: Values) -> list[str]:
     heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
     per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
     spread = ", ".join(f"{n} traces by {many}" for many, n in sorted(per_trace.items()))
-    return ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
+    lines = ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
+    return [*lines, *_minutes(document.get("minutes_per_trace"))]
+
+
+def _minutes(worked: Values | None) -> list[str]:
+    """How long a trace took, and how that was counted; nothing where it is known of nobody."""
+    if not worked or not worked["annotators"]:
+        return []
+    told = ", ".join(
+        f"{plain(name)} {one['median']:.1f} ({one['n']} traces)"
+        for name, one in worked["annotators"].items()
+    )
+    return [
+        "",
+        f"Minutes a trace, the median: {told}. Counted from the first thing somebody did on a "
+        f"trace to its finish; a pause of more than {worked['longest_pause']} minutes is cut out. "
+        "Labels that were imported say nothing of it.",
+    ]
 
 
 def _settled(document: Values) -> list[str]:

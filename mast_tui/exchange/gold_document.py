@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mast_tui import __version__
+from mast_tui.exchange.working_time import minutes_summary
 from mast_tui.gold import (
     Conflict,
     GoldLabel,
@@ -34,8 +35,9 @@ Values = dict[str, Any]
 class GoldEntry:
     """All that the document says of one trace.
 
-    ``passes`` hold the finished pass of each side and ``notes`` its notes on spans, by the span's
-    key; ``order`` gives a span's index by its key, and None where the trace is not at hand.
+    ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
+    and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
+    key, and None where the trace is not at hand.
     """
 
     trace: TraceRecord
@@ -44,6 +46,7 @@ class GoldEntry:
     passes: Mapping[str, Pass]
     order: Order
     notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    minutes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ def gold_document(
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
+        "minutes_per_trace": minutes_summary(
+            pair for entry in entries for pair in entry.minutes.items()
+        ),
         "agreement": dict(agreement),
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
         "protocol": provenance.study and study_to_dict(provenance.study),
@@ -218,12 +224,14 @@ def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
     """One annotator's own word, as it was when the pass was finished."""
     done = entry.passes.get(side.annotator)
     values = {mode: side.value(mode) for mode in codes}
+    minutes = entry.minutes.get(side.annotator)
     return {
         "name": side.annotator,
         "kind": side.kind.value,
         "pass": done and done.number,
         "pass_kind": done and done.kind.value,
         "finished_at": done and done.finished_at,
+        "minutes": None if minutes is None else round(minutes, 2),
         "judge_seen": side.judge_seen,
         "read": done and done.read,
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},

@@ -10,6 +10,7 @@ from typing import Any, Final
 from mast_tui.adjudication import guidelines_document, orders_from_files, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.gold_document import GoldEntry, Provenance, Values, gold_document
+from mast_tui.exchange.working_time import minutes_worked
 from mast_tui.gold import GoldTrace, only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes, finished_by
@@ -106,6 +107,7 @@ def gold_entries(
     order_of = orders_from_files(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
     notes = _span_notes(workspace, taxonomy)
+    minutes = minutes_worked(workspace, taxonomy)
     entries = [
         GoldEntry(
             trace=records.get(trace_id, TraceRecord(trace_id)),
@@ -114,6 +116,11 @@ def gold_entries(
             passes=words.passes,
             order=order_of(trace_id),
             notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
+            minutes={
+                name: minutes[name, trace_id, done.number]
+                for name, done in words.passes.items()
+                if (name, trace_id, done.number) in minutes
+            },
         )
         for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
     ]
