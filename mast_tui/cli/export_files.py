@@ -224,6 +224,28 @@ def _is_card(head: bytes) -> bool:
     return tables_named_in(head.decode("utf-8", "replace")) is not None
 
 
+def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
+    """Add the codebook: LaTeX where the name ends so, else Markdown."""
+    from mast_tui.adjudication import guidelines_document
+    from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
+
+    viewer = request.viewer
+    agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
+    cases = [case for page in agreed.values() for case in page["cases"]]
+    viewer.reveal({case["trace"] for case in cases})
+    write = codebook_latex if output.suffix.lower() == ".tex" else codebook_markdown
+    outputs.add(output, write(request.taxonomy, agreed))
+    every = guidelines_document(request.workspace, request.taxonomy)
+    decided = {case["trace"] for page in every.values() for case in page["cases"]}
+    return {
+        "taxonomy": request.taxonomy.ref,
+        "modes": len(request.taxonomy.modes),
+        "guidelines": sum(len(page["guidelines"]) for page in agreed.values()),
+        "cases": len(cases),
+        **sight_values(viewer, decided - {case["trace"] for case in cases}),
+    }
+
+
 def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
     """Add one of the formats that hold anybody's words."""
     from mast_tui.exchange.selection import selected_work

@@ -29,5 +29,6 @@ EXPORT_FORMATS: Final = (
     "label-studio",
     "doccano",
     "huggingface",
+    "codebook",
     *SCORE_FORMATS,
 )
