@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mast_tui.gold import GoldKind
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.pseudonyms import Pseudonyms
 
 _NAMES_SHOWN: Final = 10
 
@@ -64,6 +65,11 @@ _NAMES_SHOWN: Final = 10
     help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
     "datasheet.toml beside the workspace's database.",
 )
+@click.option(
+    "--pseudonyms",
+    is_flag=True,
+    help="Letters in place of people's names, the same in every export of this workspace.",
+)
 @force_option
 @common_options()
 @json_option
@@ -76,6 +82,7 @@ def export_command(
     majority: bool,
     gold: GoldKind | None,
     datasheet: Path | None,
+    pseudonyms: bool,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -92,7 +99,7 @@ def export_command(
     """
     checked_sight(blind, assisted)
     if file_format == "jsonl":
-        _refuse_for_jsonl(taxonomy, blind, assisted)
+        _refuse_for_jsonl(taxonomy, blind, assisted, pseudonyms)
     names = split_names(annotators)
     of_gold = file_format in ("gold", "huggingface")
     if file_format == "jsonl" and labels not in (None, "all"):
@@ -131,6 +138,7 @@ def export_command(
             viewer,
             gold or "all",
             datasheet,
+            _letters(place) if pseudonyms else None,
         )
         if of_gold:
             counts = add_gold(request, file_format, outputs, output, names)
@@ -183,15 +191,26 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {left} more; --json names all" if left > 0 else shown
 
 
-def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool) -> None:
+def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudonyms: bool) -> None:
     """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
-    given = {"--taxonomy": taxonomy is not None, "--blind": blind, "--assisted": assisted}
+    given = {
+        "--taxonomy": taxonomy is not None,
+        "--blind": blind,
+        "--assisted": assisted,
+        "--pseudonyms": pseudonyms,
+    }
     for option, is_given in given.items():
         if is_given:
             raise click.UsageError(
                 f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
                 "and to merge; choose another format to look at labels"
             )
+
+
+def _letters(place: Workspace) -> Pseudonyms:
+    from mast_tui.workspace.pseudonyms import pseudonyms_of
+
+    return pseudonyms_of(place)
 
 
 def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from mast_tui.exchange.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.gold import GoldKind
+    from mast_tui.labels import AnnotatorKind
     from mast_tui.passes import Which
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import TraceRecord, Workspace
+    from mast_tui.workspace.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
 
@@ -43,6 +45,7 @@ class Request:
     viewer: Viewer
     gold: GoldKind = "all"
     datasheet: Path | None = None
+    pseudonyms: Pseudonyms | None = None
 
 
 def add_gold(
@@ -83,7 +86,10 @@ def add_gold(
         settled_only=request.gold == "settled",
         traces=viewer.traces,
     )
-    document |= {"datasheet": _datasheet_file(request), **sight}
+    document |= sight
+    if request.pseudonyms is not None:
+        document = request.pseudonyms.in_document(document)
+    document["datasheet"] = _datasheet_file(request)
     add = _add_gold_document if file_format == "gold" else _add_dataset
     beside = add(document, outputs, output)
     traces = document["traces"]
@@ -233,6 +239,8 @@ def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
     agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
     cases = [case for page in agreed.values() for case in page["cases"]]
     viewer.reveal({case["trace"] for case in cases})
+    if request.pseudonyms is not None:
+        agreed = request.pseudonyms.in_document(agreed)
     write = codebook_latex if output.suffix.lower() == ".tex" else codebook_markdown
     outputs.add(output, write(request.taxonomy, agreed))
     every = guidelines_document(request.workspace, request.taxonomy)
@@ -248,7 +256,7 @@ def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
 
 def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
     """Add one of the formats that hold anybody's words."""
-    from mast_tui.exchange.selection import selected_work
+    from mast_tui.exchange.selection import pseudonymous, selected_work
 
     everything = selected_work(
         request.workspace,
@@ -268,6 +276,10 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         "labels": sum(len(one.labels) for one in work),
         **sight_values(request.viewer, left_out),
     }
+    kinds = {info.name: info.kind for info in request.workspace.annotators()}
+    if request.pseudonyms is not None:
+        kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
+        work = pseudonymous(work, request.pseudonyms)
     match file_format:
         case "csv-long":
             from mast_tui.exchange.csv_long import write_csv_long
@@ -276,13 +288,13 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         case "label-studio":
             from mast_tui.exchange.label_studio_export import CONFIG_MARK, label_config
 
-            text = _label_studio(request, work, records, counts)
+            text = _label_studio(request, work, records, kinds, counts)
             config = label_config(request.taxonomy)
             counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
         case "doccano":
             text = _doccano(request, work, records, counts)
         case _ if file_format in SCORE_FORMATS:
-            text = _scores(request, file_format, work, counts)
+            text = _scores(request, file_format, work, kinds, counts)
         case _:
             text = _trace_level(request, file_format, work, records)
     outputs.add(output, text)
@@ -342,12 +354,12 @@ def _label_studio(
     request: Request,
     work: Sequence[LongWork],
     records: Mapping[str, TraceRecord],
+    kinds: Mapping[str, AnnotatorKind],
     counts: Counts,
 ) -> str:
     from mast_tui.exchange.label_studio_export import META, label_studio_tasks
     from mast_tui.exchange.trace_texts import texts_from_files
 
-    kinds = {info.name: info.kind for info in request.workspace.annotators()}
     tasks = label_studio_tasks(work, records, kinds, texts_from_files(request.workspace))
     counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
     return _json(tasks)
@@ -367,7 +379,13 @@ def _doccano(
     return "".join(lines)
 
 
-def _scores(request: Request, file_format: str, work: Sequence[LongWork], counts: Counts) -> str:
+def _scores(
+    request: Request,
+    file_format: str,
+    work: Sequence[LongWork],
+    kinds: Mapping[str, AnnotatorKind],
+    counts: Counts,
+) -> str:
     """One of the formats that bring labels back to the tool in which the traces were recorded."""
     from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
     from mast_tui.exchange.native_ids import native_from_files
@@ -379,7 +397,6 @@ def _scores(request: Request, file_format: str, work: Sequence[LongWork], counts
         "langsmith": langsmith.TOOLS,
         "inspect-scores": inspect_scores.TOOLS,
     }[file_format]
-    kinds = {info.name: info.kind for info in request.workspace.annotators()}
     native_of = native_from_files(request.workspace)
     scores, left_out = scores_of(work, native_of, kinds, tools)
     counts["scores"] = len(scores)

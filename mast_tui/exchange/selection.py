@@ -16,6 +16,7 @@ from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, Verdict
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace.pseudonyms import Pseudonyms
 
 GOLD: Final = "gold"
 ALL: Final = "all"
@@ -45,6 +46,26 @@ def selected_work(
     passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in wanted]
     chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
     return _work_of(workspace, taxonomy, chosen.values())
+
+
+def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongWork]:
+    """The same words under letters, with ids that no name can be tried on."""
+    return [
+        replace(
+            one,
+            annotator=pseudonyms.name(one.annotator),
+            labels=[
+                replace(
+                    label,
+                    annotator=pseudonyms.name(label.annotator),
+                    id=pseudonyms.id(label.id),
+                    suggestion=label.suggestion and pseudonyms.id(label.suggestion),
+                )
+                for label in one.labels
+            ],
+        )
+        for one in work
+    ]
 
 
 def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
