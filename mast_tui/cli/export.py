@@ -22,7 +22,7 @@ from mast_tui.cli.common import (
 from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
 from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
-from mast_tui.output_files import Outputs, is_stdout, is_stream
+from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -108,11 +108,8 @@ def export_command(
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
     if gold is not None and not of_gold:
         raise click.UsageError("--gold goes with --format gold and huggingface")
-    if file_format == "codebook":
-        if labels is not None:
-            raise click.UsageError("codebook holds no labels; leave out --labels")
-        if not is_stream(output) and output.suffix.lower() not in (".md", ".tex"):
-            raise click.UsageError("codebook is Markdown or LaTeX: name a file OUT.md or OUT.tex")
+    if file_format == "codebook" and labels is not None:
+        raise click.UsageError("codebook holds no labels; leave out --labels")
     if datasheet is not None and not of_gold:
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
     place = open_workspace(workspace, create=False)

@@ -15,9 +15,6 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 
 Values = Mapping[str, Any]
 
-MARK: Final = "Codebook of "
-"""With what the heading of every codebook begins."""
-
 _LATEX: Final = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -109,7 +106,7 @@ def _tex(text: str) -> str:
 
 
 def _parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Part]:
-    yield _Heading(0, f"{MARK}{taxonomy.name} ({taxonomy.ref})")
+    yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         yield _Heading(1, category.name)
         for mode in taxonomy.modes:

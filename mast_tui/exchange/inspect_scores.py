@@ -35,11 +35,11 @@ def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) 
     times = [score.at for score in said if score.at]
     gold = verdict.annotator == GOLD
     return {
+        "score_name": verdict.name if gold else f"{verdict.name} ({verdict.annotator})",
         "log": str(sample.log.absolute()),
         "sample_id": sample.id,
         "epoch": sample.epoch,
         "sample_uuid": sample.uuid,
-        "score_name": verdict.name if gold else f"{verdict.name} ({verdict.annotator})",
         "edit": {
             "value": number,
             "answer": verdict.value.value,

@@ -29,12 +29,12 @@ def langfuse_lines(scores: Iterable[Score]) -> Iterator[str]:
 
 def _body(score: Score) -> dict[str, Any]:
     body = {
+        "dataType": "CATEGORICAL",
         "id": score.id,
         "traceId": score.trace.id,
         "observationId": score.span,
         "name": score.name,
         "value": score.value.value,
-        "dataType": "CATEGORICAL",
         "comment": score.comment or None,
         "metadata": dict(score.facts),
     }

@@ -26,6 +26,10 @@ def langsmith_lines(scores: Iterable[Score]) -> Iterator[str]:
 def _body(score: Score) -> dict[str, Any]:
     run = score.span or score.trace.id
     body = {
+        "feedback_source": {
+            "type": "model" if score.kind is AnnotatorKind.JUDGE else "api",
+            "metadata": dict(score.facts),
+        },
         "id": score.id,
         "run_id": run,
         "trace_id": score.trace.id,
@@ -35,9 +39,5 @@ def _body(score: Score) -> dict[str, Any]:
         "score": NUMBERS.get(score.value),
         "value": score.value.value,
         "comment": score.comment or None,
-        "feedback_source": {
-            "type": "model" if score.kind is AnnotatorKind.JUDGE else "api",
-            "metadata": dict(score.facts),
-        },
     }
     return {name: value for name, value in body.items() if value is not None}

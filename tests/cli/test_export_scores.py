@@ -47,12 +47,12 @@ def keys_of(cli: Cli, name: str) -> list[str]:
 
 def exported(cli: Cli, file_format: str, *args: str) -> tuple[str, Any]:
     """The export's text and what the command says of it; the second time it is the same."""
-    out = ("export", "--format", file_format, "-o", "scores.json", "--labels", "alice", *args)
+    out = ("export", "--format", file_format, "-o", "scores.txt", "--labels", "alice", *args)
     done = cli(*out, "--json")
     assert done.code == 0, done.err
-    text = Path("scores.json").read_text("utf-8")
+    text = Path("scores.txt").read_text("utf-8")
     assert cli(*out).code == 0
-    assert Path("scores.json").read_text("utf-8") == text
+    assert Path("scores.txt").read_text("utf-8") == text
     return text, done.json
 
 
