@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,15 +19,20 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.export_files import Request, add_gold, add_words
+from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
 from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mast_tui.gold import GoldKind
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.pseudonyms import Pseudonyms
+
+_NAMES_SHOWN: Final = 10
 
 
 @click.command()
@@ -53,6 +58,18 @@ if TYPE_CHECKING:
 @click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
 @click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
 @gold_option
+@click.option(
+    "--datasheet",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
+    "datasheet.toml beside the workspace's database.",
+)
+@click.option(
+    "--pseudonyms",
+    is_flag=True,
+    help="Letters in place of people's names, the same in every export of this workspace.",
+)
 @force_option
 @common_options()
 @json_option
@@ -64,6 +81,8 @@ def export_command(
     annotators: str | None,
     majority: bool,
     gold: GoldKind | None,
+    datasheet: Path | None,
+    pseudonyms: bool,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -80,7 +99,7 @@ def export_command(
     """
     checked_sight(blind, assisted)
     if file_format == "jsonl":
-        _refuse_for_jsonl(taxonomy, blind, assisted)
+        _refuse_for_jsonl(taxonomy, blind, assisted, pseudonyms)
     names = split_names(annotators)
     of_gold = file_format in ("gold", "huggingface")
     if file_format == "jsonl" and labels not in (None, "all"):
@@ -89,6 +108,10 @@ def export_command(
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
     if gold is not None and not of_gold:
         raise click.UsageError("--gold goes with --format gold and huggingface")
+    if file_format == "codebook" and labels is not None:
+        raise click.UsageError("codebook holds no labels; leave out --labels")
+    if datasheet is not None and not of_gold:
+        raise click.UsageError("--datasheet goes with --format gold and huggingface")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     if file_format == "huggingface":
@@ -111,9 +134,13 @@ def export_command(
             majority,
             viewer,
             gold or "all",
+            datasheet,
+            _letters(place) if pseudonyms else None,
         )
         if of_gold:
             counts = add_gold(request, file_format, outputs, output, names)
+        elif file_format == "codebook":
+            counts = add_codebook(request, outputs, output)
         else:
             counts = add_words(request, file_format, outputs, output)
     place.close()
@@ -136,17 +163,51 @@ def export_command(
             f"{missing} traces are not at hand, so their text is missing; open the app or "
             "'mast-tui judge' on their folder once, then export again"
         )
+    _say_without_id(counts.get("without_id", {}), file_format)
 
 
-def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool) -> None:
+def _say_without_id(left_out: dict[str, Any], file_format: str) -> None:
+    """Say what the tool that the scores are for does not know."""
+    traces = left_out.get("traces", ())
+    if traces:
+        say(
+            f"{len(traces)} traces are left out, as no id of theirs in {file_format} is known: "
+            f"they were recorded by another tool, or their files are not at hand: {_some(traces)}"
+        )
+    spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
+    if spans:
+        say(
+            f"{len(spans)} labelled spans are left out, as no id of theirs in {file_format} is "
+            f"known: {_some(spans)}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    left = len(names) - _NAMES_SHOWN
+    return f"{shown} and {left} more; --json names all" if left > 0 else shown
+
+
+def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudonyms: bool) -> None:
     """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
-    given = {"--taxonomy": taxonomy is not None, "--blind": blind, "--assisted": assisted}
+    given = {
+        "--taxonomy": taxonomy is not None,
+        "--blind": blind,
+        "--assisted": assisted,
+        "--pseudonyms": pseudonyms,
+    }
     for option, is_given in given.items():
         if is_given:
             raise click.UsageError(
                 f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
                 "and to merge; choose another format to look at labels"
             )
+
+
+def _letters(place: Workspace) -> Pseudonyms:
+    from mast_tui.workspace.pseudonyms import pseudonyms_of
+
+    return pseudonyms_of(place)
 
 
 def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:

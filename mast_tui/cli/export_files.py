@@ -12,6 +12,7 @@ import click
 from mast_tui.cli.asking import sight_values
 from mast_tui.cli.common import say
 from mast_tui.cli.outputs import marked
+from mast_tui.exchange.formats import SCORE_FORMATS
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.traces.model import Outcome
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from mast_tui.exchange.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.gold import GoldKind
+    from mast_tui.labels import AnnotatorKind
     from mast_tui.passes import Which
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import TraceRecord, Workspace
+    from mast_tui.workspace.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
 
@@ -41,6 +44,8 @@ class Request:
     majority: bool
     viewer: Viewer
     gold: GoldKind = "all"
+    datasheet: Path | None = None
+    pseudonyms: Pseudonyms | None = None
 
 
 def add_gold(
@@ -82,6 +87,9 @@ def add_gold(
         traces=viewer.traces,
     )
     document |= sight
+    if request.pseudonyms is not None:
+        document = request.pseudonyms.in_document(document)
+    document["datasheet"] = _datasheet_file(request)
     add = _add_gold_document if file_format == "gold" else _add_dataset
     beside = add(document, outputs, output)
     traces = document["traces"]
@@ -93,6 +101,18 @@ def add_gold(
         "beside": beside,
         **sight,
     }
+
+
+def _datasheet_file(request: Request) -> dict[str, Any] | None:
+    """What people wrote of the set: in the file that was named, else in the workspace's folder."""
+    from mast_tui.exchange.datasheet_file import NAME, read_datasheet
+
+    path = request.datasheet
+    if path is None and request.workspace.path is not None:
+        path = request.workspace.path.with_name(NAME)
+        if not path.exists():
+            return None
+    return None if path is None else read_datasheet(path)
 
 
 def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]:
@@ -210,9 +230,33 @@ def _is_card(head: bytes) -> bool:
     return tables_named_in(head.decode("utf-8", "replace")) is not None
 
 
+def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
+    """Add the codebook: LaTeX where the name ends so, else Markdown."""
+    from mast_tui.adjudication import guidelines_document
+    from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
+
+    viewer = request.viewer
+    agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
+    cases = [case for page in agreed.values() for case in page["cases"]]
+    viewer.reveal({case["trace"] for case in cases})
+    if request.pseudonyms is not None:
+        agreed = request.pseudonyms.in_document(agreed)
+    write = codebook_latex if output.suffix.lower() == ".tex" else codebook_markdown
+    outputs.add(output, write(request.taxonomy, agreed))
+    every = guidelines_document(request.workspace, request.taxonomy)
+    decided = {case["trace"] for page in every.values() for case in page["cases"]}
+    return {
+        "taxonomy": request.taxonomy.ref,
+        "modes": len(request.taxonomy.modes),
+        "guidelines": sum(len(page["guidelines"]) for page in agreed.values()),
+        "cases": len(cases),
+        **sight_values(viewer, decided - {case["trace"] for case in cases}),
+    }
+
+
 def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
     """Add one of the formats that hold anybody's words."""
-    from mast_tui.exchange.selection import selected_work
+    from mast_tui.exchange.selection import pseudonymous, selected_work
 
     everything = selected_work(
         request.workspace,
@@ -232,6 +276,10 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         "labels": sum(len(one.labels) for one in work),
         **sight_values(request.viewer, left_out),
     }
+    kinds = {info.name: info.kind for info in request.workspace.annotators()}
+    if request.pseudonyms is not None:
+        kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
+        work = pseudonymous(work, request.pseudonyms)
     match file_format:
         case "csv-long":
             from mast_tui.exchange.csv_long import write_csv_long
@@ -240,11 +288,13 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         case "label-studio":
             from mast_tui.exchange.label_studio_export import CONFIG_MARK, label_config
 
-            text = _label_studio(request, work, records, counts)
+            text = _label_studio(request, work, records, kinds, counts)
             config = label_config(request.taxonomy)
             counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
         case "doccano":
             text = _doccano(request, work, records, counts)
+        case _ if file_format in SCORE_FORMATS:
+            text = _scores(request, file_format, work, kinds, counts)
         case _:
             text = _trace_level(request, file_format, work, records)
     outputs.add(output, text)
@@ -304,12 +354,12 @@ def _label_studio(
     request: Request,
     work: Sequence[LongWork],
     records: Mapping[str, TraceRecord],
+    kinds: Mapping[str, AnnotatorKind],
     counts: Counts,
 ) -> str:
     from mast_tui.exchange.label_studio_export import META, label_studio_tasks
     from mast_tui.exchange.trace_texts import texts_from_files
 
-    kinds = {info.name: info.kind for info in request.workspace.annotators()}
     tasks = label_studio_tasks(work, records, kinds, texts_from_files(request.workspace))
     counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
     return _json(tasks)
@@ -327,6 +377,41 @@ def _doccano(
     lines, missing = doccano_lines(work, records, texts_from_files(request.workspace))
     counts["without_text"] = len(missing)
     return "".join(lines)
+
+
+def _scores(
+    request: Request,
+    file_format: str,
+    work: Sequence[LongWork],
+    kinds: Mapping[str, AnnotatorKind],
+    counts: Counts,
+) -> str:
+    """One of the formats that bring labels back to the tool in which the traces were recorded."""
+    from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
+    from mast_tui.exchange.native_ids import native_from_files
+    from mast_tui.exchange.scores import scores_of
+
+    tools = {
+        "langfuse": langfuse.TOOLS,
+        "phoenix": phoenix.TOOLS,
+        "langsmith": langsmith.TOOLS,
+        "inspect-scores": inspect_scores.TOOLS,
+    }[file_format]
+    native_of = native_from_files(request.workspace)
+    scores, left_out = scores_of(work, native_of, kinds, tools)
+    counts["scores"] = len(scores)
+    counts["without_id"] = {
+        "traces": list(left_out.traces),
+        "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
+    }
+    match file_format:
+        case "langfuse":
+            return "".join(langfuse.langfuse_lines(scores))
+        case "phoenix":
+            return _json(phoenix.phoenix_bodies(scores))
+        case "langsmith":
+            return "".join(langsmith.langsmith_lines(scores))
+    return "".join(inspect_scores.inspect_lines(scores))
 
 
 def _json(document: object) -> str:

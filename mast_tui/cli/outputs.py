@@ -28,6 +28,8 @@ _LOOKED_AT: Final = 4 << 20
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
     b"# Datasheet\n",
+    b"# Codebook of ",
+    b"\\section{Codebook of ",
     b"<!doctype html>",
     b"<View>",
     b"# Agreement\n",
@@ -41,6 +43,9 @@ _OWN_TEXTS: Final = (
     b"trace_id,annotator,system,model,",
     b'{"record": "workspace", ',
     b'{"text": ',
+    b'{"dataType": "CATEGORICAL", ',
+    b'{"feedback_source": {"type": ',
+    b'{"score_name": ',
     b'{\n "format": "mast-tui-gold"',
     b'[\n {\n  "data": {\n   "trace_id"',
     b'[\n {\n  "mas_name"',

@@ -24,6 +24,7 @@ from mast_tui.workspace.facts import (
     LabelAdded,
     PassFinished,
     PassStarted,
+    SpanNoteSet,
     SuggestionsSeen,
     VerdictSet,
 )
@@ -110,6 +111,7 @@ def apply_incoming(
 def _check_texts(incoming: Incoming) -> None:
     """Refuse what SQLite cannot keep, before anything is written."""
     for work in incoming.work:
+        _check_characters(work.file, work.trace_id, *work.notes, *work.notes.values())
         for label in work.labels:
             place = label.target
             texts = (label.note, place.first, place.last, place.quote)
@@ -307,6 +309,11 @@ class _Applier:
             for said in self._workspace.verdicts(**here, pass_number=last.number)
         }
 
+        notes = {
+            note.key: note.text
+            for note in self._workspace.span_notes(**here, pass_number=last.number)
+        }
+
         def is_said(fact: Fact) -> bool:
             match fact:
                 case LabelAdded(label):
@@ -323,6 +330,8 @@ class _Applier:
                         is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
                         for mode in looks_at
                     )
+                case SpanNoteSet(key, _, text):
+                    return notes.get(key) == text
                 case PassFinished():
                     return last.finished
                 case SuggestionsSeen():
@@ -350,7 +359,15 @@ class _Applier:
                 trace_id=trace_id, annotator=annotator, taxonomy=taxonomy, pass_number=last.number
             )
         }
+        noted = {
+            note.key
+            for note in self._workspace.span_notes(
+                trace_id=trace_id, annotator=annotator, taxonomy=taxonomy, pass_number=last.number
+            )
+        }
         for fact in fresh:
+            if isinstance(fact, SpanNoteSet) and fact.key in noted:
+                return f"the note on span {fact.key!r} is another here"
             mode, value = _says(fact)
             if mode is not None and said.get(mode, value) is not value:
                 return f"{mode} is {said[mode]} here and {value} in the file"
@@ -359,7 +376,7 @@ class _Applier:
 
 def _size(work: IncomingWork) -> int:
     """About how many events one person's work on one trace is."""
-    return len(work.labels) + len(work.verdicts) + 3
+    return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
 def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
@@ -432,6 +449,8 @@ def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tu
     for mode, value in work.verdicts.items():
         if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
             yield lasting_id("verdict", *where, mode, value), VerdictSet(mode, None, value)
+    for key, text in work.notes.items():
+        yield lasting_id("span note", *where, key, text), SpanNoteSet(key, "", text)
     if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
         yield lasting_id("finished", *where), PassFinished(at=work.finished_at or None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -35,8 +35,11 @@ COLUMNS: Final = (
     "note",
     "taxonomy",
     "created_at",
+    "slug",
 )
 FINISHED: Final = "finished"
+NOTE: Final = "note"
+"""The value of a row that holds a note on a span, of no mode."""
 Word = TypeVar("Word", Severity, Origin)
 
 _FLAGS: Final = {
@@ -52,7 +55,10 @@ _FLAGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """What one annotator says of one trace, ready to be written."""
+    """What one annotator says of one trace, ready to be written.
+
+    ``notes`` are those on spans, by the span's key.
+    """
 
     annotator: str
     trace_id: str
@@ -60,6 +66,7 @@ class LongWork:
     labels: Sequence[Label]
     verdicts: Mapping[str, VerdictValue]
     finished_at: str | None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_csv_long(
@@ -123,6 +130,9 @@ def _add(draft: WorkDraft, row: CsvRow, taxonomy: Taxonomy) -> None:
         _refuse_cells(row, value)
         draft.finished_at = at
         return
+    if value == NOTE:
+        draft.add_note(*_span_note(row))
+        return
     mode = _mode(row, taxonomy)
     if value in (VerdictValue.ABSENT, VerdictValue.UNSURE):
         _refuse_cells(row, value)
@@ -130,7 +140,20 @@ def _add(draft: WorkDraft, row: CsvRow, taxonomy: Taxonomy) -> None:
     elif value == VerdictValue.PRESENT:
         draft.add_label(_label(draft, row, mode, at))
     else:
-        raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished")
+        raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
+
+
+def _span_note(row: CsvRow) -> tuple[str, str]:
+    """The key of a span and what is noted beside it."""
+    target = _target(row)
+    text = row.cells.get("note", "")
+    if row.cells["mode"].strip() or row.cells.get("slug", "").strip():
+        raise ValueError("a row with value 'note' is a note on a span and has no mode")
+    if target.first is None or target.last != target.first or target.quote is not None:
+        raise ValueError("a row with value 'note' names one span in span_first, and no quote")
+    if not text.strip():
+        raise ValueError("a row with value 'note' has an empty note")
+    return target.first, text
 
 
 def _refuse_cells(row: CsvRow, value: str) -> None:
@@ -184,11 +207,14 @@ def _taxonomy(row: CsvRow, default: Taxonomy, known: Callable[[str], Taxonomy | 
 
 
 def _mode(row: CsvRow, taxonomy: Taxonomy) -> Mode:
-    name = _needed(row, "mode")
+    slug = row.cells.get("slug", "").strip()
+    name = row.cells["mode"].strip() or slug or _needed(row, "mode")
     mode = taxonomy.find(name)
     if mode is None:
         codes = ", ".join(mode.code for mode in taxonomy.modes)
         raise ValueError(f"mode {name!r} is none of {taxonomy.ref} ({codes})")
+    if slug and slug != mode.slug:
+        raise ValueError(f"mode {name!r} is {mode.slug}, but the slug says {slug!r}")
     return mode
 
 
@@ -264,7 +290,9 @@ def _rows(work: LongWork) -> Iterator[dict[str, str]]:
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
-            yield _row(work, mode=mode.code, value=work.verdicts[mode.slug])
+            yield _row(work, mode=mode.code, slug=mode.slug, value=work.verdicts[mode.slug])
+    for key, text in sorted(work.notes.items()):
+        yield _row(work, value=NOTE, span_first=key, span_last=key, note=text)
     if work.finished_at is not None:
         yield _row(work, value=FINISHED, created_at=work.finished_at)
 
@@ -286,6 +314,7 @@ def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
     return _row(
         work,
         mode=mode.code,
+        slug=mode.slug,
         value=VerdictValue.PRESENT,
         span_first=target.first or "",
         span_last=target.last or "",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from mast_tui.exchange.datasheet_file import about_lines
 from mast_tui.gold.sources import GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
@@ -29,6 +30,7 @@ def datasheet(document: Values) -> str:
     """The datasheet of a gold document as Markdown, fit for a dataset card."""
     parts = (
         _head(document),
+        about_lines(document.get("datasheet")),
         _labelled(document),
         _settled(document),
         _protocol(document),
@@ -37,7 +39,7 @@ def datasheet(document: Values) -> str:
         _left_out(document),
         _agreed(document),
     )
-    return "\n".join([*(line for part in parts for line in [*part, ""])])
+    return "\n".join([*(line for part in parts if part for line in [*part, ""])])
 
 
 def _head(document: Values) -> list[str]:
@@ -86,7 +88,24 @@ def _labelled(document: Values) -> list[str]:
     heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
     per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
     spread = ", ".join(f"{n} traces by {many}" for many, n in sorted(per_trace.items()))
-    return ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
+    lines = ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
+    return [*lines, *_minutes(document.get("minutes_per_trace"))]
+
+
+def _minutes(worked: Values | None) -> list[str]:
+    """How long a trace took, and how that was counted; nothing where it is known of nobody."""
+    if not worked or not worked["annotators"]:
+        return []
+    told = ", ".join(
+        f"{plain(name)} {one['median']:.1f} ({one['n']} traces)"
+        for name, one in worked["annotators"].items()
+    )
+    return [
+        "",
+        f"Minutes a trace, the median: {told}. Counted from the first thing somebody did on a "
+        f"trace to its finish; a pause of more than {worked['longest_pause']} minutes is cut out. "
+        "Labels that were imported say nothing of it.",
+    ]
 
 
 def _settled(document: Values) -> list[str]:

@@ -17,6 +17,9 @@ IMPORT_FORMATS: Final = (
     "adamast",
     "jsonl",
 )
+SCORE_FORMATS: Final = ("langfuse", "phoenix", "langsmith", "inspect-scores")
+"""Exports for the tools that traces were recorded with."""
+
 EXPORT_FORMATS: Final = (
     "gold",
     "jsonl",
@@ -26,4 +29,6 @@ EXPORT_FORMATS: Final = (
     "label-studio",
     "doccano",
     "huggingface",
+    "codebook",
+    *SCORE_FORMATS,
 )

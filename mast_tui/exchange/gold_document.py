@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mast_tui import __version__
+from mast_tui.exchange.working_time import minutes_summary
 from mast_tui.gold import (
     Conflict,
     GoldLabel,
@@ -19,7 +20,7 @@ from mast_tui.gold import (
 )
 from mast_tui.labels import Label, Pass, Target
 from mast_tui.study.model import Study
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.protocol_values import study_to_dict
 from mast_tui.workspace.records import TraceRecord
 
@@ -34,8 +35,9 @@ Values = dict[str, Any]
 class GoldEntry:
     """All that the document says of one trace.
 
-    ``passes`` hold the finished pass of each side; ``order`` gives a span's index by its key, and
-    None where the trace is not at hand.
+    ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
+    and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
+    key, and None where the trace is not at hand.
     """
 
     trace: TraceRecord
@@ -43,6 +45,8 @@ class GoldEntry:
     sides: Sequence[Side]
     passes: Mapping[str, Pass]
     order: Order
+    notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    minutes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +90,16 @@ def gold_document(
         "taxonomy": {
             "ref": taxonomy.ref,
             "content_hash": taxonomy.content_hash,
-            "modes": [
-                {"code": mode.code, "slug": mode.slug, "name": mode.name} for mode in taxonomy.modes
-            ],
+            "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
         },
         "majority": majority,
         "gold": _mix(entries, settled_only, provenance.not_in_study),
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
+        "minutes_per_trace": minutes_summary(
+            pair for entry in entries for pair in entry.minutes.items()
+        ),
         "agreement": dict(agreement),
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
         "protocol": provenance.study and study_to_dict(provenance.study),
@@ -104,6 +109,20 @@ def gold_document(
             "retests": dict(provenance.retests),
             "judges": list(provenance.judges),
         },
+    }
+
+
+def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
+    """A mode as it was put to those who labelled."""
+    categories = {category.id: category.name for category in taxonomy.categories}
+    return {
+        "code": mode.code,
+        "slug": mode.slug,
+        "name": mode.name,
+        "category": categories.get(mode.category, mode.category),
+        "definition": mode.definition,
+        "applies": list(mode.applies),
+        "applies_not": list(mode.applies_not),
     }
 
 
@@ -205,17 +224,23 @@ def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
     """One annotator's own word, as it was when the pass was finished."""
     done = entry.passes.get(side.annotator)
     values = {mode: side.value(mode) for mode in codes}
+    minutes = entry.minutes.get(side.annotator)
     return {
         "name": side.annotator,
         "kind": side.kind.value,
         "pass": done and done.number,
         "pass_kind": done and done.kind.value,
         "finished_at": done and done.finished_at,
+        "minutes": None if minutes is None else round(minutes, 2),
         "judge_seen": side.judge_seen,
         "read": done and done.read,
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
             _label(label, codes, entry.order) for label in side.labels if label.mode in codes
+        ],
+        "span_notes": [
+            {"key": key, "index": entry.order(key), "note": text}
+            for key, text in sorted(entry.notes.get(side.annotator, {}).items())
         ],
     }
 

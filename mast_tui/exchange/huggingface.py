@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.exchange.datasheet import datasheet
+from mast_tui.exchange.datasheet_file import card_values
 from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]
@@ -88,6 +89,21 @@ _LABELS: Final = (
     ("saw_suggestions", "bool"),
     ("created_at", _TIME),
 )
+_MODES: Final[Columns] = (
+    *_MODE,
+    ("name", "string"),
+    ("category", "string"),
+    ("definition", "string"),
+    ("applies", _LIST + "string"),
+    ("applies_not", _LIST + "string"),
+)
+_SIZES: Final = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+)
+"""The Hub's names for how many rows a set has, by the number that they stay below."""
 _GUIDELINES: Final[Columns] = (
     *_MODE,
     ("name", "string"),
@@ -185,6 +201,16 @@ def _tables(document: Values) -> Iterator[_Table]:
             ],
         )
     yield _Table(
+        "modes",
+        "the modes as they were defined for those who labelled",
+        _MODES,
+        [
+            _row(_MODES, mode, taxonomy=ref, mode=mode["code"])
+            for mode in document["taxonomy"]["modes"]
+            if traces
+        ],
+    )
+    yield _Table(
         "guidelines",
         "what was agreed about the modes",
         _GUIDELINES,
@@ -250,7 +276,10 @@ def _card(document: Values, tables: list[_Table]) -> str:
     """The README; its heading is YAML, of which JSON is a part."""
     heading = {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
+        "task_categories": ["text-classification"],
+        "size_categories": [_size(len(tables[0].rows))],
         "tags": ["agents", "failure-analysis", "human-annotation"],
+        **card_values(document.get("datasheet") or {}),
         "configs": [
             {
                 "config_name": table.name,
@@ -287,6 +316,10 @@ def _card(document: Values, tables: list[_Table]) -> str:
         datasheet(document).replace("# Datasheet", "## Datasheet", 1),
     ]
     return "\n".join(lines)
+
+
+def _size(rows: int) -> str:
+    return next((name for most, name in _SIZES if rows < most), "n>1M")
 
 
 def _feature(name: str, kind: str) -> dict[str, Any]:

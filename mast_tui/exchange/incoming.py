@@ -65,6 +65,7 @@ class IncomingWork:
 
     ``verdicts`` hold absent and unsure; a mode is present where a label says so. ``finished_at``
     is None where the trace is not finished (ISO 8601 in UTC, or empty where nobody noted when).
+    ``notes`` are those on spans, by the span's key.
     """
 
     annotator: str
@@ -77,6 +78,7 @@ class IncomingWork:
     file: Path
     pass_kind: PassKind = PassKind.BLIND
     judge_seen: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class WorkDraft:
     verdicts: dict[str, VerdictValue] = field(default_factory=dict)
     finished_at: str | None = None
     saw_suggestions: bool = False
+    notes: dict[str, str] = field(default_factory=dict)
 
     def add_label(self, label: Label) -> None:
         """Add a label; raises ``ValueError`` where it contradicts what came before."""
@@ -124,6 +127,11 @@ class WorkDraft:
             raise ValueError(f"{mode} is both {said} and {value}")
         self.verdicts[mode] = value
 
+    def add_note(self, key: str, text: str) -> None:
+        """Add a note on a span; raises ``ValueError`` where there is another on it."""
+        if self.notes.setdefault(key, text) != text:
+            raise ValueError(f"span {key!r} has two notes of one annotator")
+
     def done(self) -> IncomingWork:
         """The work as it stands."""
         return IncomingWork(
@@ -137,6 +145,7 @@ class WorkDraft:
             file=self.file,
             pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
             judge_seen=self.saw_suggestions,
+            notes=self.notes,
         )
 
 

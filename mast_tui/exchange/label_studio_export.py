@@ -116,6 +116,8 @@ def _task(
             "labels": details,
             "verdicts": {mode: value.value for mode, value in _said(one).items()},
         }
+        if one.notes:
+            kept[name]["span_notes"] = dict(sorted(one.notes.items()))
         if one.finished_at is not None:
             kept[name]["finished_at"] = one.finished_at
         if kind is AnnotatorKind.JUDGE:

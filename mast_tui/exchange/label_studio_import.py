@@ -154,6 +154,7 @@ def _read_words(
         draft.finished_at = _time(words)
     elif set(draft.labels.values()) == set(kept.labels) and draft.verdicts == kept.verdicts:
         draft.finished_at = kept.finished_at
+        draft.notes = dict(kept.notes)
         if here(name, task.trace_id, task.taxonomy.ref):
             found.here_already += 1
             return

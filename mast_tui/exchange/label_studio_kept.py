@@ -29,6 +29,7 @@ class Kept:
     regions: Mapping[str, tuple[Label, Values]]
     placeless: tuple[Label, ...]
     verdicts: Mapping[str, VerdictValue]
+    notes: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +136,5 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
             for mode in taxonomy.modes
             if (word := verdicts.text_or_none(mode.slug)) is not None
         },
+        notes=dict(fields.named_texts("span_notes")),
     )

@@ -10,11 +10,13 @@ from typing import Any, Final
 from mast_tui.adjudication import guidelines_document, orders_from_files, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.gold_document import GoldEntry, Provenance, Values, gold_document
+from mast_tui.exchange.working_time import minutes_worked
 from mast_tui.gold import GoldTrace, only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace.pseudonyms import Pseudonyms
 
 GOLD: Final = "gold"
 ALL: Final = "all"
@@ -46,6 +48,26 @@ def selected_work(
     return _work_of(workspace, taxonomy, chosen.values())
 
 
+def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongWork]:
+    """The same words under letters, with ids that no name can be tried on."""
+    return [
+        replace(
+            one,
+            annotator=pseudonyms.name(one.annotator),
+            labels=[
+                replace(
+                    label,
+                    annotator=pseudonyms.name(label.annotator),
+                    id=pseudonyms.id(label.id),
+                    suggestion=label.suggestion and pseudonyms.id(label.suggestion),
+                )
+                for label in one.labels
+            ],
+        )
+        for one in work
+    ]
+
+
 def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
     """The first or last reading of each, finished or not; what is no reading is nobody's word."""
     chosen: dict[tuple[str, str], Pass] = {}
@@ -65,6 +87,7 @@ def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -
     verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = defaultdict(dict)
     for said in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
         verdicts[said.annotator, said.trace_id, said.pass_number][said.mode] = said.value
+    notes = _span_notes(workspace, taxonomy)
     return [
         LongWork(
             annotator=one.annotator,
@@ -73,9 +96,20 @@ def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -
             labels=labels[one.annotator, one.trace_id, one.number],
             verdicts=verdicts[one.annotator, one.trace_id, one.number],
             finished_at=one.finished_at,
+            notes=notes[one.annotator, one.trace_id, one.number],
         )
         for one in passes
     ]
+
+
+def _span_notes(
+    workspace: Workspace, taxonomy: Taxonomy
+) -> Mapping[tuple[str, str, int], Mapping[str, str]]:
+    """The notes on spans by annotator, trace and pass, then by the span's key."""
+    notes: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for note in workspace.span_notes(taxonomy=taxonomy.ref, pass_number=None):
+        notes[note.annotator, note.trace_id, note.pass_number][note.key] = note.text
+    return notes
 
 
 def gold_entries(
@@ -93,6 +127,8 @@ def gold_entries(
     """
     order_of = orders_from_files(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
+    notes = _span_notes(workspace, taxonomy)
+    minutes = minutes_worked(workspace, taxonomy)
     entries = [
         GoldEntry(
             trace=records.get(trace_id, TraceRecord(trace_id)),
@@ -100,6 +136,12 @@ def gold_entries(
             sides=words.sides,
             passes=words.passes,
             order=order_of(trace_id),
+            notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
+            minutes={
+                name: minutes[name, trace_id, done.number]
+                for name, done in words.passes.items()
+                if (name, trace_id, done.number) in minutes
+            },
         )
         for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
     ]

@@ -81,6 +81,20 @@ def filled() -> Workspace:
     return workspace
 
 
+def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
+    gold = gold_export(filled, MAST, REPORT)
+    first = gold["taxonomy"]["modes"][0]
+    mode = MAST.modes[0]
+    assert (first["slug"], first["definition"]) == (mode.slug, mode.definition)
+    assert first["category"] in {category.name for category in MAST.categories}
+    files = dataset_files(gold)
+    rows = [json.loads(line) for line in files["data/modes.jsonl"].splitlines()]
+    assert [row["mode"] for row in rows] == [mode.code for mode in MAST.modes]
+    assert rows[0]["definition"] == mode.definition
+    assert 'size_categories: ["n<1K"]' in files["README.md"]
+    assert 'task_categories: ["text-classification"]' in files["README.md"]
+
+
 def test_gold_says_how_it_came_about(filled: Workspace) -> None:
     gold = gold_export(filled, MAST, REPORT)
     assert gold["agreement"] == REPORT

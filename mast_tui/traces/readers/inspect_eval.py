@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from typing import IO, ClassVar, Final
@@ -85,6 +85,16 @@ class InspectArchiveReader:
 
 
 READER: Final = InspectArchiveReader()
+
+
+def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The samples of a log as they are kept, one by one, with the numbers of their traces."""
+    with _opened(source) as file:
+        members = _Members(Archive(file))
+        for record, (name, shell) in enumerate(members.samples()):
+            sample = members.sample(name, shell)
+            if isinstance(sample, Mapping):
+                yield record, sample
 
 
 def _opened(source: Source) -> IO[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -64,6 +64,15 @@ class InspectJSONReader:
 
 
 READER: Final = InspectJSONReader()
+
+
+def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The samples of a log as they are kept, one by one, with the numbers of their traces."""
+    document = read_document(source)
+    samples = document.get("samples") if isinstance(document, Mapping) else None
+    for record, sample in enumerate(samples if isinstance(samples, list) else ()):
+        if isinstance(sample, Mapping):
+            yield record, sample
 
 
 def _keys_in(head: str) -> tuple[set[str], set[str]]:

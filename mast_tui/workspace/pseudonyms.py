@@ -1,0 +1,191 @@
+"""Letters in place of people's names, the same for a person in everything that is published.
+
+They are kept with the workspace. Their order is that of a hash with a key that nobody else has, so
+that it tells nothing of the names; somebody who comes later gets the next letter. Judges keep their
+names.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any, Final
+
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.workspace.store import Workspace
+
+_SETTING: Final = "pseudonyms"
+_PAIR: Final = "|"
+"""What stands between two names that are one key, as in agreement by pairs."""
+
+_OTHER_THINGS: Final = frozenset(
+    {
+        "benchmark",
+        "code",
+        "content_hash",
+        "datasheet",
+        "first",
+        "item",
+        "key",
+        "kind",
+        "last",
+        "mode",
+        "model",
+        "note",
+        "origin",
+        "outcome",
+        "pass_kind",
+        "quote",
+        "reader",
+        "reason",
+        "severity",
+        "slug",
+        "source",
+        "span_first",
+        "span_last",
+        "system",
+        "taxonomy",
+        "text",
+        "trace",
+        "trace_id",
+        "undefined",
+        "value",
+    }
+)
+"""The fields that hold no names, whatever their words are."""
+
+_AS_KEYS_TOO: Final = frozenset({"gold", "all"})
+"""What stands beside names where a table goes by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """``letters`` by name; ``others`` are the names of judges, which stay; ``key`` is secret."""
+
+    letters: Mapping[str, str]
+    others: frozenset[str]
+    key: bytes
+
+    def name(self, name: str) -> str:
+        """The letter of a person; any other name as it is."""
+        return self.letters.get(name, name)
+
+    def id(self, text: str) -> str:
+        """An id in place of one that may have been made of a name; what is no UUID as it is."""
+        try:
+            known = uuid.UUID(text)
+        except ValueError:
+            return text
+        return str(uuid.UUID(bytes=_hash(self.key, known.bytes)[:16], version=4))
+
+    def in_document(self, document: Any) -> Any:
+        """A document of JSON values with every name in it replaced, and sorted by the letters.
+
+        A name is a whole string, or a key of a table that goes by names or pairs of names. Words
+        that people wrote stay as they are, also where they name somebody.
+        """
+        match document:
+            case Mapping():
+                return self._table(document)
+            case list() | tuple():
+                return self._list(document)
+            case str():
+                return self.name(document)
+        return document
+
+    def _table(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        found = {key: self._field(key, value) for key, value in table.items()}
+        if not self._goes_by_names(table):
+            return found
+        return {self._key(key): found[key] for key in sorted(found, key=self._key)}
+
+    def _field(self, key: str, value: Any) -> Any:
+        if isinstance(value, str) and key in _OTHER_THINGS:
+            return value
+        if isinstance(value, str) and key == "id":
+            return self.id(value)
+        if isinstance(value, list) and key == "labels" and all(map(_is_text, value)):
+            return [self.id(one) for one in value]
+        return self.in_document(value)
+
+    def _list(self, values: Iterable[Any]) -> list[Any]:
+        found = [(value, self.in_document(value)) for value in values]
+        if any(isinstance(value, str) and value in self.letters for value, _ in found):
+            return sorted((new for _, new in found), key=str)
+        who = [_who(new) for _, new in found]
+        if found and all(name is not None for name in who):
+            places = sorted(range(len(found)), key=lambda place: str(who[place]))
+            return [found[place][1] for place in places]
+        return [new for _, new in found]
+
+    def _goes_by_names(self, table: Mapping[str, Any]) -> bool:
+        known = self.letters.keys() | self.others | _AS_KEYS_TOO
+        names = [name for key in table for name in _names_in(key, known)]
+        return all(name in known for name in names) and any(name in self.letters for name in names)
+
+    def _key(self, key: str) -> str:
+        known = self.letters.keys() | self.others | _AS_KEYS_TOO
+        return _PAIR.join(map(self.name, _names_in(key, known)))
+
+
+def _names_in(key: str, known: Iterable[str]) -> list[str]:
+    return [key] if key in known else key.split(_PAIR)
+
+
+def _who(value: object) -> str | None:
+    """Whose a record is, where it says so first."""
+    if not isinstance(value, Mapping):
+        return None
+    first = next(iter(value), None)
+    if first not in ("annotator", "name") or ("kind" not in value and first == "name"):
+        return None
+    return str(value[first])
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
+    """The letters of everybody whom the workspace knows; new ones are kept there.
+
+    Raises:
+        WorkspaceError: the workspace cannot be written.
+    """
+    known = workspace.annotators()
+    people = {one.name for one in known if one.kind is not AnnotatorKind.JUDGE}
+    for taxonomy in workspace.taxonomies():
+        study = workspace.study(taxonomy.ref)
+        people |= set() if study is None else {*study.annotators, *study.adjudicators}
+    people = {name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE}
+    judges = frozenset(one.name for one in known) - people
+    with workspace.transaction():
+        kept = json.loads(workspace.get_setting(_SETTING) or "{}")
+        key = bytes.fromhex(kept.get("key") or secrets.token_hex(32))
+        letters: dict[str, str] = dict(kept.get("letters", {}))
+        hashes = {_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name for name in people}
+        for one in sorted(hashes.keys() - letters.keys()):
+            letters[one] = _letter(len(letters))
+        if letters != kept.get("letters"):
+            value = json.dumps({"key": key.hex(), "letters": letters})
+            workspace.set_setting(_SETTING, value)
+    return Pseudonyms({name: letters[one] for one, name in hashes.items()}, judges, key)
+
+
+def _hash(key: bytes, data: bytes) -> bytes:
+    return hmac.digest(key, data, "sha256")
+
+
+def _letter(number: int) -> str:
+    """``A`` to ``Z``, then ``AA``, ``AB`` and so on, from 0."""
+    letter = ""
+    number += 1
+    while number:
+        number, place = divmod(number - 1, len(ascii_uppercase))
+        letter = ascii_uppercase[place] + letter
+    return letter

@@ -1,0 +1,89 @@
+"""How long a trace took, from the times of what somebody did there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mast_tui.exchange.datasheet import datasheet
+from mast_tui.exchange.selection import gold_export
+from mast_tui.exchange.working_time import minutes_worked
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
+from mast_tui.workspace import Event, TraceRecord, Workspace
+from mast_tui.workspace.facts import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
+from tests.exchange.words import MAST, SLUGS
+
+BEGIN = datetime(2026, 5, 4, 10, tzinfo=UTC)
+NOTHING: dict[str, Any] = {"annotators": []}
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    opened = Workspace.open(":memory:")
+    opened.add_taxonomy(MAST)
+    for name in ("alice", "bob"):
+        opened.add_annotator(name, AnnotatorKind.HUMAN)
+    for trace in ("t", "u"):
+        opened.register_trace(TraceRecord(trace))
+    return opened
+
+
+def did(
+    workspace: Workspace, who: str, trace: str, *facts: tuple[float, Fact], action: str = "a"
+) -> None:
+    """Record what somebody did, each so many minutes after ten o'clock."""
+    before = sum(1 for _ in workspace.events(annotator=who))
+    workspace.merge_events(
+        Event(
+            id=f"00000000-0000-7000-8000-{hash_of(who, trace, number):012x}",
+            annotator=who,
+            seq=before + number,
+            at=(BEGIN + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z"),
+            trace_id=trace,
+            taxonomy=MAST.ref,
+            pass_number=1,
+            fact=fact,
+            action=f"{action}-{who}-{trace}-{number}",
+        )
+        for number, (minutes, fact) in enumerate(facts, 1)
+    )
+
+
+def hash_of(who: str, trace: str, number: int) -> int:
+    return int.from_bytes(f"{who[0]}{trace}{number}".encode())
+
+
+ABSENT = VerdictSet(SLUGS[0], None, VerdictValue.ABSENT)
+
+
+def test_pauses_of_more_than_five_minutes_are_cut_out(workspace: Workspace) -> None:
+    work = (0.0, PassStarted(PassKind.BLIND)), (4.5, SpansRead(("k",))), (64.5, ABSENT)
+    did(workspace, "alice", "t", *work, (69.5, PassFinished()))
+    assert minutes_worked(workspace, MAST) == {("alice", "t", 1): 9.5}
+
+
+def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
+    did(workspace, "alice", "t", (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT))
+    work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (2.0, PassFinished())
+    did(workspace, "bob", "t", *work, action="import:csv-long")
+    assert minutes_worked(workspace, MAST) == {}
+    gold = gold_export(workspace, MAST, NOTHING)
+    assert gold["minutes_per_trace"]["annotators"] == {}
+    assert "Minutes a trace" not in datasheet(gold)
+
+
+def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> None:
+    for trace, end in (("t", 2.0), ("u", 3.0)):
+        work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (end, PassFinished())
+        did(workspace, "alice", trace, *work)
+    gold = gold_export(workspace, MAST, NOTHING)
+    assert gold["minutes_per_trace"] == {
+        "longest_pause": 5,
+        "annotators": {"alice": {"n": 2, "median": 2.5}},
+    }
+    assert [trace["annotators"][0]["minutes"] for trace in gold["traces"]] == [2.0, 3.0]
+    sheet = datasheet(gold)
+    assert "Minutes a trace, the median: alice 2.5 (2 traces)." in sheet
+    assert "a pause of more than 5 minutes is cut out" in sheet
