@@ -16,8 +16,9 @@ from mast_tui.cli.report import report_for
 from mast_tui.cli.report_input import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.figures.signatures.model import Rules
-from mast_tui.figures.signatures.rows import TraceRow, trace_rows
+from mast_tui.figures.signatures.model import SignatureInput
+from mast_tui.figures.signatures.onset import onsets
+from mast_tui.figures.signatures.places import chains
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -49,7 +50,7 @@ class Sample(NamedTuple):
                 yield trace, self.planted[trace_id]
 
 
-def onsets(planted: list[Planted]) -> dict[str, int]:
+def planted_onsets(planted: list[Planted]) -> dict[str, int]:
     """Where each mode first stands."""
     found: dict[str, int] = {}
     for one in planted:
@@ -59,7 +60,7 @@ def onsets(planted: list[Planted]) -> dict[str, int]:
 
 def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
     """The modes by their onset, in the order of their codes where several set on at once."""
-    first = onsets(planted)
+    first = planted_onsets(planted)
     return tuple(
         tuple(sorted(mode for mode, at in first.items() if at == place))
         for place in sorted(set(first.values()))
@@ -109,9 +110,9 @@ def group(sample: Sample) -> Any:
 
 
 @pytest.fixture(scope="module")
-def rows(sample: Sample) -> dict[str, TraceRow]:
-    """The same traces one by one."""
-    given = signature_input(
+def columns(sample: Sample) -> SignatureInput:
+    """The same traces in columns."""
+    return signature_input(
         sample.workspace,
         load_mast(),
         labels="gold",
@@ -120,29 +121,35 @@ def rows(sample: Sample) -> dict[str, TraceRow]:
         traces=None,
         places=True,
     )
-    return {row.trace_id: row for row in trace_rows(given, Rules())}
 
 
 def test_the_order_of_onset_of_every_trace_is_the_planted_one(
-    sample: Sample, rows: dict[str, TraceRow]
+    sample: Sample, columns: SignatureInput
 ) -> None:
-    assert rows.keys() == sample.traces.keys()
-    for trace_id, planted in sample.planted.items():
-        assert rows[trace_id].chain == chain(planted)
-        assert rows[trace_id].onset == onsets(planted)
-        assert rows[trace_id].spans == len(sample.traces[trace_id])
+    codes = [mode.code for mode in columns.modes]
+    found = onsets(columns)
+    chain_of = chains(found, codes)
+    assert set(columns.traces) == sample.traces.keys()
+    for row, trace_id in enumerate(columns.traces):
+        planted = sample.planted[trace_id]
+        here = found.trace == row
+        assert chain_of.get(row, ()) == chain(planted)
+        assert {
+            codes[mode]: first
+            for mode, first in zip(found.mode[here], found.first[here], strict=True)
+        } == planted_onsets(planted)
+        assert columns.spans[row] == len(sample.traces[trace_id])
 
 
-def test_cascades_are_the_traces_in_which_much_was_planted(
-    sample: Sample, rows: dict[str, TraceRow], group: Any
-) -> None:
-    numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
-    for trace_id, number in numbers.items():
-        expected = "isolated" if number <= 2 else "cascading" if number >= 4 else "between"
-        assert rows[trace_id].shape == expected
-    failed = [numbers[trace.identity.trace_id] for trace, _ in sample.failed()]
-    assert group["shapes"]["cascading"] == sum(number >= 4 for number in failed)
-    assert group["shapes"]["isolated"] == sum(number <= 2 for number in failed)
+def test_cascades_are_the_traces_in_which_much_was_planted(sample: Sample, group: Any) -> None:
+    failed = [len({one.mode for one in planted}) for _, planted in sample.failed()]
+    assert group["shapes"] == {
+        "none": failed.count(0),
+        "isolated": sum(0 < number <= 2 for number in failed),
+        "between": failed.count(3),
+        "cascading": sum(number >= 4 for number in failed),
+        "open": 0,
+    }
     assert group["modes_per_failed_trace"]["value"] == pytest.approx(sum(failed) / len(failed))
 
 
@@ -151,7 +158,7 @@ def test_who_comes_before_whom_is_counted_over_the_failed_traces(
 ) -> None:
     expected: dict[tuple[str, str], list[int]] = {}
     for _, planted in sample.failed():
-        first = onsets(planted)
+        first = planted_onsets(planted)
         for a, b in combinations(sorted(first), 2):
             counts = expected.setdefault((a, b), [0, 0, 0])
             counts[0 if first[a] < first[b] else 1 if first[a] > first[b] else 2] += 1
