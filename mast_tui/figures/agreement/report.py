@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.duplicated_labels import identical_blocks
-from mast_tui.figures.agreement.planning import halving
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.tables import (
     BlockJson,
@@ -36,6 +35,7 @@ from mast_tui.figures.agreement.tables import (
     TableJson,
     Tables,
     counts_of,
+    halving,
     halving_json,
     sets_json,
 )

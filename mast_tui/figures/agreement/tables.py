@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NotRequired, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Undefined
 from mast_tui.figures.agreement.counting import (
     Sums,
     TableSums,
@@ -17,10 +18,38 @@ from mast_tui.figures.agreement.counting import (
     sums_of,
     table_coefficients,
 )
-from mast_tui.figures.agreement.planning import Halving, NoPlan
 from mast_tui.figures.agreement.sets import SetAgreement
 from mast_tui.figures.agreement.verdict_table import PRESENT, UNSURE, Said
 from mast_tui.figures.jackknife import MANY
+
+NoPlan = Undefined | Literal["no_interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Halving:
+    """About how many more traces, labelled twice, would halve an interval, or why none is told.
+
+    ``width`` is that of the interval as it is.
+    """
+
+    more_traces: int | None = None
+    width: float | None = None
+    undefined: NoPlan | None = None
+
+
+def halving(kappa: Coefficient, n: int) -> Halving:
+    """What would halve the interval of a figure that rests on ``n`` traces labelled twice.
+
+    An interval shrinks with one over the square root of the traces, so half of it takes four
+    times as many: three times as many more. That holds where the new traces are like the ones
+    there are; it is a rule of thumb for planning, not a promise. Undefined for the figure's own
+    reason, or with ``no_interval`` where the interval is missing or has no width to halve.
+    """
+    if kappa.undefined is not None:
+        return Halving(undefined=kappa.undefined)
+    if kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
+        return Halving(undefined="no_interval")
+    return Halving(3 * n, kappa.ci[1] - kappa.ci[0])
 
 
 class CoefficientsJson(TypedDict):

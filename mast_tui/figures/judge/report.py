@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Final, TypedDict
 
 from mast_tui.figures.bootstrap import LEVEL, ROUNDS
-from mast_tui.figures.judge.calibration import (
-    AcceptanceJson,
-    CalibrationJson,
-    acceptance,
-    calibration,
-)
 from mast_tui.figures.judge.confusion import REASONS, Compared, compared, trace_sums
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
-from mast_tui.figures.judge.localisation import LocalisationJson, localisation
 from mast_tui.figures.judge.quality import (
     JudgeMacroJson,
     JudgeModeJson,
@@ -21,6 +14,14 @@ from mast_tui.figures.judge.quality import (
     quality,
 )
 from mast_tui.figures.judge.suggestion_effect import WithheldJson, withheld
+from mast_tui.figures.judge.suggestions import (
+    AcceptanceJson,
+    CalibrationJson,
+    LocalisationJson,
+    acceptance,
+    calibration,
+    localisation,
+)
 from mast_tui.figures.prevalence import PrevalenceJson, prevalence
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix

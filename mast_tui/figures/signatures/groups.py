@@ -21,10 +21,17 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.signatures.modes import ModeJson, mode_tables
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal
-from mast_tui.figures.signatures.patterns import SHAPES, complete, shapes
+from mast_tui.figures.signatures.patterns import (
+    SHAPES,
+    Values,
+    complete,
+    interval,
+    modes_per_trace,
+    resampled,
+    shapes,
+)
 from mast_tui.figures.signatures.places import PlacesJson, places_table
 from mast_tui.figures.signatures.rates import RateJson, rate
-from mast_tui.figures.signatures.resampling import Values, interval, modes_per_trace, resampled
 from mast_tui.figures.signatures.stratified import StratifiedJson, stratified
 
 Verdicts = NDArray[np.uint8]

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.figures.intervals import wilson
-from mast_tui.figures.judge.calibration import acceptance, calibration
 from mast_tui.figures.judge.confusion import compared
-from mast_tui.figures.judge.localisation import localisation
+from mast_tui.figures.judge.suggestions import acceptance, calibration, localisation
 from mast_tui.labels import WHOLE_TRACE, Answer, Review
 from tests.figures.agreement.build_judge import given_words, in_order, said, suggestion
 from tests.gold.build import MODE, OTHER, at, quote

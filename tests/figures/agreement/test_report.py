@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, cohen_kappa
-from mast_tui.figures.agreement.planning import Halving, halving
 from mast_tui.figures.agreement.report import Report, Retest, StudyInput, agreement_report
+from mast_tui.figures.agreement.tables import Halving, halving
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.labels import VerdictValue

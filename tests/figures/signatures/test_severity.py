@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
 from mast_tui.figures.signatures.modes import ModeJson, mode_tables
-from mast_tui.figures.signatures.patterns import SHAPES, shapes
-from mast_tui.figures.signatures.resampling import interval, modes_per_trace, resampled
+from mast_tui.figures.signatures.patterns import (
+    SHAPES,
+    interval,
+    modes_per_trace,
+    resampled,
+    shapes,
+)
 
 
 def tables(
