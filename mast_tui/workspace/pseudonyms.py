@@ -130,7 +130,8 @@ class Pseudonyms:
 
     def _key(self, key: str) -> str:
         known = self.letters.keys() | self.others | _AS_KEYS_TOO
-        return _PAIR.join(map(self.name, _names_in(key, known)))
+        # Where annotators are listed they stand in the order of their letters, too.
+        return _PAIR.join(sorted(map(self.name, _names_in(key, known))))
 
 
 def _names_in(key: str, known: Iterable[str]) -> list[str]:
