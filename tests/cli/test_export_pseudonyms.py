@@ -186,7 +186,7 @@ def test_a_table_that_goes_by_other_words_stays(study: Path) -> None:
         "who": "B",
         "note": "bob",
         "sides": {"A": 2, "B": 1, "judge:x": 3},
-        "pairs": {"B|A": 1},
+        "pairs": {"A|B": 1},
         "order": ["A", "B"],
     }
 
