@@ -1,4 +1,4 @@
-"""The figures of the agreement screen: counted off the screen's thread, within one's Sight.
+"""The figures of agreement: counted off the screen's thread, within one's Sight.
 
 Each is counted twice: at once without intervals, then with them.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.ui.reports.source import LeftError, Stopped
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report, StudyInput
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
 
 PassChoice = Literal["first", "last"]
-
-Stopped = Callable[[], bool]
-"""Whether nobody waits for the figures any more."""
-
-
-class LeftError(Exception):
-    """The screen was left while its figures were counted."""
 
 
 @dataclass(frozen=True, slots=True)

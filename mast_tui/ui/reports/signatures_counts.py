@@ -1,4 +1,4 @@
-"""The figures of the signatures screen: counted off the screen's thread, within one's Sight.
+"""The figures of failure signatures: counted off the screen's thread, within one's Sight.
 
 They are counted twice: at once without places and resampling, then with both.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.gold.places import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.ui.reports.source import LeftError, Stopped
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 GOLD: Final = "gold"
 FIELDS: Final = ("model", "system", "benchmark", "reader", "all")
 """What tells groups apart; ``all`` makes one group."""
-
-
-class LeftError(Exception):
-    """The screen was left while its figures were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class KnownPlaces:
         self._known: dict[tuple[str, str], int | None] = {}
         self._from_files: Callable[[str], Order] | None = None
 
-    def order_of(self, workspace: Workspace, stopped: Callable[[], bool]) -> Callable[[str], Order]:
+    def order_of(self, workspace: Workspace, stopped: Stopped) -> Callable[[str], Order]:
         """The orders of a workspace's traces; asking raises ``LeftError`` once ``stopped``."""
 
         def place(trace: str, key: str) -> int | None:
@@ -99,7 +96,7 @@ class KnownPlaces:
 
 
 def count_signatures(
-    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Callable[[], bool]
+    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Stopped
 ) -> Iterator[Signatures]:
     """The figures over the traces that the annotator may know about; for a worker.
 
@@ -116,7 +113,7 @@ def count_signatures(
 
 
 def _count(
-    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Callable[[], bool]
+    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Stopped
 ) -> Iterator[Signatures]:
     from mast_tui.adjudication.for_signatures import corrected_prevalence
     from mast_tui.figures.signatures.report import signature_report

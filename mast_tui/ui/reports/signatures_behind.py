@@ -1,31 +1,29 @@
-"""The traces behind a bar or a cell of the signatures screen, and how each of them fails."""
+"""The traces behind a figure of failure signatures, and how each of them fails."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.phrases import counted
+from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.screens.annotate_judging import Evidence
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Flags, SignatureInput
     from mast_tui.figures.signatures.onset import Onsets
-
-MOST: Final = 2000
-"""Rows that are listed; the rest is counted."""
-
-MOST_NAME: Final = 32
-"""Code points of a trace's name."""
+    from mast_tui.ui.desk import Desk
 
 COLUMNS: Final = (
-    Column("trace", "trace", shrinks=True),
-    Column("outcome", "outcome", keeps=70),
-    Column("shape", "shape", keeps=80),
-    Column("modes", "modes", figure=True, keeps=85),
-    Column("first", "first at", keeps=75),
-    Column("chain", "by onset", keeps=90, shrinks=True),
+    Column("trace", "trace", Kind.TEXT),
+    Column("modes", "modes", Kind.COUNT, keeps=85),
+    Column("outcome", "outcome", Kind.TEXT, keeps=70),
+    Column("shape", "shape", Kind.TEXT, keeps=80),
+    Column("first", "first at", Kind.TEXT, keeps=75),
+    Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
 
 _SIGNS: Final[Mapping[str, str]] = {
@@ -33,7 +31,15 @@ _SIGNS: Final[Mapping[str, str]] = {
     "between": "+",
     "cascading": "»",
     "open": "?",
-    "none": " ",
+    "none": "",
+}
+
+_SHAPES: Final[Mapping[str, str]] = {
+    "isolated": "Isolated: it fails by one or two modes.",
+    "between": "Between isolated and cascading: three modes.",
+    "cascading": "Cascading: four modes or more.",
+    "open": "Open: modes that are not judged, or unsure, could change its shape.",
+    "none": "No mode shows in it.",
 }
 
 
@@ -46,7 +52,6 @@ class Wanted:
     ``placed`` keeps only traces in which all the ``modes`` have a place.
     """
 
-    title: str
     outcome: str | None = None
     modes: tuple[str, ...] = ()
     tenth: int | None = None
@@ -183,25 +188,52 @@ def _failing(
     )
 
 
-def trace_rows(listed: Listed, names: Mapping[str, str]) -> Iterator[TableRow]:
-    """A row per trace; ``names`` are what traces go by. The outcome stands where it differs."""
+def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
+    """Make rows of the traces behind a figure.
+
+    Args:
+        listed: The traces.
+        names: What traces go by, by their ids.
+    """
+    by_id = {one.trace_id: one for one in listed.traces}
+    cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
+
+    def opening(_desk: Desk, row: str) -> Evidence:
+        return place_of(by_id[row])
+
+    return Listing(
+        traces_table(listed, names),
+        {trace: one_line(names.get(trace, trace)) for trace in by_id},
+        (counted(listed.total, "trace"), *cut),
+        opening,
+    )
+
+
+def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
+    """Make a table of traces; their outcome stands where it differs."""
     differ = len({one.outcome for one in listed.traces}) > 1
-    for one in listed.traces:
-        cells = {
-            "trace": one_line(names.get(one.trace_id, one.trace_id), MOST_NAME),
-            "outcome": (one.outcome or "unknown") if differ else "",
-            "shape": one.shape,
-            "modes": str(len(one.modes)),
-            "first": where_words(one),
-            "chain": one_line(chain_words(one)),
-        }
-        styles = {
-            "trace": "name",
-            "outcome": one.outcome or "quiet",
-            "shape": "total" if one.shape == "cascading" else "figure",
-            "first": "quiet",
-        }
-        yield TableRow(one.trace_id, cells, _SIGNS.get(one.shape, " "), styles)
+    rows = tuple(
+        Row(
+            one.trace_id,
+            {
+                "trace": names.get(one.trace_id, one.trace_id),
+                "outcome": (one.outcome or "unknown") if differ else "",
+                "shape": one.shape,
+                "modes": len(one.modes),
+                "first": where_words(one),
+                "chain": chain_words(one),
+            },
+            _SIGNS.get(one.shape, ""),
+            tuple(_words_of(one)),
+        )
+        for one in listed.traces
+    )
+    return Table("traces", "How each trace fails", COLUMNS, (rows,))
+
+
+def place_of(one: FailingTrace) -> Evidence:
+    """Where a trace is looked at: where it fails."""
+    return Evidence(one.trace_id, index=one.at)
 
 
 def where_words(one: FailingTrace) -> str:
@@ -219,18 +251,11 @@ def chain_words(one: FailingTrace) -> str:
     return " · ".join(part for part in (words, rest and f"no place: {rest}") if part)
 
 
-def words_of_trace(one: FailingTrace) -> str:
+def _words_of(one: FailingTrace) -> list[str]:
     """How a trace fails, in words."""
-    kinds = {
-        "isolated": "Isolated: it fails by one or two modes.",
-        "between": "Between isolated and cascading: three modes.",
-        "cascading": "Cascading: four modes or more.",
-        "open": "Open: modes that are not judged, or unsure, could change its shape.",
-        "none": "No mode shows in it.",
-    }
-    lines = [f"{one_line(one.trace_id)} · outcome {one.outcome or 'unknown'}", kinds[one.shape]]
+    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape]]
     if one.modes:
-        lines.append(f"Modes by onset: {one_line(chain_words(one), 400)}")
+        lines.append(f"Modes by onset: {chain_words(one)}")
         lines.append("A → B: B sets on next after A. A+B: both set on at the same span.")
     if one.first is not None and one.spans > 0:
         share = min(one.first / one.spans, 1.0)
@@ -239,4 +264,4 @@ def words_of_trace(one: FailingTrace) -> str:
         )
     elif one.modes:
         lines.append("Where it fails is not known: its labels name no span that is known here.")
-    return "\n".join(lines)
+    return lines

@@ -1,0 +1,155 @@
+"""The rows of the registry for the reports on the screen and the traces behind their figures."""
+
+from __future__ import annotations
+
+from mast_tui.ui.action_rows import MOVE, Where, rows
+
+AGREEMENT = rows(
+    Where.AGREEMENT,
+    *MOVE,
+    (
+        "open",
+        "enter",
+        "traces behind",
+        "The traces behind the figure, disagreements first",
+        "open",
+        5,
+    ),
+    ("page", "tab", "next page", "The next page of figures", "page(1)", 10),
+    ("modes", "1", "modes", "Agreement per mode", "show_page('modes')", 0),
+    ("categories", "2", "categories", "Agreement per category", "show_page('categories')", 0),
+    ("pairs", "3", "pairs", "Every two annotators, as a matrix", "show_page('pairs')", 0),
+    ("spans", "4", "spans", "Agreement on places", "show_page('spans')", 0),
+    ("judge", "5", "judge", "How good a judge is", "show_page('judge')", 0),
+    ("left", "left h", "column left", "The column to the left, among pairs", "across(-1)", 0),
+    ("right", "right l", "column right", "The column to the right, among pairs", "across(1)", 0),
+    ("next_judge", "] .", "next judge", "Another judge", "choose('judge', 1)", 0),
+    ("previous_judge", "[ ,", "previous judge", "The judge before", "choose('judge', -1)", 0),
+    (
+        "against",
+        "c",
+        "against",
+        "Hold the judge against gold, or the next person",
+        "choose('against')",
+        0,
+    ),
+    (
+        "seen",
+        "s",
+        "judge was seen",
+        "Count also verdicts that came with a judge on screen",
+        "choose('seen')",
+        0,
+    ),
+    (
+        "adjudicate",
+        "a",
+        "adjudicate",
+        "Settle the disagreements on the mode",
+        "choose('adjudicate')",
+        15,
+    ),
+    ("passes", "p", "first or last pass", "Count first or last passes", "choose('passes')", 20),
+    (
+        "look",
+        "o",
+        "look as adjudicator",
+        "Count traces that you have not finished; recorded",
+        "choose('look')",
+        30,
+    ),
+    ("text_down", "d", "text ↓", "Scroll what the figures rest on down", "text(1)", 0),
+    ("text_up", "b", "text ↑", "Scroll what the figures rest on up", "text(-1)", 0),
+)
+
+AGREEMENT_TRACES = rows(
+    Where.AGREEMENT_TRACES,
+    *MOVE,
+    ("open", "enter", "open", "Open the trace at the place, where the sides differ", "open", 5),
+    ("differing", "v", "only unlike", "List only where the sides differ, or all", "differing", 10),
+)
+
+SIGNATURES = rows(
+    Where.SIGNATURES,
+    *MOVE,
+    ("open", "enter", "traces behind", "The traces behind the bar or cell", "open", 5),
+    ("page", "tab", "next page", "The next page of figures", "page(1)", 10),
+    (
+        "modes",
+        "1",
+        "modes",
+        "How often each mode shows in failed and successful traces",
+        "show_page('modes')",
+        0,
+    ),
+    (
+        "onset",
+        "2",
+        "onset",
+        "Where in the run failures set on, and in which order",
+        "show_page('onset')",
+        0,
+    ),
+    ("together", "3", "together", "Which modes show together", "show_page('together')", 0),
+    ("traces", "4", "traces", "How each trace fails", "show_page('traces')", 0),
+    ("left", "left h", "bar left", "The bar or column to the left", "across(-1)", 0),
+    ("right", "right l", "bar right", "The bar or column to the right", "across(1)", 0),
+    (
+        "next_group",
+        "] .",
+        "next group",
+        "The next model, system or benchmark",
+        "choose('group', 1)",
+        15,
+    ),
+    ("previous_group", "[ ,", "previous group", "The group before", "choose('group', -1)", 0),
+    ("choose_group", "/", "group…", "Choose a group by its name", "choose('group_by_name')", 25),
+    (
+        "by",
+        "v",
+        "group by",
+        "Group by model, system, benchmark, reader, or not at all",
+        "choose('by')",
+        20,
+    ),
+    (
+        "labels",
+        "w",
+        "whose labels",
+        "Gold, or one person's or judge's labels",
+        "choose('labels')",
+        30,
+    ),
+    (
+        "outcome",
+        "f",
+        "failed below",
+        "Let the outcome follow from the score, or not",
+        "choose('outcome')",
+        40,
+    ),
+    (
+        "every",
+        "a",
+        "failed or all",
+        "Count failed traces, or all: onset and together",
+        "choose('every')",
+        35,
+    ),
+    (
+        "look",
+        "o",
+        "look as adjudicator",
+        "Count traces that you have not finished; recorded",
+        "choose('look')",
+        50,
+    ),
+    ("text_down", "d", "text ↓", "Scroll what the figures rest on down", "text(1)", 0),
+    ("text_up", "b", "text ↑", "Scroll what the figures rest on up", "text(-1)", 0),
+)
+
+SIGNATURE_TRACES = rows(
+    Where.SIGNATURE_TRACES,
+    *MOVE,
+    ("open", "enter", "open", "Open the trace where the mode stands", "open", 5),
+)
