@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,12 +22,11 @@ from mast_tui.cli.common import (
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
-from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import Report
     from mast_tui.gold import GoldKind
     from mast_tui.output_files import Outputs
+    from mast_tui.reports.model import Report
 
 WIDTH = 100
 """How wide text is that does not go to a terminal."""
@@ -83,6 +84,18 @@ WIDTH = 100
     metavar="OUT|-",
     help="Also write tables for a paper; - prints them instead of the text.",
 )
+@click.option(
+    "--latex",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Also write the tables as LaTeX.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Also write the report as one HTML page.",
+)
 @force_option
 @common_options()
 @json_option
@@ -98,6 +111,8 @@ def agree_command(
     mode: str | None,
     csv_file: Path | None,
     markdown: str | None,
+    latex: Path | None,
+    html: Path | None,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -122,23 +137,30 @@ def agree_command(
         )
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
-    if mode is not None and (csv_file or markdown):
-        raise click.UsageError("--traces lists traces; leave out --csv and --markdown")
-    files = [csv_file, None if markdown in (None, "-") else Path(markdown or "")]
-    if csv_file is not None and files[0] == files[1]:
-        raise click.UsageError("--csv and --markdown name the same file; give two")
+    files = {
+        "--csv": csv_file,
+        "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
+        "--latex": latex,
+        "--html": html,
+    }
+    named = {option: file for option, file in files.items() if file is not None}
+    if mode is not None and (named or markdown):
+        raise click.UsageError("--traces lists traces and writes no files; leave these out")
+    for first, second in combinations(named, 2):
+        if named[first] == named[second]:
+            raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
     from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
     from mast_tui.cli.agree_traces import print_traces, traces_document
     from mast_tui.cli.asking import asked_by, say_left_out, sight_values
     from mast_tui.labels import AnnotatorKind, annotator_kind
+    from mast_tui.reports.agreement import agreement_report
 
     place = open_workspace(workspace, create=False)
     try:
         outputs = outputs_beside(place, force=force)
-        for file in files:
-            if file is not None:
-                outputs.check(file)
+        for file in named.values():
+            outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         wanted = Wanted(
@@ -156,11 +178,11 @@ def agree_command(
         )
         sight = sight_values(viewer, viewer.hidden)
         if mode is not None:
-            document = traces_document(place, chosen, wanted, mode)
+            traces = traces_document(place, chosen, wanted, mode)
         else:
-            report = whole_report(place, chosen, wanted)
+            figures = whole_report(place, chosen, wanted)
             if sight:
-                report["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+                figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
         people = (*(names or ()), wanted.against, wanted.judge or "")
         judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
         viewer.reveal(viewer.traces or (), judges=judged)
@@ -170,48 +192,51 @@ def agree_command(
     if not as_json:
         say_left_out(viewer, left_out)
     if mode is not None:
-        print_traces(document | sight, as_json=as_json)
+        print_traces(traces | sight, as_json=as_json)
         return
-    if len(report["annotators"]) < 2:
+    if len(figures["annotators"]) < 2:
         say("agreement needs two annotators with finished traces; name them with --annotators")
-    _write_files(report, outputs, *files)
+    document: Mapping[str, Any] = {**figures, **sight}
+    report = agreement_report(figures, sight=sight.get("sight"))
+    _write_files(report, outputs, named)
     if as_json:
-        print_json({**report, **sight})
+        print_json(document)
     elif markdown == "-":
-        from mast_tui.cli.agree_markdown import markdown_tables
-
-        sys.stdout.write(markdown_tables(report))
+        sys.stdout.write(_rendered(report, "--markdown"))
     else:
-        _print_text(report)
+        from mast_tui.reports.render.text import render_text
+
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+        for line in render_text(report, width):
+            click.echo(line)
 
 
-def _print_text(report: Report) -> None:
-    from mast_tui.agreement.text_report import render_report
+def _rendered(report: Report, option: str) -> str:
+    """Write the report as the file that an option names; a renderer is loaded when it is wanted."""
+    match option:
+        case "--csv":
+            from mast_tui.reports.render.csv import render_csv
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-    for line in render_report(report, width):
-        click.echo(one_line(line))
+            return render_csv(report)
+        case "--markdown":
+            from mast_tui.reports.render.markdown import render_markdown
+
+            return render_markdown(report)
+        case "--latex":
+            from mast_tui.reports.render.latex import render_latex
+
+            return render_latex(report)
+    from mast_tui.reports.render.html import render_html
+
+    return render_html(report)
 
 
-def _write_files(
-    report: Report, outputs: Outputs, csv_file: Path | None, markdown: Path | None
-) -> None:
-    told = []
-    if csv_file is not None:
-        from mast_tui.agreement.csv_table import COLUMNS, tidy_rows
-        from mast_tui.exchange.csv_files import csv_text
-
-        rows = list(tidy_rows(report))
-        outputs.add(csv_file, csv_text(COLUMNS, rows))
-        told.append(f"{csv_file}: {len(rows)} figures")
-    if markdown is not None:
-        from mast_tui.cli.agree_markdown import markdown_tables
-
-        outputs.add(markdown, markdown_tables(report))
-        told.append(f"{markdown}: written")
+def _write_files(report: Report, outputs: Outputs, files: Mapping[str, Path]) -> None:
+    for option, file in files.items():
+        outputs.add(file, _rendered(report, option))
     outputs.commit()
-    for line in told:
-        say(line)
+    for file in files.values():
+        say(f"{file}: written")
 
 
 def split_names(text: str | None) -> list[str] | None:

@@ -15,8 +15,8 @@ from mast_tui.agreement.text_table import (
     rotates,
     rotating_note,
 )
-from mast_tui.exchange.markdown import plain, table
 from mast_tui.gold.sources import gold_words
+from mast_tui.reports.render.markdown import plain, table
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report

@@ -68,8 +68,8 @@ def write_report_files(
     """
     said = []
     if figures is not None:
+        from mast_tui.reports.render.svg import MARK
         from mast_tui.signatures.figure_files import figure_files
-        from mast_tui.signatures.figure_model import MARK
 
         texts = figure_files(report)
         for name, text in texts.items():

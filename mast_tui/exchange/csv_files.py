@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -131,17 +131,3 @@ def check_columns(
         if name not in wanted:
             what = f"column {name!r}" if name else "a column without a heading"
             raise ExchangeError(f"{path}: {what} is unknown; known are {', '.join(known)}")
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """The table as the text of a CSV file with ``\\n`` line ends."""
-    lines = [",".join(map(_cell, columns))]
-    lines += [",".join(_cell(row[name]) for name in columns) for row in rows]
-    return "".join(line + "\n" for line in lines)
-
-
-def _cell(text: str) -> str:
-    # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
-    if any(char in text for char in ',"\r\n') or text != text.strip():
-        return '"' + text.replace('"', '""') + '"'
-    return text

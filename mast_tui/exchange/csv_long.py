@@ -9,11 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, csv_text, stream_csv
+from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import Label, Origin, Severity, Target, VerdictValue, annotator_kind
+from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
 

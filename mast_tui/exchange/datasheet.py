@@ -12,8 +12,8 @@ from typing import Any, Final
 from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
 from mast_tui.agreement.text_spans import without_places
 from mast_tui.agreement.text_table import interval_method, rotates, rotating_note
-from mast_tui.exchange.markdown import plain, table
 from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.reports.render.markdown import plain, table
 
 Values = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.exchange.datasheet import datasheet
-from mast_tui.exchange.markdown import plain
+from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]
 Columns = tuple[tuple[str, str], ...]

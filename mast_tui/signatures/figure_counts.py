@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.signatures.figure_model import WIDTH
+from mast_tui.reports.render.svg import WIDTH, Drawing, on_shade, text_width, wrapped
 from mast_tui.signatures.figure_rates import percent
-from mast_tui.signatures.svg import Drawing, on_shade, text_width, wrapped
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import CategoryJson, ModesPerTraceJson

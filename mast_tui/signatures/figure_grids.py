@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.signatures.figure_model import LABELS, WIDTH
-from mast_tui.signatures.svg import Drawing, clipped, on_shade, wrapped
+from mast_tui.reports.render.svg import WIDTH, Drawing, clipped, on_shade, wrapped
+from mast_tui.signatures.figure_model import LABELS
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.co_occurrence import TogetherJson

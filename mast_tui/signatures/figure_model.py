@@ -10,28 +10,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.figures.signatures.report import whose_labels
-from mast_tui.signatures.svg import (
-    LIGHT,
-    Drawing,
-    figure_style,
-    number,
-    shown,
-    wrapped,
-)
+from mast_tui.reports.model import Chart
+from mast_tui.reports.render.svg import Drawing
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.report import Report
 
-WIDTH: Final = 680
-"""How wide most figures are, in user units."""
-
 LABELS: Final = 196
 """How much of that the names of modes take."""
 
-MARK: Final = "mast-tui figure"
-"""Stands in every figure that is written, so that one's own are known again."""
-
-_MARGIN: Final = 16
 _LONGEST_NAME: Final = 48
 
 
@@ -51,6 +38,13 @@ class Figure:
     title: str
     note: str
     drawing: Drawing
+
+    def chart(self) -> Chart:
+        """The drawing as a part of a report."""
+        drawn = self.drawing
+        return Chart(
+            self.name, self.title, self.note, drawn.width, drawn.height, tuple(drawn.parts)
+        )
 
 
 def group_words(report: Report, name: str) -> str:
@@ -84,41 +78,3 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
 def _digits(name: str) -> str:
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def inline_svg(figure: Figure) -> str:
-    """The drawing as an element of an HTML page, which styles it."""
-    drawing = figure.drawing
-    wide = ' class="wide"' if drawing.width > WIDTH else ""
-    return (
-        f'<svg{wide} viewBox="0 0 {number(drawing.width)} {number(drawing.height)}" role="img" '
-        f'aria-labelledby="{figure.name}-t {figure.name}-d">'
-        f'<title id="{figure.name}-t">{shown(figure.title)}</title>'
-        f'<desc id="{figure.name}-d">{shown(figure.note)}</desc>'
-        f"{''.join(drawing.parts)}</svg>"
-    )
-
-
-def standalone_svg(figure: Figure) -> str:
-    """The drawing as a file of its own, on white, with its title above and its note below."""
-    drawing = figure.drawing
-    width = drawing.width + 2 * _MARGIN
-    around = Drawing(width)
-    heading = wrapped(figure.title, drawing.width, 15.5)
-    note = wrapped(figure.note, drawing.width, 10.5, most=8)
-    top = _MARGIN + 20 * len(heading) + 6
-    height = top + drawing.height + 12 + 14 * len(note) + _MARGIN
-    around.rect(0, 0, width, height, "v-paper")
-    around.lines(_MARGIN, _MARGIN + 12, heading, "v-h", step=20)
-    around.lines(_MARGIN, top + drawing.height + 18, note, "v-s v-m")
-    body = "\n".join([*around.parts, f'<g transform="translate({_MARGIN} {number(top)})">'])
-    inner = "\n".join(drawing.parts)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f"<!-- {MARK} -->\n"
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" '
-        f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" role="img" '
-        f'aria-labelledby="t d">\n<title id="t">{shown(figure.title)}</title>\n'
-        f'<desc id="d">{shown(figure.note)}</desc>\n'
-        f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{inner}\n</g>\n</svg>\n"
-    )

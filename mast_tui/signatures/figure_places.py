@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.reports.render.svg import WIDTH, Drawing, wrapped
 from mast_tui.signatures.figure_counts import ticks
-from mast_tui.signatures.figure_model import LABELS, WIDTH
+from mast_tui.signatures.figure_model import LABELS
 from mast_tui.signatures.figure_rates import percent
-from mast_tui.signatures.svg import Drawing, wrapped
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.places import PlacesJson, PositionJson

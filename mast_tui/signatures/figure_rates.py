@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.signatures.figure_model import LABELS, WIDTH
-from mast_tui.signatures.svg import Drawing, clipped, text_width, wrapped
+from mast_tui.reports.render.svg import WIDTH, Drawing, clipped, text_width, wrapped
+from mast_tui.signatures.figure_model import LABELS
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.modes import DifferenceJson

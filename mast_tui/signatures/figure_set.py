@@ -21,7 +21,7 @@ from mast_tui.signatures.figure_rates import (
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson
     from mast_tui.figures.signatures.report import Report
-    from mast_tui.signatures.svg import Drawing
+    from mast_tui.reports.render.svg import Drawing
 
 MOST_CHAINS: Final = 10
 

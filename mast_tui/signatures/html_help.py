@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mast_tui.reports.render.svg import shown
 from mast_tui.safe_text import display_lines
 from mast_tui.signatures.figure_model import group_words
-from mast_tui.signatures.svg import shown
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.figures.signatures.report import whose_labels
-from mast_tui.signatures.figure_model import Figure, group_words, inline_svg
+from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg, shown
+from mast_tui.signatures.figure_model import Figure, group_words
 from mast_tui.signatures.figure_set import report_figures
 from mast_tui.signatures.html_extras import Extras
 from mast_tui.signatures.html_help import appendix, help_part
@@ -22,7 +23,6 @@ from mast_tui.signatures.html_tables import (
     places_tables,
     stratified_part,
 )
-from mast_tui.signatures.svg import DARK, LIGHT, figure_style, shown
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson
@@ -199,7 +199,7 @@ def _figure(one: Figure) -> str:
     return (
         f'<figure id="{one.name}"><h3>{shown(title)}</h3>'
         f'<div class="box" tabindex="0" role="region" aria-label="{shown(title)}">'
-        f"{inline_svg(one)}</div><figcaption>{shown(one.note)}</figcaption></figure>"
+        f"{inline_svg(one.chart())}</div><figcaption>{shown(one.note)}</figcaption></figure>"
     )
 
 

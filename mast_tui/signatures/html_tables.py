@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from mast_tui.reports.render.svg import shown
 from mast_tui.signatures.figure_rates import percent, points_words
-from mast_tui.signatures.svg import shown
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.comparison import ComparisonJson

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_files import csv_text, read_csv
+from mast_tui.exchange.csv_files import read_csv
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.output_files import write_output
+from mast_tui.reports.render.csv import csv_text
 from tests.exchange.words import MAST
 
 CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(

@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.signatures.groups import ModesPerTraceJson
 from mast_tui.figures.signatures.report import Report
+from mast_tui.reports.render.svg import (
+    MARK,
+    WIDTH,
+    clipped,
+    shown,
+    standalone_svg,
+    text_width,
+    wrapped,
+)
 from mast_tui.signatures.figure_counts import distribution
 from mast_tui.signatures.figure_files import figure_files
-from mast_tui.signatures.figure_model import MARK, WIDTH, file_names, standalone_svg
+from mast_tui.signatures.figure_model import file_names
 from mast_tui.signatures.figure_set import report_figures
-from mast_tui.signatures.svg import clipped, shown, text_width, wrapped
 from tests.figures.signatures.small_report import HOSTILE, small_report
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,7 +65,7 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(repor
 
 def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(report: Report) -> None:
     for one in report_figures(report):
-        root = ElementTree.fromstring(standalone_svg(one))
+        root = ElementTree.fromstring(standalone_svg(one.chart()))
         width, height = (float(root.attrib[name]) for name in ("width", "height"))
         assert root.attrib["viewBox"] == f"0 0 {root.attrib['width']} {root.attrib['height']}"
         assert root.find(f"{SVG}title") is not None
@@ -78,7 +86,7 @@ def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(report: Re
 
 def test_words_of_a_figure_never_lie_on_each_other(report: Report) -> None:
     for one in report_figures(report):
-        root = ElementTree.fromstring(standalone_svg(one))
+        root = ElementTree.fromstring(standalone_svg(one.chart()))
         drawing = root.find(f"{SVG}g")
         assert drawing is not None
         boxes = []
@@ -143,7 +151,7 @@ def test_a_hostile_group_stands_in_its_figures_as_words(report: Report) -> None:
     own = [one for one in report_figures(report) if one.group == HOSTILE]
     assert own
     for one in own:
-        root = ElementTree.fromstring(standalone_svg(one))
+        root = ElementTree.fromstring(standalone_svg(one.chart()))
         title = root.find(f"{SVG}title")
         assert title is not None
         assert "<script>" in (title.text or "")

@@ -27,7 +27,7 @@ from mast_tui.figures.signatures.model import (
     Whole,
 )
 from mast_tui.figures.signatures.report import Report, signature_report
-from mast_tui.signatures.figure_model import standalone_svg
+from mast_tui.reports.render.svg import standalone_svg
 from mast_tui.signatures.figure_set import report_figures
 from mast_tui.signatures.html_extras import Extras
 from mast_tui.signatures.html_help import decided_modes
@@ -232,7 +232,7 @@ def test_a_report_that_can_say_little_is_a_sound_page_with_sound_figures(report:
     there = [value for _, name, value in read.attributes if name == "id"]
     assert len(there) == len(set(there))
     for one in report_figures(report):
-        ElementTree.fromstring(standalone_svg(one))
+        ElementTree.fromstring(standalone_svg(one.chart()))
 
 
 def test_the_same_report_gives_the_same_page(page: str) -> None:

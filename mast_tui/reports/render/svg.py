@@ -1,4 +1,4 @@
-"""Drawings in SVG: shapes and words on a canvas, and how wide words are."""
+"""Drawings in SVG: shapes and words on a canvas, how wide words are, and charts as files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from html import escape
 from string import Template
 from typing import Final, Literal
 
+from mast_tui.reports.model import Chart
 from mast_tui.safe_text import one_line
 
 Anchor = Literal["start", "middle", "end"]
+
+WIDTH: Final = 680
+"""How wide most drawings are, in user units."""
+
+MARK: Final = "mast-tui figure"
+"""Stands in every drawing that is written as a file, so that one's own are known again."""
+
+_MARGIN: Final = 16
 
 FONTS: Final = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 
@@ -211,3 +220,47 @@ class Drawing:
         self.line(low, y, high, y, "v-end")
         for x in (low, high):
             self.line(x, y - 3, x, y + 3, "v-end")
+
+
+def inline_svg(chart: Chart) -> str:
+    """Write a drawing as an element of an HTML page, which styles it."""
+    wide = ' class="wide"' if chart.width > WIDTH else ""
+    ids = shown(chart.id)
+    return (
+        f'<svg{wide} viewBox="0 0 {number(chart.width)} {number(chart.height)}" role="img" '
+        f'aria-labelledby="{ids}-t {ids}-d">'
+        f'<title id="{ids}-t">{shown(chart.title)}</title>'
+        f'<desc id="{ids}-d">{shown(chart.note)}</desc>'
+        f"{''.join(chart.parts)}</svg>"
+    )
+
+
+def standalone_svg(chart: Chart, bare: bool = False) -> str:
+    """Write a drawing as a file of its own, on white.
+
+    Args:
+        chart: The drawing and its words.
+        bare: Whether the title above and the note below are left out, for a paper that sets its
+            own. They stay in the file for those who cannot see the drawing.
+    """
+    margin = 0 if bare else _MARGIN
+    width = chart.width + 2 * margin
+    around = Drawing(width)
+    heading = [] if bare else wrapped(chart.title, chart.width, 15.5)
+    note = [] if bare else wrapped(chart.note, chart.width, 10.5, most=8)
+    top = 0.0 if bare else margin + 20 * len(heading) + 6
+    height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin
+    around.rect(0, 0, width, height, "v-paper")
+    around.lines(margin, margin + 12, heading, "v-h", step=20)
+    around.lines(margin, top + chart.height + 18, note, "v-s v-m")
+    body = "\n".join([*around.parts, f'<g transform="translate({margin} {number(top)})">'])
+    inner = "\n".join(chart.parts)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<!-- {MARK} -->\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" '
+        f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" role="img" '
+        f'aria-labelledby="t d">\n<title id="t">{shown(chart.title)}</title>\n'
+        f'<desc id="d">{shown(chart.note)}</desc>\n'
+        f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{inner}\n</g>\n</svg>\n"
+    )

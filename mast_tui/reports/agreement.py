@@ -1,0 +1,824 @@
+"""How far annotators agree, as a report: the one place where such a figure becomes a sentence.
+
+It is made of the JSON document of ``agree --json``: agreement on whole traces here, on places in
+``places.py``, of a judge in ``judge.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final
+
+from mast_tui.reports.judge import judge_section
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Report,
+    Row,
+    Section,
+    Table,
+)
+from mast_tui.reports.places import places_section
+from mast_tui.reports.sentences import (
+    NONE,
+    PARADOX,
+    Values,
+    counted,
+    fact,
+    in_words,
+    intervals_note,
+    is_kappa_paradox,
+    joined,
+    number,
+    of_pair,
+    percent,
+    why_undefined,
+    withheld_notes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A coefficient of the tables of people.
+
+    Args:
+        key: Its name in the document.
+        title: Its heading.
+        name: Its name in words.
+        keeps: What stays where there is little room, as ``Column.keeps``. The one that keeps most
+            leads: names of modes are cut for its interval and for no other.
+    """
+
+    key: str
+    title: str
+    name: str
+    keeps: int
+
+
+COEFFICIENTS: Final = (
+    Coefficient("raw_agreement", "raw", "raw agreement", 46),
+    Coefficient("positive_agreement", "P+", "positive agreement", 43),
+    Coefficient("negative_agreement", "P−", "negative agreement", 42),
+    Coefficient("cohen_kappa", "κ", "Cohen's κ", 48),
+    Coefficient("fleiss_kappa", "Fleiss", "Fleiss' κ", 30),
+    Coefficient("krippendorff_alpha", "α", "Krippendorff's α", 47),
+    Coefficient("gwet_ac1", "AC1", "Gwet's AC1", 45),
+)
+"""Every coefficient of people, in the order of the columns. Another one is a row here."""
+
+_OF_PAIRS: Final = ("cohen_kappa", "fleiss_kappa")
+"""What few shared traces pull down or leave without units: it comes last where pairs rotate."""
+
+_LEADS: Final = 99
+"""What the coefficient keeps that leads."""
+
+_HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
+_KAPPA: Final = "cohen_kappa"
+_FLEISS: Final = "fleiss_kappa"
+
+COPIED: Final = "!"
+
+MOST_NAMED: Final = 12
+"""Traces of one block that are named."""
+
+_PASSES: Final = {"1": "first pass", "last": "last pass"}
+
+_UNDEFINED: Final = {
+    "no_variance": "all verdicts are the same, so that nothing can be told from chance",
+    "no_overlap": "no trace has a verdict on it by two people",
+    "single_rater": "only one person has given verdicts",
+}
+_NEVER_SAID: Final = {
+    "positive agreement": "nobody said present",
+    "negative agreement": "nobody said absent",
+}
+
+_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
+_NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)
+_N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
+_N_POOLED: Final = Note("n: traces × modes in which two or more have a verdict.", "n")
+_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present", keeps=40)
+
+
+def agreement_report(document: Values, *, sight: Values | None = None) -> Report:
+    """Put the figures of ``agree`` into tables and sentences.
+
+    Args:
+        document: What ``figures.agreement.report`` made, with its parts ``spans`` and ``judge``,
+            which may be None.
+        sight: Whose sight limits the figures, as the field ``sight`` of ``agree --json``:
+            ``annotator``, ``blind``, ``left_out``. With ``unlabelled`` so many traces that only
+            the judge has judged are hidden from them.
+    """
+    spans, judge = document.get("spans"), document.get("judge")
+    sections = [
+        modes_section(document),
+        categories_section(document),
+        pairs_section(document),
+        None if spans is None else places_section(spans),
+        None if judge is None else judge_section(judge, sight=sight),
+    ]
+    notes = [*_whose_sight(document, sight), *_copied(document)]
+    if spans is None:
+        notes.append(Note("Places were not compared.", "no_spans"))
+    if judge is None:
+        notes.append(Note("No judge was measured.", "no_judge"))
+    return Report(
+        "agreement",
+        "Agreement",
+        f"{_who(document)} on {document['taxonomy']}, {_pass(document)}: {_traces(document)}.",
+        tuple(section for section in sections if section is not None),
+        tuple(notes),
+        document=dict(document) if sight is None else {**document, "sight": sight},
+    )
+
+
+def modes_section(document: Values) -> Section:
+    """Make the page of single modes: with totals, sets of modes, rounds and retests."""
+    people = _People.of(document)
+    tables = [people.modes(), people.sets(), people.rounds(), people.retests()]
+    notes = [*_left_out(document), *_halving(document)]
+    kept = tuple(table for table in tables if table is not None)
+    return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
+
+
+def categories_section(document: Values) -> Section | None:
+    """Make the page of categories of modes; None where the taxonomy has none."""
+    if not document["categories"]:
+        return None
+    return Section("categories", "Categories", (_People.of(document).categories(),))
+
+
+def pairs_section(document: Values) -> Section | None:
+    """Make the page of every two of three annotators or more; None for fewer."""
+    if len(document["annotators"]) < 3:
+        return None
+    people = _People.of(document)
+    return Section("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
+
+
+def rotates(document: Values) -> bool:
+    """Tell whether two of three annotators or more share few of the traces: α leads there."""
+    return bool(document["pooled"].get("few_shared_by_pair"))
+
+
+def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column, ...]:
+    """Make the columns of the coefficients.
+
+    Args:
+        people: How many annotators are compared; Fleiss' κ is for three or more.
+        rotating: Whether two of them share few of the traces, so that κ comes last.
+    """
+    chosen = [one for one in COEFFICIENTS if people > 2 or one.key != _FLEISS]
+    if people > 2:
+        mean = ("mean κ", "mean of Cohen's κ over the pairs")
+        chosen = [
+            replace(one, title=mean[0], name=mean[1]) if one.key == _KAPPA else one
+            for one in chosen
+        ]
+    if rotating:
+        last = [one for one in chosen if one.key in _OF_PAIRS]
+        chosen = [one for one in chosen if one.key not in _OF_PAIRS]
+        chosen += [replace(one, keeps=min(one.keeps, 41)) for one in last]
+    lead = max(chosen, key=lambda one: one.keeps)
+    chosen = [replace(one, keeps=_LEADS) if one is lead else one for one in chosen]
+    return tuple(Column(one.key, one.title, Kind.NUMBER, one.name, one.keeps) for one in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    """The tables of one document."""
+
+    document: Values
+    columns: tuple[Column, ...]
+    """The coefficients of all annotators together."""
+    alone: tuple[Column, ...]
+    """Those of two."""
+
+    @classmethod
+    def of(cls, document: Values) -> _People:
+        pooled = document["pooled"]
+
+        def known(columns: Iterable[Column]) -> tuple[Column, ...]:
+            # A document of an earlier version has no later coefficient, and without a trace that
+            # all have judged Fleiss' κ has no unit.
+            return tuple(
+                column
+                for column in columns
+                if column.key in pooled and (column.key != _FLEISS or pooled["n_complete"])
+            )
+
+        people = len(document["annotators"])
+        return cls(
+            document,
+            known(coefficient_columns(people, rotating=rotates(document))),
+            known(coefficient_columns(2)),
+        )
+
+    @property
+    def names(self) -> Sequence[str]:
+        names: Sequence[str] = self.document["annotators"]
+        return names
+
+    @property
+    def many(self) -> bool:
+        return len(self.names) > 2
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(mode["slug"] for mode in self.document["modes"].values())
+
+    def facts(self) -> Iterator[tuple[str, str, str]]:
+        """The figures over all, the one to lead with first."""
+        pooled = self.document["pooled"]
+        yield "traces × modes", f"{pooled['n']:,}", "all modes pooled"
+        for column in self.columns:
+            if column.key in _HEADLINE:
+                yield fact(column.title, pooled[column.key])
+
+    # Tables
+
+    def modes(self) -> Table:
+        """A row per mode, then the totals."""
+        document = self.document
+        macro, pooled = document["macro"], document["pooled"]
+        modes = [
+            self._row(mode["slug"], code, mode["name"], mode, (mode["slug"],), self._halves(code))
+            for code, mode in document["modes"].items()
+        ]
+        blocks = document["identical_blocks"]
+        totals = (
+            Row(
+                "macro",
+                {"name": "mean over modes", **_figures(macro, self.columns)},
+                behind=_behind("Mean over modes", self.slugs),
+            ),
+            self._row(
+                "pooled", "", "all modes pooled", pooled, self.slugs, _shares_blocks(document),
+                mark=COPIED if blocks else "",
+            ),
+        )  # fmt: skip
+        tables = {**document["modes"], "pooled": pooled}
+        return Table(
+            "modes",
+            "Agreement on whole traces, by mode",
+            (_CODE, _NAME, _N, _PRESENT, *self.columns),
+            (tuple(modes), totals),
+            self._caption(),
+            (
+                *self._how_to_read(),
+                _macro_note(document, self.columns),
+                *self._fleiss_note(),
+                *_paradox_note(tables),
+                *_copied_mark(document),
+                *withheld_notes(document["modes"], macro, pooled),
+            ),
+        )
+
+    def categories(self) -> Table:
+        """A row per category: its modes pooled."""
+        found = self.document["categories"]
+        slugs = {code: mode["slug"] for code, mode in self.document["modes"].items()}
+        rows = [
+            self._row(
+                ident, "", one["name"], one, tuple(slugs[code] for code in one["modes"]),
+                [f"The modes {joined(one['modes'])} in one table."],
+            )
+            for ident, one in found.items()
+        ]  # fmt: skip
+        return Table(
+            "categories",
+            "Agreement on whole traces, by category",
+            (replace(_NAME, title="category", name="category"), _N, _PRESENT, *self.columns),
+            (tuple(rows),),
+            self._caption(),
+            (
+                _N_POOLED,
+                *_paradox_note({one["name"]: one for one in found.values()}),
+                *withheld_notes(found),
+            ),
+        )
+
+    def sets(self) -> Table:
+        """Agreement on which modes a trace has, taken together."""
+        sets = self.document["sets"]
+        figures = (
+            ("krippendorff_alpha_jaccard", "α Jaccard", "Krippendorff's α with Jaccard distance"),
+            ("krippendorff_alpha_masi", "α MASI", "Krippendorff's α with MASI distance"),
+        )
+        reasons = {
+            "no_variance": "all sets are the same, so that nothing can be told from chance",
+            "no_overlap": "in no trace two people have answered every mode",
+            "single_rater": "only one person has answered every mode of a trace",
+        }
+        cells: dict[str, Cell] = {"name": "sets of modes", "n": sets["n"]}
+        cells |= {key: Estimate.of(sets[key]) for key, _, _ in figures}
+        detail = tuple(why_undefined([(n, sets[key]) for key, _, n in figures], reasons, {}))
+        return Table(
+            "sets",
+            "Agreement on which modes a trace has, taken together",
+            (
+                replace(_NAME, title="", name="compared"),
+                replace(_N, title="traces", name="traces in which two or more judged every mode"),
+                *(Column(key, title, name=name) for key, title, name in figures),
+            ),
+            ((Row("sets", cells, "", detail, _behind("Sets of modes", self.slugs)),),),
+            self._caption(),
+            (
+                Note(
+                    "The set of modes that a trace has, over traces in which two or more judged "
+                    "every mode. Two sets that share modes agree in part.",
+                    "sets",
+                ),
+                *withheld_notes(sets),
+            ),
+        )
+
+    def rounds(self) -> Table | None:
+        """A row per lot of the study, all modes pooled."""
+        rounds = self.document["rounds"]
+        if not rounds:
+            return None
+        rows = [
+            Row(
+                name,
+                {
+                    "round": name, "traces": one["traces"], "n": one["pooled"]["n"],
+                    "prevalence": _present(one["pooled"]), **_figures(one["pooled"], self.columns),
+                },
+                PARADOX if is_kappa_paradox(one["pooled"]) else "",
+                tuple(self._detail(one["pooled"], unit="trace × mode pair")),
+            )
+            for name, one in rounds.items()
+        ]  # fmt: skip
+        return Table(
+            "rounds",
+            "Rounds of the study, all modes pooled",
+            (
+                Column("round", "round", Kind.TEXT, keeps=102),
+                Column("traces", "traces", Kind.COUNT, keeps=98),
+                _N, _PRESENT, *self.columns,
+            ),
+            (tuple(rows),),
+            self._caption(),
+            (
+                *_paradox_note({name: one["pooled"] for name, one in rounds.items()}),
+                *withheld_notes(*(one["pooled"] for one in rounds.values())),
+            ),
+        )  # fmt: skip
+
+    def retests(self) -> Table | None:
+        """A row per annotator who labelled traces once more."""
+        retests = self.document["retests"]
+        if not retests:
+            return None
+        rows = [
+            Row(
+                name,
+                {
+                    "annotator": name, "traces": one["n_traces"], "n": one["n"],
+                    "prevalence": _present(one), **_figures(one, self.alone),
+                },
+                PARADOX if is_kappa_paradox(one) else "",
+                (f"{name} with themselves: {_said(one, 'trace × mode pair')}",
+                     *_undefined(one, self.alone)),
+            )
+            for name, one in retests.items()
+        ]  # fmt: skip
+        return Table(
+            "retests",
+            "Agreement with oneself, all modes pooled",
+            (
+                Column("annotator", "annotator", Kind.TEXT, keeps=102),
+                Column("traces", "traces", Kind.COUNT, keeps=98),
+                _N, _PRESENT, *self.alone,
+            ),
+            (tuple(rows),),
+            "Traces labelled once more without sight of the first time (taxonomy "
+            f"{self.document['taxonomy']}). {self._intervals()}",
+            (
+                Note("present: the share of that verdict, the first / the second time.", "n"),
+                *_paradox_note(retests),
+                *withheld_notes(retests),
+            ),
+        )  # fmt: skip
+
+    def matrix(self) -> Table:
+        """κ of every two, all modes pooled."""
+        pairs = self.document["pooled"]["pairs"]
+        names = self.names
+        rows = []
+        for place, name in enumerate(names[1:], 1):
+            cells: dict[str, Cell] = {"name": name}
+            behind = {}
+            for other in names[:place]:
+                key = f"with {other}"
+                cells[key] = Estimate.of(pairs[f"{other}|{name}"]["cohen_kappa"])
+                behind[key] = self._behind_pair(other, name)
+            rows.append(Row(name, cells, behind_cells=behind))
+        columns = [Column(f"with {name}", name, name=f"κ with {name}") for name in names[:-1]]
+        return Table(
+            "pairs_kappa",
+            "κ of each pair, all modes pooled",
+            (Column("name", "κ", Kind.TEXT, "annotator", keeps=102), *columns),
+            (tuple(rows),),
+            self._caption(),
+            (*withheld_notes(*(one["cohen_kappa"] for one in pairs.values())),),
+        )
+
+    def pairs(self) -> Table:
+        """A row per pair with what it rests on."""
+        pairs = self.document["pooled"]["pairs"]
+        shared = self.document["pooled"].get("few_shared_by_pair") or {}
+        rows = [
+            Row(
+                f"{first}|{second}",
+                {
+                    "pair": joined((first, second)), "traces": shared.get(f"{first}|{second}"),
+                    "n": one["n"], "prevalence": _present(one), **_figures(one, self.alone),
+                },
+                PARADOX if is_kappa_paradox(one) else "",
+                (*self._detail(one, unit="trace × mode pair", pairs=False),
+                     *_copied_by(self.document, (first, second))),
+                self._behind_pair(first, second),
+            )
+            for first, second, one in self._each_pair(pairs)
+        ]  # fmt: skip
+        return Table(
+            "pairs",
+            "Every two, all modes pooled",
+            (
+                Column("pair", "pair", Kind.TEXT, keeps=102),
+                Column("traces", "traces", Kind.COUNT, "traces that both have judged", keeps=98),
+                replace(_N, name="traces × modes that both judged"),
+                _PRESENT, *self.alone,
+            ),
+            (tuple(rows),),
+            self._caption(),
+            (
+                _N_POOLED,
+                *self._pulled_note(),
+                *_paradox_note({of_pair(key): one for key, one in pairs.items()}),
+                *withheld_notes(pairs),
+            ),
+        )  # fmt: skip
+
+    def by_pair(self) -> Iterator[Table]:
+        """A folded table per pair: a row per mode."""
+        modes = self.document["modes"]
+        pooled = self.document["pooled"]["pairs"]
+        for place, (first, second, whole) in enumerate(self._each_pair(pooled), 1):
+            key, told = f"{first}|{second}", joined((first, second))
+            tables = {code: mode["pairs"][key] for code, mode in modes.items()}
+            rows = [
+                self._pair_row(modes[code]["slug"], code, modes[code]["name"], one, first, second)
+                for code, one in tables.items()
+            ]
+            total = self._pair_row("pooled", "", "all modes pooled", whole, first, second)
+            yield Table(
+                f"pair_{place}",
+                f"{told}, by mode",
+                (_CODE, _NAME, _N, _PRESENT, *self.alone),
+                (tuple(rows), (total,)),
+                f"Labels of {told} (taxonomy {self.document['taxonomy']}, "
+                f"{_pass(self.document)}). {self._intervals()}",
+                (*_paradox_note({**tables, "pooled": whole}), *withheld_notes(tables, whole)),
+                folded=True,
+            )
+
+    # Rows
+
+    def _row(
+        self,
+        ident: str,
+        code: str,
+        name: str,
+        table: Values,
+        modes: tuple[str, ...],
+        told: Iterable[str] = (),
+        mark: str = "",
+    ) -> Row:
+        total = len(modes) != 1 or not code
+        cells: dict[str, Cell] = {"code": code, "name": name, "n": table["n"]}
+        cells |= {"prevalence": _present(table), **_figures(table, self.columns)}
+        unit = "trace × mode pair" if total else "trace"
+        return Row(
+            ident,
+            cells,
+            mark + (PARADOX if is_kappa_paradox(table) else ""),
+            (*self._detail(table, unit=unit), *told),
+            _behind(f"{code} {name}".strip(), modes),
+        )
+
+    def _pair_row(
+        self, ident: str, code: str, name: str, one: Values, first: str, second: str
+    ) -> Row:
+        cells: dict[str, Cell] = {"code": code, "name": name, "n": one["n"]}
+        cells |= {"prevalence": _present(one), **_figures(one, self.alone)}
+        unit = "trace" if code else "trace × mode pair"
+        modes = (ident,) if code else self.slugs
+        title = f"{code} {name}".strip()
+        return Row(
+            ident,
+            cells,
+            PARADOX if is_kappa_paradox(one) else "",
+            tuple(self._detail(one, unit=unit, pairs=False)),
+            _behind(f"{title}, {joined((first, second))}", modes, (first, second)),
+        )
+
+    def _detail(self, table: Values, *, unit: str, pairs: bool = True) -> Iterator[str]:
+        """Say of one row who said what, and what its figures are not."""
+        yield _said(table, unit)
+        yield from _undefined(table, self.columns if pairs else self.alone)
+        if pairs and self.many:
+            told = [
+                f"{of_pair(key)} {in_words(one['cohen_kappa'])} (n {one['n']})"
+                for key, one in table["pairs"].items()
+            ]
+            yield f"κ by pair: {'; '.join(told)}."
+        unsure = [f"{name} {n:,}" for name, n in table.get("unsure", {}).items() if n]
+        if unsure:
+            yield f"Unsure, counted as missing: {', '.join(unsure)}."
+
+    def _halves(self, code: str) -> Iterator[str]:
+        plan = self.document["halving"].get(code, {})
+        if plan.get("more_traces"):
+            width = f" ({number(plan['width'])} wide now)" if "width" in plan else ""
+            yield (
+                f"About {plan['more_traces']:,} more traces labelled by two would halve the "
+                f"interval of κ{width}."
+            )
+
+    def _each_pair(self, pairs: Values) -> Iterator[tuple[str, str, Values]]:
+        for first, second in combinations(self.names, 2):
+            yield first, second, pairs[f"{first}|{second}"]
+
+    def _behind_pair(self, first: str, second: str) -> Behind:
+        return _behind(joined((first, second)), self.slugs, (first, second))
+
+    # Sentences
+
+    def _caption(self) -> str:
+        document = self.document
+        return (
+            f"Labels of {_who(document)} on {_traces(document)} (taxonomy {document['taxonomy']}, "
+            f"{_pass(document)}). {self._intervals()}"
+        )
+
+    def _intervals(self) -> str:
+        return intervals_note(self.document["bootstrap"], _shared(self.document))
+
+    def _how_to_read(self) -> Iterator[Note]:
+        """What n and present are, and which coefficient leads."""
+        who = (
+            "lowest and highest of them"
+            if self.many
+            else f"by {' / '.join(self.names) or 'nobody'}"
+        )
+        by = "two or more" if self.many else "both"
+        yield Note(
+            f"n: traces in which {by} have a verdict on the mode; of several modes, traces × "
+            f"modes. present: the share of that verdict, {who}.",
+            "n",
+        )
+        if self.many:
+            yield Note("mean κ: over the pairs for which it is defined.", "mean_kappa")
+            yield from self._shared_note()
+
+    def _shared_note(self) -> Iterator[Note]:
+        shared = self.document["pooled"].get("few_shared_by_pair")
+        if shared:
+            told = ", ".join(f"{of_pair(key)} {n}" for key, n in shared.items())
+            yield Note(
+                f"Traces that two of them share: {told}. So few pull κ of a pair, and mean κ, "
+                "down: lead with Krippendorff's α.",
+                "few_shared_traces",
+            )
+
+    def _pulled_note(self) -> Iterator[Note]:
+        if rotates(self.document):
+            yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
+
+    def _fleiss_note(self) -> Iterator[Note]:
+        """On how many units Fleiss' κ rests, where these are fewer than those of the others."""
+        if not self.many:
+            return
+        if not self.document["pooled"]["n_complete"]:
+            yield Note("Fleiss' κ is left out: no trace was judged by all of them.", "n_complete")
+            return
+        tables = {**self.document["modes"], "pooled": self.document["pooled"]}
+        if all(one["n_complete"] == one["n"] for one in tables.values()):
+            return
+        by_count: dict[int, list[str]] = {}
+        for name, one in tables.items():
+            by_count.setdefault(one["n_complete"], []).append(name)
+        told = "; ".join(f"{n} ({', '.join(names)})" for n, names in by_count.items())
+        yield Note(f"Fleiss' κ rests only on what all of them judged: n {told}.", "n_complete")
+
+
+def _behind(title: str, modes: tuple[str, ...], pair: tuple[str, str] | None = None) -> Behind:
+    which: tuple[tuple[str, Any], ...] = (("page", "people"),)
+    return Behind(title, modes, which if pair is None else (*which, ("pair", pair)))
+
+
+def _figures(table: Values, columns: Iterable[Column]) -> dict[str, Cell]:
+    return {one.key: Estimate.of(table[one.key]) for one in columns if one.key in table}
+
+
+def _present(table: Values) -> str:
+    """Each one's share of present; of three or more the lowest and the highest."""
+    shares = list(table["prevalence"].values())
+    if len(shares) > 2:
+        known = [share for share in shares if share is not None]
+        return f"{number(min(known))}–{number(max(known))}" if known else NONE
+    return "/".join(NONE if share is None else number(share) for share in shares)
+
+
+def _said(table: Values, unit: str) -> str:
+    n = table["n"]
+    by = "both" if len(table["prevalence"]) == 2 else "two or more"
+    shares = [
+        f"{name} in {percent(share)}"
+        for name, share in table["prevalence"].items()
+        if share is not None
+    ]
+    said = f"; {joined(shares)} say present" if shares else ""
+    have = "has" if n == 1 else "have"
+    return f"{counted(n, unit)} {have} a verdict by {by}{said}."
+
+
+def _undefined(table: Values, columns: Iterable[Column]) -> Iterator[str]:
+    figures = [(one.name, table[one.key]) for one in columns if one.key in table]
+    return why_undefined(figures, _UNDEFINED, _NEVER_SAID)
+
+
+def _who(document: Values) -> str:
+    return joined(document["annotators"]) or "nobody"
+
+
+def _pass(document: Values) -> str:
+    return _PASSES.get(document["pass"], str(document["pass"]))
+
+
+def _shared(document: Values) -> int:
+    traces = document["traces"]
+    shared: int = traces.get("finished_by_two", traces["finished_by_all"])
+    return shared
+
+
+def _traces(document: Values) -> str:
+    """How many traces are compared."""
+    every = document["traces"]["finished_by_all"]
+    if len(document["annotators"]) < 3:
+        both = "that both have finished" if len(document["annotators"]) == 2 else "finished"
+        return f"{counted(every, 'trace')} {both}"
+    two = counted(_shared(document), "trace")
+    of_all = f"{every:,}" if every else "none"
+    return f"{two} that two or more have finished, {of_all} of them finished by all"
+
+
+def _macro_note(document: Values, columns: Sequence[Column]) -> Note:
+    defined, total = document["macro"]["modes_defined"], len(document["modes"])
+    fewer = [
+        f"{column.title} {defined[column.key]}"
+        for column in columns
+        if defined.get(column.key, total) < total
+    ]
+    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    return Note(
+        f"mean over modes: over those where the figure is defined{of}. all modes pooled: traces × "
+        "modes in one table.",
+        "macro",
+    )
+
+
+def _paradox_note(tables: Values) -> Iterator[Note]:
+    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    if marked:
+        yield Note(
+            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high. Nearly all "
+            "verdicts are the same there, so nearly all agreement counts as chance: read AC1, P+ "
+            "and P− beside it.",
+            "kappa_paradox",
+        )
+
+
+def _left_out(document: Values) -> Iterator[Note]:
+    """What no figure rests on."""
+    left = document["left_out"]
+    whats = (
+        ("unfinished", "traces begun and not finished"),
+        ("alone", "traces finished by nobody else"),
+        ("examples", "traces that are examples in the judge's prompt"),
+        ("unsure", "verdicts 'unsure'"),
+        ("open", "modes left open in finished traces"),
+    )
+    told = []
+    for key, what in whats:
+        by = [f"{name} {n:,}" for name, n in left.get(key, {}).items() if n]
+        if by:
+            told.append(f"{what} ({', '.join(by)})")
+    outside = [f"{name} {counted(n, 'trace')}" for name, n in left.get("not_in_study", {}).items()]
+    if told:
+        yield Note(f"Left out: {'; '.join(told)}.", "left_out")
+    elif not outside and "only_seen_by" not in document["traces"]:
+        yield Note("Nothing was left out.", "left_out")
+    if outside:
+        yield Note(
+            f"Not counted, as they have no part in the study: {', '.join(outside)} finished. "
+            "--annotators counts whom it names.",
+            "not_in_study",
+        )
+
+
+def _halving(document: Values) -> Iterator[Note]:
+    """How many more traces, labelled by two, would halve the interval of κ, by mode."""
+    wanted: dict[int, list[str]] = {}
+    untold: dict[str, list[str]] = {}
+    for code, plan in document["halving"].items():
+        more = plan["more_traces"]
+        if more is not None:
+            wanted.setdefault(more, []).append(code)
+        else:
+            untold.setdefault(str(plan.get("undefined")).replace("_", " "), []).append(code)
+    if wanted:
+        told = "; ".join(f"about {more:,} for {', '.join(wanted[more])}" for more in sorted(wanted))
+        none = "".join(
+            f"; nobody can tell for {', '.join(codes)} ({why})" for why, codes in untold.items()
+        )
+        yield Note(
+            f"More traces, labelled by two, that would halve the interval of κ: {told}{none}.",
+            "halving",
+        )
+
+
+def _whose_sight(document: Values, sight: Values | None) -> Iterator[Note]:
+    name = document["traces"].get("only_seen_by") or (sight or {}).get("annotator")
+    if name is None:
+        return
+    left = (sight or {}).get("left_out")
+    others = "all others are left out" if left is None else f"{counted(left, 'other')} left out"
+    yield Note(
+        f"Only traces that {name} has finished or adjudicates count; {others}.",
+        "only_seen_by",
+        warning=True,
+    )
+
+
+def _copied(document: Values) -> Iterator[Note]:
+    """That several traces share one and the same block of verdicts, where some do."""
+    found = document["identical_blocks"]
+    if not found:
+        return
+    traces = sum(len(one["traces"]) for one in found)
+    every = document["blocks"]
+    yield Note(
+        f"{counted(traces, 'trace')} share {counted(len(found), 'block')} of verdicts: everybody "
+        "said the same of every mode on several traces, where chance would hardly have it so. Were "
+        "they copied, or labelled together? They count as agreement all the same. In all "
+        f"{counted(every['distinct'], 'different block')} stand on {every['traces']:,} traces.",
+        "identical_blocks",
+        warning=True,
+    )
+    for one in found:
+        yield Note(
+            f"One block, by {joined(one['annotators'])}: {_some(one['traces'])}.",
+            "identical_block",
+            warning=True,
+        )
+
+
+def _copied_mark(document: Values) -> Iterator[Note]:
+    if document["identical_blocks"]:
+        yield Note(
+            f"{COPIED} pooled: traces that share a block of verdicts are counted.",
+            "identical_blocks",
+        )
+
+
+def _shares_blocks(document: Values) -> Iterator[str]:
+    for one in document["identical_blocks"]:
+        yield (
+            f"{counted(len(one['traces']), 'trace')} have one and the same block of verdicts by "
+            f"{joined(one['annotators'])}. Look whether they were copied: {_some(one['traces'])}."
+        )
+
+
+def _copied_by(document: Values, pair: tuple[str, str]) -> Iterator[str]:
+    """That two share copied blocks with each other."""
+    own = [one for one in document["identical_blocks"] if set(pair) <= set(one["annotators"])]
+    if own:
+        traces = sum(len(one["traces"]) for one in own)
+        blocks = counted(len(own), "block")
+        yield f"{counted(traces, 'trace')} of theirs share {blocks} of verdicts."
+
+
+def _some(traces: Sequence[str]) -> str:
+    more = len(traces) - MOST_NAMED
+    return ", ".join(traces[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

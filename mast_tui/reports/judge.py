@@ -1,0 +1,657 @@
+"""How good a judge is, as a section of the report on agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from mast_tui.gold.sources import gold_name, gold_words
+from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.places import BIAS_CORRECTED
+from mast_tui.reports.sentences import (
+    PARADOX,
+    Values,
+    counted,
+    fact,
+    in_words,
+    intervals_note,
+    is_kappa_paradox,
+    joined,
+    p_words,
+    percent,
+    resampled_note,
+    why_undefined,
+    withheld_notes,
+)
+
+_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=101)
+_NAME: Final = Column("name", "mode", Kind.TEXT, "mode", keeps=102)
+_N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=94)
+
+_RATES: Final = (
+    Column("true_positive_rate", "TPR", name="true positive rate (TPR)", keeps=100),
+    Column("true_negative_rate", "TNR", name="true negative rate (TNR)", keeps=99),
+    Column("precision", "precision", keeps=48),
+    Column("f1", "F1", keeps=47),
+)
+# Raw agreement and AC1 look fine on a judge that is of no use where a mode is rare, so that
+# neither is shown without κ beside it.
+_BESIDE: Final = (
+    Column("cohen_kappa", "κ", name="Cohen's κ", keeps=100),
+    Column("gwet_ac1", "AC1", name="Gwet's AC1", keeps=48),
+    Column("raw_agreement", "raw", name="raw agreement", keeps=47),
+)
+_MCNEMAR: Final = Column(
+    "mcnemar_p_adjusted", "McNemar", Kind.P_VALUE,
+    "McNemar's p, corrected over the modes", keeps=60,
+)  # fmt: skip
+
+_UNDEFINED: Final = {
+    "no_variance": "one of the two says the same of all traces",
+    "no_overlap": "there is no trace to divide by",
+    "single_rater": "only one of the two has said anything",
+}
+_OWN: Final = {
+    "true positive rate (TPR)": "nothing is present by the reference",
+    "true negative rate (TNR)": "nothing is absent by the reference",
+    "precision": "the judge calls nothing present",
+    "F1": "neither calls anything present",
+}
+_REFUSED: Final = {
+    "no_unlabelled": "there is no trace that only the judge has judged",
+    "no_positives": "the reference calls the mode present nowhere, so its TPR is not known",
+    "no_negatives": "the reference calls the mode absent nowhere, so its TNR is not known",
+    "no_better_than_chance": "TPR and TNR add up to 1 or less: its word says nothing of the truth",
+}
+_LEFT_OUT: Final = {
+    "judge_seen": "settled with a judge on screen",
+    "unsure_judge": "the judge unsure",
+    "unsure_reference": "the reference unsure",
+    "unresolved": "not settled yet",
+}
+_WILSON: Final = "In brackets Wilson's 95 % intervals."
+_PULL: Final = (
+    ("present_rate", "share of present"),
+    ("labels_per_pass", "labels per trace"),
+    ("agreement_with_judge", "raw agreement with the judge"),
+    ("kappa_with_judge", "κ with the judge"),
+)
+
+
+def judge_section(judge: Values, *, sight: Values | None = None) -> Section:
+    """Make the page of a judge.
+
+    Args:
+        judge: The part ``judge`` of the document.
+        sight: As ``agreement_report`` takes it.
+    """
+    tables = (
+        _rates(judge),
+        _beside_chance(judge),
+        _calibration(judge),
+        _answers(judge),
+        _localisation(judge),
+        _prevalence(judge, sight),
+        _withheld(judge),
+    )
+    kept = tuple(table for table in tables if table is not None)
+    return Section("judge", "Judge", kept, _facts(judge), tuple(_notes(judge, sight)))
+
+
+def against_words(judge: Values) -> str:
+    """Name what the judge is held against; gold that is one person's word bears their name."""
+    return str(judge["against"]) if judge["gold"] is None else gold_name(judge["gold"])
+
+
+def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
+    pooled = judge["pooled"]
+    return (
+        ("traces × modes", f"{pooled['n']:,}", "all modes pooled"),
+        fact("TPR", pooled["true_positive_rate"]),
+        fact("TNR", pooled["true_negative_rate"]),
+        fact("κ", pooled["cohen_kappa"]),
+    )
+
+
+# Tables
+
+
+def _rates(judge: Values) -> Table:
+    against, traces = against_words(judge), judge["traces"]
+    columns = (
+        _CODE, _NAME, _N,
+        Column("present", "present", Kind.TEXT, f"called present by the judge / {against}",
+               keeps=70),
+        *_RATES,
+        Column("counts", "TP/FP/FN/TN", Kind.TEXT,
+               "true and false positives, false and true negatives", keeps=20),
+    )  # fmt: skip
+    return Table(
+        "judge",
+        f"{judge['judge']} against {against}",
+        columns,
+        _groups(judge, _RATES, detail=True),
+        f"{counted(traces['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
+        f"{_intervals(judge)}",
+        (
+            Note(
+                f"present: how often the judge / {against} say so. TPR: of what {against} calls "
+                "present the share that the judge finds. TNR: the same of absent.",
+                "n",
+            ),
+            _macro_note(judge, _RATES),
+            *withheld_notes(*_only(judge, _RATES)),
+        ),
+    )
+
+
+def _beside_chance(judge: Values) -> Table:
+    return Table(
+        "judge_chance",
+        f"{judge['judge']} against {against_words(judge)}, beside chance",
+        (_CODE, _NAME, *_BESIDE, _MCNEMAR),
+        _groups(judge, _BESIDE, detail=False),
+        f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
+        f"{_intervals(judge)}",
+        (
+            _macro_note(judge, _BESIDE),
+            *_paradox_note(judge),
+            *_tilted(judge),
+            *withheld_notes(*_only(judge, _BESIDE)),
+        ),
+    )
+
+
+def _groups(
+    judge: Values, columns: Sequence[Column], *, detail: bool
+) -> tuple[tuple[Row, ...], ...]:
+    """Make a row per mode, then the totals; with ``detail`` and counts, or bare."""
+    slugs = tuple(mode["slug"] for mode in judge["modes"].values())
+
+    def counts(table: Values) -> dict[str, Cell]:
+        return {**_counts(table), **_cells(table, columns)} if detail else _cells(table, columns)
+
+    modes = [
+        Row(
+            mode["slug"],
+            {"code": code, "name": mode["name"], **counts(mode),
+             "mcnemar_p_adjusted": mode["mcnemar_p_adjusted"]},
+            mark="" if detail else _mark(mode),
+            detail=tuple(_mode_detail(judge, code)) if detail else (),
+            behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
+        )
+        for code, mode in judge["modes"].items()
+    ]  # fmt: skip
+    pooled = judge["pooled"]
+    totals = (
+        Row("macro", {"name": "mean over modes", **_cells(judge["macro"], columns)},
+            behind=_behind("Mean over modes", slugs)),
+        Row("pooled", {"name": "all modes pooled", **counts(pooled)},
+            mark="" if detail else _mark(pooled),
+            detail=tuple(_table_detail(judge, pooled)) if detail else (),
+            behind=_behind("All modes pooled", slugs)),
+    )  # fmt: skip
+    return tuple(modes), totals
+
+
+def _calibration(judge: Values) -> Table | None:
+    """Confidence beside truth."""
+    found = judge["calibration"]
+    if not found["n"]:
+        return None
+    bins = [
+        Row(
+            f"{one['low']:.1f}",
+            {
+                "confidence": f"{one['low']:.1f}–{one['high']:.1f}",
+                "n": one["n"],
+                "mean_confidence": one["mean_confidence"],
+                "right": Estimate.of(one["right"]),
+            },
+        )
+        for one in found["bins"]
+        if one["n"]
+    ]
+    total = Row(
+        "all",
+        {
+            "confidence": "all",
+            "n": found["n"],
+            "mean_confidence": found["mean_confidence"],
+            "right": Estimate.of(found["right"]),
+        },
+    )
+    error = in_words(found["expected_calibration_error"])
+    notes = [
+        Note(
+            "A finding is trace × mode, with its surest suggestion; right: the reference says "
+            f"present too. Expected calibration error: {error}.",
+            "calibration",
+        )
+    ]
+    if found["without_confidence"]:
+        notes.append(
+            Note(
+                f"{counted(found['without_confidence'], 'finding')} without a confidence: in no "
+                "row.",
+                "without_confidence",
+            )
+        )
+    return Table(
+        "judge_calibration",
+        "Calibration: how sure the judge was, and how often right",
+        (
+            Column("confidence", "confidence", Kind.TEXT, keeps=102),
+            Column("n", "n", Kind.COUNT, "findings", keeps=98),
+            Column("mean_confidence", "mean", Kind.SHARE, "mean confidence", keeps=97),
+            Column("right", "right", Kind.SHARE, "share of right findings", keeps=99),
+        ),
+        (tuple(bins), (total,)),
+        f"Findings of {judge['judge']}. {_WILSON}",
+        (*notes, *withheld_notes(found)),
+    )
+
+
+def _answers(judge: Values) -> Table | None:
+    """What people answered to its suggestions."""
+    found = judge["answers"]
+    if not found["n"]:
+        return None
+
+    def row(ident: str, name: str, one: Values) -> Row:
+        cells: dict[str, Cell] = {"name": name}
+        cells |= {key: one[key] for key in ("n", "accept", "edit", "reject")}
+        cells |= {key: Estimate.of(one[key]) for key in ("accepted", "taken")}
+        return Row(ident, cells)
+
+    bins = [
+        row(f"{one['low']:.1f}", f"confidence {one['low']:.1f}–{one['high']:.1f}", one)
+        for one in found["bins"]
+        if one["n"]
+    ]
+    people = [row(f"by {name}", f"by {name}", one) for name, one in found["annotators"].items()]
+    return Table(
+        "judge_answers",
+        "People's answers to its suggestions",
+        (
+            Column("name", "answers", Kind.TEXT, keeps=102),
+            Column("n", "n", Kind.COUNT, "answers", keeps=98),
+            Column("accept", "accepted", Kind.COUNT, keeps=90),
+            Column("edit", "edited", Kind.COUNT, keeps=89),
+            Column("reject", "rejected", Kind.COUNT, keeps=91),
+            Column("accepted", "as it stands", Kind.SHARE, "share accepted as it stands", keeps=95),
+            Column("taken", "taken", Kind.SHARE, "share accepted or edited", keeps=99),
+        ),
+        (tuple(bins), tuple(people) if len(people) > 1 else (), (row("all", "all", found),)),
+        f"Suggestions of {judge['judge']}. {_WILSON}",
+        withheld_notes(found),
+    )
+
+
+def _localisation(judge: Values) -> Table | None:
+    """Whether a judge that names the right mode names the right place."""
+    found = judge["localisation"]
+    if not found["n"]:
+        return None
+    against = against_words(judge)
+
+    def row(ident: str, code: str, name: str, one: Values) -> Row:
+        shares = {key: Estimate.of(one[key]) for key in ("right_place", "places_found")}
+        cells: dict[str, Cell] = {"code": code, "name": name, **shares}
+        cells |= {"n": one["n"], "places": one["places"]}
+        return Row(ident, cells)
+
+    modes = [
+        row(judge["modes"][code]["slug"], code, judge["modes"][code]["name"], one)
+        for code, one in found["modes"].items()
+        if one["n"]
+    ]
+    return Table(
+        "judge_places",
+        "Places, where both call the mode present",
+        (
+            _CODE, _NAME,
+            Column("n", "its labels", Kind.COUNT, "labels of the judge", keeps=90),
+            Column("right_place", "right place", Kind.SHARE,
+                   "share of its labels in a right place", keeps=99),
+            Column("places", "places", Kind.COUNT, f"places of {against}", keeps=89),
+            Column("places_found", "found", Kind.SHARE, f"share of the places of {against} that it "
+                   "finds", keeps=98),
+        ),
+        (tuple(modes), (row("all", "", "all modes", found),)),
+        f"Places of {judge['judge']} beside those of {against}. {_WILSON}",
+        withheld_notes(found),
+    )  # fmt: skip
+
+
+def _prevalence(judge: Values, sight: Values | None) -> Table | None:
+    """How often a mode shows on the traces that only the judge saw."""
+    alone = judge["traces"]["unlabelled"]
+    if not alone or not judge["prevalence"]:
+        return None
+    rows = [
+        Row(
+            judge["modes"][code]["slug"],
+            {
+                "code": code,
+                "name": judge["modes"][code]["name"],
+                "n_unlabelled": one["n_unlabelled"],
+                "apparent": Estimate.of(one["apparent"]),
+                "corrected": Estimate.of(one["corrected"]),
+            },
+            detail=tuple(_refused(one)),
+        )
+        for code, one in judge["prevalence"].items()
+    ]
+    notes = [
+        Note(
+            "corrected: for how the judge errs (Rogan and Gladen); it holds where the traces that "
+            "people labelled are a random sample of all.",
+            "corrected",
+        )
+    ]
+    hidden = (sight or {}).get("unlabelled", 0)
+    if hidden:
+        notes.append(
+            Note(
+                f"{counted(hidden, 'unlabelled trace')} left out: what judges say of them is "
+                f"hidden from {(sight or {})['annotator']}.",
+                "hidden",
+            )
+        )
+    return Table(
+        "judge_prevalence",
+        f"Prevalence on {counted(alone, 'trace')} that only the judge has judged",
+        (
+            _CODE,
+            _NAME,
+            Column("n_unlabelled", "n", Kind.COUNT, "traces with its verdict", keeps=97),
+            Column("apparent", "the judge says", Kind.SHARE, "called present", keeps=98),
+            Column("corrected", "corrected", Kind.SHARE, "corrected for its errors", keeps=99),
+        ),
+        (tuple(rows),),
+        f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978). "
+        f"{resampled_note(judge['bootstrap'])} What it says has Wilson's.",
+        (*notes, *withheld_notes(judge["prevalence"])),
+    )
+
+
+def _refused(one: Values) -> Iterator[str]:
+    reason = one["corrected"].get("undefined")
+    if reason is not None:
+        yield f"It cannot be corrected: {_REFUSED.get(reason, reason.replace('_', ' '))}."
+    if one["n_unsure"]:
+        yield f"{counted(one['n_unsure'], 'trace')} left out, of which the judge is unsure."
+
+
+def _withheld(judge: Values) -> Table | None:
+    """How people's labels differ with and without its suggestions on screen."""
+    pull = judge["withheld"]
+    if pull is None:
+        return None
+    rows = []
+    for key, name in _PULL:
+        cells: dict[str, Cell] = {"name": name}
+        cells |= {
+            part: Estimate.of(pull[key][part]) for part in ("shown", "withheld", "difference")
+        }
+        rows.append(Row(key, cells))
+    passes = pull["passes"]
+    left = [
+        told
+        for n, told in (
+            (pull["not_judged"], "on traces that the judge has not judged"),
+            (pull["examples"], "on examples in its prompt"),
+        )
+        if n
+        for told in [f"{counted(n, 'pass', 'passes')} {told}"]
+    ]
+    notes = [
+        Note(
+            f"{counted(passes['shown'], 'pass', 'passes')} with suggestions ({pull['on_screen']} "
+            f"had some on screen), {passes['withheld']} without, chosen at random, by "
+            f"{joined(pull['annotators']) or 'nobody with both'}.",
+            "passes",
+        )
+    ]
+    if left:
+        notes.append(Note(f"Left out: {'; '.join(left)}.", "left_out"))
+    return Table(
+        "judge_withheld",
+        "What people said with suggestions shown, and without",
+        (
+            Column("name", "", Kind.TEXT, "what people said", keeps=102),
+            Column("shown", "shown", name="with suggestions shown", keeps=98),
+            Column("withheld", "without", name="without suggestions", keeps=97),
+            Column("difference", "difference", keeps=99),
+        ),
+        (tuple(rows),),
+        f"The same people, with and without suggestions of {judge['judge']}, over "
+        f"{counted(pull['traces'], 'trace')}. {resampled_note(judge['bootstrap'])}",
+        (*notes, *withheld_notes(pull)),
+    )
+
+
+# Cells
+
+
+def _cells(figures: Values, columns: Iterable[Column]) -> dict[str, Cell]:
+    return {one.key: Estimate.of(figures[one.key]) for one in columns if one.key in figures}
+
+
+def _counts(table: Values) -> dict[str, Cell]:
+    four = [table[f"{sign}_{what}"] for sign, what in (
+        ("true", "positives"), ("false", "positives"), ("false", "negatives"), ("true", "negatives")
+    )]  # fmt: skip
+    tp, fp, fn, _ = four
+    return {
+        "n": table["n"],
+        "present": f"{tp + fp}/{tp + fn}",
+        "counts": "/".join(map(str, four)),
+    }
+
+
+def _only(judge: Values, columns: Sequence[Column]) -> list[object]:
+    """The figures of these columns in all rows."""
+    tables = (*judge["modes"].values(), judge["macro"], judge["pooled"])
+    return [{column.key: table.get(column.key) for column in columns} for table in tables]
+
+
+def _behind(title: str, modes: tuple[str, ...]) -> Behind:
+    return Behind(title, modes, (("page", "judge"),))
+
+
+# Sentences
+
+
+def _table_detail(judge: Values, table: Values) -> Iterator[str]:
+    against = against_words(judge)
+    if not table["n"]:
+        yield f"Nothing to compare: no trace on which the judge and {against} both spoke."
+        return
+    yield (
+        f"Both say present in {table['true_positives']} of {table['n']}, only the judge in "
+        f"{table['false_positives']}, only {against} in {table['false_negatives']}, neither in "
+        f"{table['true_negatives']}."
+    )
+    figures = [(one.name or one.title, table[one.key]) for one in (*_RATES, *_BESIDE)]
+    yield from why_undefined(figures, _UNDEFINED, _OWN)
+
+
+def _mode_detail(judge: Values, code: str) -> Iterator[str]:
+    mode = judge["modes"][code]
+    yield from _table_detail(judge, mode)
+    p = mode["mcnemar_p_adjusted"]
+    if p is not None and p < 0.05:
+        often = "more" if mode["false_positives"] > mode["false_negatives"] else "less"
+        yield (
+            f"The judge says present {often} often than {against_words(judge)} (McNemar, "
+            f"{p_words(p)}, corrected over the modes)."
+        )
+    yield from _prevalence_detail(judge["prevalence"].get(code))
+    answers, places = judge["answers"]["modes"].get(code), judge["localisation"]["modes"].get(code)
+    if answers is not None and answers["n"]:
+        yield (
+            f"{counted(answers['n'], 'answer')} to its suggestions: {answers['accept']} accepted, "
+            f"{answers['edit']} edited, {answers['reject']} rejected."
+        )
+    if places is not None and places["n"]:
+        yield (
+            f"In a right place, where both say present: {in_words(places['right_place'])} of "
+            f"{counted(places['n'], 'label')}."
+        )
+    left = [f"{what} {mode['left_out'][key]:,}" for key, what in _LEFT_OUT.items()
+            if mode["left_out"].get(key)]  # fmt: skip
+    if left:
+        yield f"Left out: {', '.join(left)}."
+
+
+def _prevalence_detail(found: Values | None) -> Iterator[str]:
+    if found is None or not found["n_unlabelled"]:
+        return
+    says = (
+        f"On {counted(found['n_unlabelled'], 'trace')} that nobody has labelled the judge says "
+        f"present in {percent(found['apparent']['value'])}"
+    )
+    corrected = found["corrected"]
+    if corrected["value"] is None:
+        reason = corrected["undefined"]
+        yield f"{says}; that cannot be corrected: {_REFUSED.get(reason, reason)}."
+    else:
+        yield (
+            f"{says}; corrected for its errors it is {in_words(corrected)}, as far as it errs "
+            "there as it does here."
+        )
+
+
+def _notes(judge: Values, sight: Values | None) -> Iterator[Note]:
+    """What holds for all of the page; warnings first."""
+    traces, gold = judge["traces"], judge["gold"]
+    yield from _useless(judge)
+    if gold is not None and traces["compared"]:
+        words = gold_words(gold)
+        yield Note(f"What it is measured by: {words}.", "gold", warning="no gold" in words)
+    yield Note(
+        f"{traces['compared']:,} of {counted(traces['judged'], 'judged trace')} can be compared.",
+        "compared",
+    )
+    if judge["judge_seen_counted"]:
+        yield Note("Verdicts that came about with a judge on screen are counted too.", "judge_seen")
+    yield _left_out(judge)
+    yield from _without_tables(judge)
+    if traces["unlabelled"] and not judge["prevalence"]:
+        yield Note(
+            "What it says of traces that nobody has finished is kept from who labels blind.",
+            "blind",
+        )
+
+
+def _left_out(judge: Values) -> Note:
+    counts = judge["left_out"]
+    parts = [f"{counts[key]:,} {what}" for key, what in _LEFT_OUT.items() if counts.get(key)]
+    told = [f"{', '.join(parts)} (traces × modes)"] if parts else []
+    if counts.get("examples"):
+        told.append(f"{counted(counts['examples'], 'trace')} in its prompt")
+    return Note(f"Left out: {'; '.join(told)}." if told else "Nothing was left out.", "left_out")
+
+
+def _useless(judge: Values) -> Iterator[Note]:
+    """The modes in which the judge's word could be chance."""
+    tables = list(judge["modes"].items())
+    if len(tables) > 1:
+        tables.append(("all modes pooled", judge["pooled"]))
+    found = [name for name, one in tables if _may_be_chance(one["cohen_kappa"])]
+    if found:
+        yield Note(
+            f"Not shown to be better than chance: {', '.join(found)}. There κ is at most 0, its "
+            "interval reaches 0, or there is too little for an interval. Raw agreement and AC1 may "
+            "look fine there all the same, most of all where a mode is rare; they say nothing for "
+            "the judge.",
+            "not_better_than_chance",
+            warning=True,
+        )
+
+
+def _may_be_chance(kappa: Values) -> bool:
+    value, ends = kappa["value"], kappa.get("ci")
+    if value is None:
+        return False
+    return value <= 0 or "ci_withheld" in kappa or (ends is not None and ends[0] <= 0)
+
+
+def _tilted(judge: Values) -> Iterator[Note]:
+    """The modes that the judge calls present too often, or too rarely."""
+    by: dict[str, list[str]] = {"more": [], "less": []}
+    for code, one in judge["modes"].items():
+        p = one["mcnemar_p_adjusted"]
+        if p is not None and p < 0.05:
+            more = one["false_positives"] > one["false_negatives"]
+            by["more" if more else "less"].append(f"{code} ({p_words(p)})")
+    for often, codes in by.items():
+        if codes:
+            yield Note(
+                f"Calls present {often} often than {against_words(judge)} does (McNemar, p "
+                f"corrected over the modes after Benjamini and Hochberg): {', '.join(codes)}.",
+                "tilted",
+            )
+
+
+def _without_tables(judge: Values) -> Iterator[Note]:
+    """Why there is no table of confidence, answers, places or withheld suggestions."""
+    against, places = against_words(judge), judge["localisation"]
+    if not judge["calibration"]["n"]:
+        yield Note(
+            "Confidence: none of its findings that can be compared has one.", "no_confidence"
+        )
+    if not judge["answers"]["n"]:
+        yield Note("Nobody has answered a suggestion of this judge.", "no_answers")
+    if not places["n"]:
+        yield Note(f"Places: none of its places can be compared with {against}'s.", "no_places")
+    beside = [
+        f"{counted(n, 'label')} {what}"
+        for n, what in (
+            (places["whole_trace"], "on a whole trace, not counted"),
+            (places["no_places"], f"where {against} says present without a place, not counted"),
+            (places["without_order"], "counted as wrong, as the files of their traces are not at "
+             "hand"),
+        )
+        if n
+    ]  # fmt: skip
+    if beside:
+        yield Note(f"Places of the judge: {'; '.join(beside)}.", "places_beside")
+    if judge["withheld"] is None:
+        yield Note(
+            "No study keeps suggestions back on a share of the traces, so nothing tells how far "
+            "they move people; mast-tui study sets that up.",
+            "not_withheld",
+        )
+
+
+def _mark(table: Values) -> str:
+    return PARADOX if is_kappa_paradox(table) else ""
+
+
+def _paradox_note(judge: Values) -> Iterator[Note]:
+    tables = {**judge["modes"], "all modes pooled": judge["pooled"]}
+    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    if marked:
+        yield Note(
+            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high, as one "
+            "answer is nearly always given. AC1 looks fine on a useless judge too: read TPR and "
+            "TNR.",
+            "kappa_paradox",
+        )
+
+
+def _macro_note(judge: Values, columns: Sequence[Column]) -> Note:
+    defined, total = judge["macro"]["modes_defined"], len(judge["modes"])
+    fewer = [
+        f"{one.title} {defined[one.key]}" for one in columns if defined.get(one.key, total) < total
+    ]
+    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    return Note(f"mean over modes: over those where the figure is defined{of}.", "macro")
+
+
+def _intervals(judge: Values) -> str:
+    told = intervals_note(judge["bootstrap"], judge["traces"]["compared"], BIAS_CORRECTED)
+    return f"{told} Rates of one mode have Wilson's."

@@ -1,0 +1,315 @@
+"""How far annotators agree on where modes show, as a section of the report on agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.sentences import (
+    Values,
+    counted,
+    intervals_note,
+    joined,
+    number,
+    of_pair,
+    why_undefined,
+    withheld_notes,
+)
+
+BIAS_CORRECTED: Final = "bias-corrected percentiles (BCa) of"
+"""What is done with resamples for figures on places and for a judge's."""
+
+_HALF: Final = "0.5"
+_ANY: Final = "0.1"
+
+_UNDEFINED: Final = {
+    "no_variance": "nobody has marked anything, or everybody all of it",
+    "no_overlap": "no span was read by two people who say where the mode shows",
+    "single_rater": "only one person has marked or read anything",
+}
+
+_F1: Final = (
+    Column("f1_exact", "F1 exact", name="F1 of exact places", keeps=99),
+    Column("f1_overlap_0.5", "F1 half", name="F1 at an overlap of 0.5 or more", keeps=46),
+    Column("f1_overlap_0.1", "F1 any", name="F1 at an overlap of 0.1 or more", keeps=44),
+)
+_ALPHA: Final = Column(
+    "krippendorff_alpha", "α spans", name="Krippendorff's α over spans", keeps=48
+)
+_ALPHA_U: Final = Column("krippendorff_alpha_u", "α_U", name="Krippendorff's α_U", keeps=47)
+_PLACES: Final = Column("places", "places", Kind.COUNT, "places of both sides", keeps=97)
+
+
+def places_section(spans: Values) -> Section:
+    """Make the page of places.
+
+    Args:
+        spans: The part ``spans`` of the document.
+    """
+    traces = spans["traces"]
+    if not traces["compared"]:
+        return Section("spans", "Places", notes=(_nothing(traces["not_at_hand"]),))
+    tables = [_by_mode(spans), _overlaps(spans["all"]), _by_pair(spans), _by_annotator(spans)]
+    kept = tuple(table for table in tables if table is not None)
+    return Section("spans", "Places", kept, notes=tuple(_left_out(spans)))
+
+
+def _nothing(missing: int) -> Note:
+    if missing:
+        these = "trace" if missing == 1 else f"{missing:,} traces"
+        return Note(
+            f"The files of the {these} that two have finished are not at hand, so no place could "
+            "be compared. Open them once with mast-tui, or run mast-tui agree where they are.",
+            "not_at_hand",
+        )
+    return Note("No trace was finished by two annotators, so no place could be compared.", "alone")
+
+
+def _by_mode(spans: Values) -> Table:
+    found, compared = spans["all"], spans["traces"]["compared"]
+    slugs = tuple(mode["slug"] for mode in found["modes"].values())
+    rows = [
+        Row(
+            mode["slug"],
+            {
+                "code": code,
+                "name": mode["name"],
+                **_f1(mode["f1"]),
+                "krippendorff_alpha": Estimate.of(mode["krippendorff_alpha"]),
+                "krippendorff_alpha_u": Estimate.of(mode["krippendorff_alpha_u"]),
+            },
+            detail=tuple(_mode_detail(mode)),
+            behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
+        )
+        for code, mode in found["modes"].items()
+    ]
+    alpha_u = found["krippendorff_alpha_u"]
+    totals = (
+        Row(
+            "finding",
+            {"name": "finding, any mode", **_f1(found["finding"])},
+            detail=(
+                "The same place, whichever mode was named for it.",
+                *_f1_detail(found["finding"]),
+            ),
+            behind=_behind("Finding a place, any mode", slugs),
+        ),
+        Row(
+            "finding_and_naming",
+            {
+                "name": "finding and naming",
+                **_f1(found["finding_and_naming"]),
+                "krippendorff_alpha_u": Estimate.of(alpha_u),
+            },
+            detail=(
+                "The same place with the same mode.",
+                *_f1_detail(found["finding_and_naming"]),
+                *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
+            ),
+            behind=_behind("Finding and naming a place", slugs),
+        ),
+    )
+    return Table(
+        "spans",
+        "Agreement on places: which spans and quotes were marked",
+        (
+            Column("code", "", Kind.TEXT, "code", keeps=101),
+            Column("name", "mode", Kind.TEXT, "mode", keeps=102),
+            _PLACES,
+            *_F1,
+            _ALPHA,
+            _ALPHA_U,
+        ),
+        (tuple(rows), totals),
+        f"Places of {joined(tuple(spans['annotators']))} in {counted(compared, 'trace')} of "
+        f"{counted(found['spans'], 'span')}. "
+        + intervals_note(spans["bootstrap"], compared, BIAS_CORRECTED),
+        (
+            Note(
+                "F1: of all places marked the share that pairs off one to one, exactly or with an "
+                "overlap of at least a half, or of 0.1. α spans: marked or not, over the spans "
+                "that two or more have read. α_U: where units lie on the spans that all have read.",
+                "f1",
+            ),
+            *withheld_notes(found),
+        ),
+    )
+
+
+def _overlaps(found: Values) -> Table:
+    """F1 by how much two places have to overlap."""
+    rows = []
+    for key, name in (
+        ("finding", "finding, any mode"),
+        ("finding_and_naming", "finding and naming"),
+    ):
+        cells: dict[str, Cell] = {"name": name}
+        for level, figure in found[key]["overlap"].items():
+            cells[f"f1_overlap_{level}"] = Estimate.of(figure)
+        rows.append(Row(key, cells))
+    return Table(
+        "spans_overlap",
+        "F1 of places by the overlap that is asked for",
+        (
+            Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102),
+            *(
+                Column(f"f1_overlap_{level}", level, name=f"F1 at an overlap of {level} or more",
+                       interval=False)
+                for level in found["finding"]["overlap"]
+            ),
+        ),
+        (tuple(rows),),
+    )  # fmt: skip
+
+
+def _by_pair(spans: Values) -> Table | None:
+    """Finding and naming by every two of three annotators or more."""
+    if len(spans["pairs"]) < 2:
+        return None
+    rows = []
+    for key, pair in spans["pairs"].items():
+        finding, naming = pair["finding"], pair["finding_and_naming"]
+        cells: dict[str, Cell] = {
+            "pair": of_pair(key),
+            "traces": pair["traces"],
+            "finding_exact": Estimate.of(finding["exact"]),
+            "finding_half": Estimate.of(finding["overlap"][_HALF]),
+            "naming_exact": Estimate.of(naming["exact"]),
+            "naming_half": Estimate.of(naming["overlap"][_HALF]),
+            "krippendorff_alpha_u": Estimate.of(pair["krippendorff_alpha_u"]),
+        }
+        rows.append(Row(key, cells))
+    return Table(
+        "spans_pairs",
+        "Agreement on places by pair",
+        (
+            Column("pair", "pair", Kind.TEXT, keeps=102),
+            Column("traces", "traces", Kind.COUNT, "traces compared", keeps=90),
+            Column("finding_exact", "finding", name="F1 of finding exact places", keeps=98),
+            Column("finding_half", "half", name="F1 of finding, overlap 0.5", keeps=60),
+            Column("naming_exact", "naming", name="F1 of finding and naming exactly", keeps=99),
+            Column("naming_half", "half", name="F1 of finding and naming, overlap 0.5", keeps=61),
+            _ALPHA_U,
+        ),
+        (tuple(rows),),
+        notes=withheld_notes(*spans["pairs"].values()),
+        folded=True,
+    )
+
+
+def _by_annotator(spans: Values) -> Table:
+    """What the figures rest on, by annotator."""
+    columns = (
+        Column("traces", "traces", Kind.COUNT, "traces compared", keeps=99),
+        Column("places", "places", Kind.COUNT, "places marked", keeps=98),
+        Column("reading_recorded", "reading recorded", Kind.COUNT,
+               "traces with a record of what was read"),
+        Column("whole_trace", "on whole traces", Kind.COUNT, "labels on a whole trace"),
+        Column("no_places", "no place", Kind.COUNT, "called present without a place"),
+        Column("not_found", "not found", Kind.COUNT, "labels on spans that are not there"),
+    )  # fmt: skip
+    seldom = {
+        key
+        for key in ("whole_trace", "no_places", "not_found")
+        if not any(one.get(key) for one in spans["annotators"].values())
+    }
+    shown = [column for column in columns if column.key not in seldom]
+    rows = [
+        Row(name, {"annotator": name, **{column.key: one.get(column.key) for column in shown}})
+        for name, one in spans["annotators"].items()
+    ]
+    return Table(
+        "spans_annotators",
+        "What the figures on places rest on",
+        (Column("annotator", "annotator", Kind.TEXT, keeps=102), *shown),
+        (tuple(rows),),
+        notes=(
+            Note(
+                "Where no reading was recorded, a finished trace counts as read from end to end.",
+                "reading_recorded",
+            ),
+        ),
+    )
+
+
+def _f1(f1: Values) -> dict[str, Cell]:
+    return {
+        "places": f1["places"],
+        "f1_exact": Estimate.of(f1["exact"]),
+        "f1_overlap_0.5": Estimate.of(f1["overlap"][_HALF]),
+        "f1_overlap_0.1": Estimate.of(f1["overlap"][_ANY]),
+    }
+
+
+def _mode_detail(mode: Values) -> Iterator[str]:
+    alpha, alpha_u = mode["krippendorff_alpha"], mode["krippendorff_alpha_u"]
+    yield from _f1_detail(mode["f1"])
+    yield (
+        f"α over {counted(mode['spans'], 'span')} that two or more have read in "
+        f"{counted(mode['traces'], 'trace')}; {mode['spans_left_out']:,} not read by two are left "
+        f"out. α_U over {counted(mode['units'], 'place')} on {counted(mode['positions'], 'span')} "
+        "that all have read."
+    )
+    if mode["no_places"]:
+        yield (
+            f"{counted(mode['no_places'], 'trace')} left out, where somebody says present and not "
+            "where."
+        )
+    yield from why_undefined([("α", alpha), ("α_U", alpha_u)], _UNDEFINED, {})
+
+
+def _f1_detail(f1: Values) -> Iterator[str]:
+    left = f1["left_out"]
+    if left:
+        yield (
+            f"{counted(left, 'place')} left out, where the other side has not read or not answered."
+        )
+    if f1["exact"]["value"] is None:
+        yield from why_undefined([("F1", f1["exact"])], _UNDEFINED, {})
+        return
+    levels: dict[str, list[str]] = {}
+    for level, one in f1["overlap"].items():
+        levels.setdefault(number(one["value"]), []).append(level)
+    if len(levels) > 1:
+        told = ", ".join(
+            f"{value} at {of[0]}" + (f" to {of[-1]}" if len(of) > 1 else "")
+            for value, of in levels.items()
+        )
+        yield f"F1 by the overlap that is asked for: {told}."
+
+
+def _left_out(spans: Values) -> Iterator[Note]:
+    found, traces = spans["all"], spans["traces"]
+    parts = []
+    if traces["not_at_hand"]:
+        parts.append(f"{counted(traces['not_at_hand'], 'trace')} whose files are not at hand")
+    if found["finding_and_naming"]["left_out"]:
+        parts.append(
+            f"{counted(found['finding_and_naming']['left_out'], 'place')} on what the other side "
+            "has not read or judged"
+        )
+    for name, n in traces.get("examples_left_out", {}).items():
+        if n:
+            parts.append(f"{counted(n, 'trace')} in the prompt of {name}")
+    if parts:
+        yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
+    if found["no_places"]:
+        yield Note(
+            f"In {found['no_places']:,} traces × modes somebody says present and not where (a "
+            "label on the whole trace, or a table without places): left out on both sides.",
+            "no_places",
+        )
+    every = len(found["modes"])
+    for name, one in spans["annotators"].items():
+        codes = one["never_placed"]
+        if codes:
+            of = "any mode" if len(codes) == every else ", ".join(codes)
+            yield Note(
+                f"{name} never says where {of} shows, so counts in no figure on places of it.",
+                "never_placed",
+            )
+
+
+def _behind(title: str, modes: tuple[str, ...]) -> Behind:
+    return Behind(title, modes, (("page", "spans"),))

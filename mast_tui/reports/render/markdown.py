@@ -1,0 +1,106 @@
+"""A report as Markdown, and foreign words as Markdown that stays words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from mast_tui.reports.model import Chart, Note, Report, Section, Table, Text
+from mast_tui.reports.render.cells import is_right, written
+from mast_tui.safe_text import one_line
+
+_MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
+_STARTS: Final = re.compile(r"(\s*\d*)([-+=.)])")
+"""What begins a list or underlines a heading, where a line begins with it."""
+
+
+def plain(text: str) -> str:
+    """The text in one line, with nothing in it that Markdown would take for markup."""
+    return one_line(text).translate(_MARKS)
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
+) -> list[str]:
+    """Write the lines of a table.
+
+    Args:
+        heads: Its headings, which are Markdown already.
+        rows: Its cells, which are Markdown already.
+        right: Which columns are aligned to the right; none if not given.
+    """
+    sides = right or [False] * len(heads)
+    rule = "".join("---:|" if side else "---|" for side in sides)
+    lines = [f"| {' | '.join(heads)} |", f"|{rule}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def render_markdown(report: Report) -> str:
+    """Write a report as Markdown: tables with their captions and notes, warnings first.
+
+    Drawings are left out; every foreign word is escaped.
+    """
+    blocks = [
+        f"# {plain(report.title)}",
+        _sentence(report.about),
+        _facts(report.facts),
+        *_notes(note for note in report.notes if note.warning),
+    ]
+    for section in report.sections:
+        inside = [block for block in _section(section) if block]
+        if inside:
+            blocks += [f"## {plain(section.title)}", *inside]
+    blocks += _notes(note for note in report.notes if not note.warning)
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield _facts(section.facts)
+    yield from _notes(note for note in section.notes if note.warning)
+    for part in section.parts:
+        if isinstance(part, Table):
+            yield from _table(part)
+        elif isinstance(part, Text):
+            yield from _text(part)
+        else:
+            assert isinstance(part, Chart)
+    yield from _notes(note for note in section.notes if not note.warning)
+
+
+def _table(part: Table) -> Iterator[str]:
+    columns = part.shown()[0] or part.columns
+    yield from _notes(note for note in part.notes if note.warning)
+    yield f"Table: {plain(part.title)}. {plain(part.caption)}".rstrip()
+    rows = []
+    for row in part.rows:
+        cells = [plain(written(row, column).whole) for column in columns]
+        cells[0] = plain(row.mark) + cells[0]
+        rows.append(cells)
+    heads = [plain(column.title) for column in columns]
+    yield "\n".join(table(heads, rows, [is_right(column) for column in columns]))
+    yield from _notes(note for note in part.notes if not note.warning)
+
+
+def _text(part: Text) -> Iterator[str]:
+    yield f"### {plain(part.title)}"
+    yield from map(_sentence, part.paragraphs)
+    for words, address in part.links:
+        yield f"- {plain(words)}: {plain(address)}"
+
+
+def _facts(facts: Sequence[tuple[str, str, str]]) -> str:
+    return "\n".join(
+        f"- {plain(name)}: {plain(value)}{f' ({plain(more)})' if more else ''}"
+        for name, value, more in facts
+    )
+
+
+def _notes(notes: Iterable[Note]) -> Iterator[str]:
+    for note in notes:
+        yield f"**Note:** {plain(note.text)}" if note.warning else _sentence(note.text)
+
+
+def _sentence(text: str) -> str:
+    """A paragraph, of which the first letters begin no list."""
+    return _STARTS.sub(r"\1\\\2", plain(text), count=1) if _STARTS.match(text) else plain(text)

@@ -1,0 +1,323 @@
+"""A report as aligned lines of text, within a width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+
+from mast_tui.reports.model import Chart, Column, Kind, Note, Report, Section, Table, Text
+from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
+from mast_tui.safe_text import one_line
+
+GAP: Final = "  "
+SHORTEST_NAME: Final = 12
+"""To how many cells the words of a row are cut at most."""
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+_BAR: Final = 6
+_LOW: Final = 50
+"""Columns that keep less than this give their intervals before names are cut."""
+
+
+def render_text(report: Report, width: int | None) -> list[str]:
+    """Write a report as lines: warnings first, then its tables, each with its notes.
+
+    What is folded and what is drawn is left to other renderers, and a caption or a note that was
+    told further up is not told again: lines are read from top to bottom.
+
+    Args:
+        report: The report.
+        width: How many cells a line should not exceed. Numbers are never cut for it: intervals of
+            columns that keep little go first, then names are cut, then whole columns go. None for
+            lines of any length.
+    """
+    report = _once(report)
+    lines = [
+        *_wrapped(report.title, width),
+        *_wrapped(report.about, width),
+        *_facts(report.facts, width),
+        *_notes((note for note in report.notes if note.warning), width),
+    ]
+    for section in report.sections:
+        inside = _section(section, width)
+        if inside and len(report.sections) > 1:
+            lines += ["", _rule(section.title, width)]
+        lines += inside if len(report.sections) > 1 else ["", *inside]
+    below = _notes((note for note in report.notes if not note.warning), width)
+    return [*lines, "", *below] if below else lines
+
+
+def _once(report: Report) -> Report:
+    """Leave out captions and notes that are word for word those of a part above."""
+    told: set[str] = set()
+
+    def first(text: str) -> bool:
+        known = text in told
+        told.add(text)
+        return not known
+
+    def table(part: Table) -> Table:
+        caption = part.caption if first(part.caption) else ""
+        return replace(part, caption=caption, notes=notes(part.notes))
+
+    def notes(these: Iterable[Note]) -> tuple[Note, ...]:
+        return tuple(note for note in these if first(note.text))
+
+    def section(one: Section) -> Section:
+        shown = (part for part in one.parts if isinstance(part, Chart) or not part.folded)
+        parts = tuple(table(part) if isinstance(part, Table) else part for part in shown)
+        return replace(one, parts=parts, notes=notes(one.notes))
+
+    sections = tuple(section(one) for one in report.sections)
+    return replace(report, sections=sections, notes=notes(report.notes))
+
+
+def _section(section: Section, width: int | None) -> list[str]:
+    warnings = (note for note in section.notes if note.warning)
+    parts = [[*_facts(section.facts, width), *_notes(warnings, width)]]
+    for part in section.parts:
+        if isinstance(part, Chart):
+            continue
+        parts.append(_table(part, width) if isinstance(part, Table) else _text(part, width))
+    parts.append(_notes((note for note in section.notes if not note.warning), width))
+    lines: list[str] = []
+    for part_lines in filter(None, parts):
+        lines += ["", *part_lines] if lines else part_lines
+    return lines
+
+
+def _rule(title: str, width: int | None) -> str:
+    head = f"── {one_line(title)} "
+    width = cell_len(head) + 8 if width is None else width
+    return _fit(head, width) if cell_len(head) > width else head + "─" * (width - cell_len(head))
+
+
+def _facts(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
+    told = [f"{name} {value}{f' ({more})' if more else ''}" for name, value, more in facts]
+    return _wrapped("; ".join(told), width)
+
+
+def _notes(notes: Iterable[Note], width: int | None) -> list[str]:
+    return [line for note in notes for line in _wrapped(note.text, width)]
+
+
+def _text(part: Text, width: int | None) -> list[str]:
+    told = [part.title, *part.paragraphs, *(f"{words}: {url}" for words, url in part.links)]
+    return [line for paragraph in told for line in _wrapped(paragraph, width)]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    """A sentence broken at spaces; a word that is longer than a line stands alone and whole."""
+    text = one_line(text)
+    if not text:
+        return []
+    if width is None:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cell_len(joined) > width:
+            lines.append(word)
+        else:
+            lines[-1] = joined
+    return lines
+
+
+def _table(table: Table, width: int | None) -> list[str]:
+    shape = _Shape.of(table)
+    for smaller in shape.smaller():
+        if width is None or shape.width() <= width:
+            break
+        shape = smaller
+    if width is not None:
+        shape = shape.named_within(width)
+    lines = [*_wrapped(table.title, width), *_notes(_warnings(table), width), *shape.lines()]
+    kept, _ = table.shown()
+    gone = [one.name or one.title for one in kept if one not in shape.columns]
+    if gone:
+        lines += _wrapped(f"No room for: {', '.join(gone)}.", width)
+    bare = [column.title for column in shape.columns if shape.has_bared(column)]
+    if bare:
+        lines += _wrapped(f"No room for the intervals of: {', '.join(bare)}.", width)
+    below = [*_wrapped(table.caption, width)]
+    below += _notes((note for note in table.notes if not note.warning), width)
+    return [*lines, "", *below] if below else lines
+
+
+def _warnings(table: Table) -> Iterator[Note]:
+    return (note for note in table.notes if note.warning)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A table of which some columns have given up their bar or interval.
+
+    Args:
+        table: The table.
+        cells: Its cells in words, by row and by the keys of the columns.
+        columns: The columns that have stayed.
+        barred: The keys of those that have a bar.
+        bare: The keys of those that have no interval.
+        name: How wide a row's last name and a heading over narrower cells may be, None for any.
+    """
+
+    table: Table
+    cells: Sequence[Mapping[str, Written]]
+    columns: tuple[Column, ...]
+    barred: frozenset[str]
+    bare: frozenset[str] = frozenset()
+    name: int | None = None
+
+    @classmethod
+    def of(cls, table: Table) -> _Shape:
+        """The table with all that it has."""
+        columns = table.shown()[0] or table.columns
+        cells = [{one.key: _safe(written(row, one)) for one in columns} for row in table.rows]
+        shares = frozenset(one.key for one in columns if one.kind is Kind.SHARE)
+        return cls(table, cells, columns, shares)
+
+    def smaller(self) -> Iterator[_Shape]:
+        """Shapes that take less and less room: first no bars, then by what columns keep."""
+        shape = replace(self, barred=frozenset())
+        yield shape
+        by_worth = sorted(self.columns[naming(self.columns) :], key=lambda column: column.keeps)
+        low = [column for column in by_worth if column.keeps < _LOW]
+        for column in low:
+            shape = replace(shape, bare=shape.bare | {column.key})
+            yield shape
+        shape = replace(shape, name=SHORTEST_NAME)
+        yield shape
+        for column in by_worth[len(low) :]:
+            shape = replace(shape, bare=shape.bare | {column.key})
+            yield shape
+        for column in by_worth[:-1]:
+            shape = replace(shape, columns=tuple(c for c in shape.columns if c is not column))
+            yield shape
+
+    def named_within(self, width: int) -> _Shape:
+        """The same with its names cut no further than has to be."""
+        if self.name is None:
+            return self
+        return replace(self, name=self.name + max(0, width - self.width()))
+
+    def has_bared(self, column: Column) -> bool:
+        """Whether a column has given up an interval."""
+        return column.key in self.bare and any(
+            written(row, column).interval not in ("", WITHHELD) for row in self.table.rows
+        )
+
+    def width(self) -> int:
+        """The width of a line."""
+        return self._total(self._widths())
+
+    def lines(self) -> list[str]:
+        """The heading, and the rows with a rule before each group."""
+        widths, before = self._widths(), self._before()
+        heads = []
+        for column, width in zip(self.columns, widths, strict=True):
+            title = one_line(column.title)
+            if is_right(column):
+                # A heading stands over the numbers, not over their intervals.
+                title = " " * (before[column.key] - cell_len(title)) + title
+            heads.append(_fit(title, width))
+        lines = [(" " * self._marks() + GAP.join(heads)).rstrip()]
+        rows = zip(self.table.rows, self.cells, strict=True)
+        for group in filter(None, self.table.groups):
+            lines.append("─" * self._total(widths))
+            for row, cells in islice(rows, len(group)):
+                mark = set_cell_size(one_line(row.mark), self._marks())
+                lines.append(mark + self._line(cells, widths, before))
+        return lines
+
+    def _line(
+        self, cells: Mapping[str, Written], widths: Sequence[int], before: Mapping[str, int]
+    ) -> str:
+        parts = []
+        for start, end in self._runs(cells):
+            column = self.columns[start]
+            room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
+            cell = cells[column.key]
+            parts.append(_fit(cell.reason or self._words(cell, column, before[column.key]), room))
+        return GAP.join(parts).rstrip()
+
+    def _words(self, cell: Written, column: Column, before: int) -> str:
+        """A cell with its bar and its interval, the number aligned to the right."""
+        if not is_right(column) or not cell.text:
+            return cell.text
+        bar = self._bar(cell, column)
+        room = before - cell_len(bar)
+        beside = f" {cell.interval}" if cell.interval and column.key not in self.bare else ""
+        return bar + " " * (room - cell_len(cell.text)) + cell.text + beside
+
+    def _bar(self, cell: Written, column: Column) -> str:
+        if column.key not in self.barred or cell.value is None:
+            return ""
+        full, rest = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
+        return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(_BAR) + " "
+
+    def _before(self) -> dict[str, int]:
+        """How wide the bars and numbers of each column are, without their intervals."""
+        before = {}
+        for one in self.columns:
+            cells = [row[one.key] for row in self.cells]
+            wide = max((cell_len(self._bar(cell, one) + cell.text) for cell in cells), default=0)
+            if one.key in self.bare or not any(cell.interval for cell in cells):
+                wide = max(wide, self._head(one, wide))
+            before[one.key] = wide
+        return before
+
+    def _head(self, column: Column, wide: int) -> int:
+        """How wide the heading of a column may be over cells of this width."""
+        head = cell_len(one_line(column.title))
+        return head if self.name is None else min(head, max(wide, SHORTEST_NAME))
+
+    def _marks(self) -> int:
+        return max((cell_len(one_line(row.mark)) for row in self.table.rows), default=0)
+
+    def _total(self, widths: Sequence[int]) -> int:
+        return self._marks() + sum(widths) + len(GAP) * (len(widths) - 1)
+
+    def _widths(self) -> list[int]:
+        """The widths of the columns, such that each reason fits over the cells that share it."""
+        before = self._before()
+        last_name = naming(self.columns) - 1
+        widths = []
+        for place, column in enumerate(self.columns):
+            words = [
+                cell_len(self._words(cells[column.key], column, before[column.key]))
+                for cells in self.cells
+            ]
+            wide = max(words, default=0)
+            if self.name is not None and place == last_name:
+                wide = min(wide, self.name)
+            widths.append(max(wide, self._head(column, wide)))
+        for cells in self.cells:
+            for start, end in self._runs(cells):
+                room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
+                reason = cells[self.columns[start].key].reason
+                widths[end - 1] += max(0, cell_len(reason) - room)
+        return widths
+
+    def _runs(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:
+        """Stretches of neighbours with one and the same reason; any other cell is its own."""
+        reasons = [cells[column.key].reason for column in self.columns]
+        starts = [
+            place
+            for place, reason in enumerate(reasons)
+            if not (place and reason and reasons[place - 1] == reason)
+        ]
+        return list(pairwise([*starts, len(reasons)]))
+
+
+def _safe(cell: Written) -> Written:
+    return replace(cell, text=one_line(cell.text), reason=one_line(cell.reason))
+
+
+def _fit(text: str, width: int) -> str:
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
+    return set_cell_size(text, width)

@@ -1,0 +1,199 @@
+"""Numbers, names and intervals in sentences, as every report writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mast_tui.figures.jackknife import MANY
+from mast_tui.reports.model import Note
+
+Values = Mapping[str, Any]
+"""A part of a JSON document."""
+
+NONE: Final = "—"
+"""What stands for a figure that is undefined."""
+
+WITHHELD: Final = "–"
+"""What stands in the place of an interval that would not hold."""
+
+PARADOX: Final = "†"
+"""What marks a row whose κ is low only because nearly all verdicts are the same."""
+
+# Where κ is called low although raw agreement is high because one answer is nearly always given.
+# The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.
+_LOW_KAPPA: Final = 0.4
+_HIGH_RAW: Final = 0.8
+_EXTREME_PREVALENCE: Final = 0.2
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun: ``1 trace``, ``2 traces``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def joined(names: Sequence[str], last: str = "and") -> str:
+    """Write names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def of_pair(key: str) -> str:
+    """Write the key of a pair (``A|B``) as two names."""
+    return joined(key.split("|"))
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a number with so many digits; one that rounds to nothing has no sign."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    return f"{share * 100:.0f} %"
+
+
+def p_words(p: float) -> str:
+    """Write a p-value, never as if it were 0."""
+    return "p < 0.001" if p < 0.001 else f"p {number(p, 3)}"
+
+
+def undefined_words(reason: str) -> str:
+    """Write why there is no figure, in its place: ``— no variance``."""
+    return f"{NONE} {reason.replace('_', ' ')}"
+
+
+def in_words(figure: Values) -> str:
+    """Write a figure of a document within a sentence: ``0.61 [0.48, 0.72]``."""
+    value = figure["value"]
+    if value is None:
+        return undefined_words(str(figure.get("undefined", "undefined")))
+    ends = figure.get("ci")
+    if ends is not None:
+        return f"{number(value)} [{number(ends[0])}, {number(ends[1])}]"
+    return f"{number(value)} {WITHHELD}" if "ci_withheld" in figure else number(value)
+
+
+def fact(name: str, figure: Values) -> tuple[str, str, str]:
+    """Make a fact for the head of a page: the figure, and its interval or why there is none."""
+    value, ends = figure["value"], figure.get("ci")
+    if value is None:
+        return name, NONE, str(figure.get("undefined", "")).replace("_", " ")
+    if ends is not None:
+        return name, number(value), f"{number(ends[0])} to {number(ends[1])}"
+    return name, number(value), "no interval" if "ci_withheld" in figure else ""
+
+
+def resampled_note(bootstrap: Values) -> str:
+    """Say what intervals come from that are by resampling of any number of traces."""
+    if not bootstrap["rounds"]:
+        return "No intervals: there were no rounds of resampling."
+    return (
+        f"In brackets {percent(bootstrap['level'])} intervals from the percentiles of "
+        f"{bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']})."
+    )
+
+
+def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles of") -> str:
+    """Say what the intervals come from.
+
+    Args:
+        bootstrap: The part ``bootstrap`` of a document.
+        traces: How many traces the figures rest on; few of them have the jackknife.
+        many: What is done with the resamples of many.
+    """
+    if not bootstrap["rounds"]:
+        return "No intervals: there were no rounds of resampling."
+    told = f"In brackets {percent(bootstrap['level'])} intervals from "
+    if traces < MANY:
+        return (
+            f"{told}Student's t and the jackknife over the traces; none where no trace makes a "
+            "difference."
+        )
+    return (
+        f"{told}{many} {bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']}); "
+        "none where all resamples are alike, or half of them leave the figure undefined."
+    )
+
+
+def withheld_notes(*parts: object) -> tuple[Note, ...]:
+    """Say why figures anywhere in these parts of a document have no interval, a note a reason."""
+    needs: dict[str, set[int]] = {}
+    for part in parts:
+        _needs(part, needs)
+    return tuple(
+        Note(f"{WITHHELD} {_WHY[reason](sorted(needs[reason]))}.", reason)
+        for reason in _WHY
+        if reason in needs
+    )
+
+
+_WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
+    "few_traces": lambda least: (
+        "no interval, as there are too few traces (or traces × modes): it takes "
+        + (str(least[0]) if len(least) == 1 else f"{joined([*map(str, least)], 'or')}, by figure")
+    ),
+    "rare_answer": lambda least: (
+        "no interval, as present or absent was said too rarely "
+        f"(fewer than {least[-1]} times by each, on average)"
+    ),
+    "few_shared_traces": lambda least: (
+        "no interval of mean κ, as two of them share too few of the traces "
+        f"(fewer than {least[-1]})"
+    ),
+    "few_places": lambda least: (
+        f"no interval, as places of two meet in fewer than {least[-1]} traces"
+    ),
+}
+
+
+def _needs(part: object, found: dict[str, set[int]]) -> None:
+    if isinstance(part, Mapping):
+        if "ci_withheld" in part:
+            found.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
+        else:
+            for inner in part.values():
+                _needs(inner, found)
+
+
+def why_undefined(
+    figures: Sequence[tuple[str, Values]],
+    reasons: Mapping[str, str],
+    own: Mapping[str, str],
+) -> Iterator[str]:
+    """Say why figures are undefined, a sentence a reason.
+
+    Args:
+        figures: The figures by what they are called.
+        reasons: What the names of reasons mean.
+        own: What ``no_variance`` means for single figures, by what they are called.
+    """
+    found: dict[str, list[str]] = {}
+    for name, figure in figures:
+        reason = figure.get("undefined")
+        if reason is None:
+            continue
+        why = reasons.get(reason, reason.replace("_", " "))
+        if reason == "no_variance":
+            why = own.get(name, why)
+        found.setdefault(why, []).append(name)
+    for why, names in found.items():
+        yield f"Undefined: {joined(names)}, as {why}."
+
+
+def is_kappa_paradox(table: Values) -> bool:
+    """Tell whether κ is low only because nearly all verdicts are the same.
+
+    That is: raw agreement of 0.8 or more, κ under 0.4, and on average 'present' in at most a
+    fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
+    """
+    kappa, raw = table["cohen_kappa"]["value"], table["raw_agreement"]["value"]
+    shares = [share for share in table["prevalence"].values() if share is not None]
+    if kappa is None or raw is None or not shares:
+        return False
+    mean = sum(shares) / len(shares)
+    return bool(
+        kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
+    )

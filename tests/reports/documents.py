@@ -1,0 +1,47 @@
+"""JSON documents of reports with all that such documents can hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mast_tui.figures.agreement.report import Report, Retest, agreement_report
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
+from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.report import span_report
+from tests.figures.agreement.build_judge import assisted, given_words, said
+from tests.figures.agreement.build_reports import MODES, study_of
+from tests.gold.build import ABSENT, MODE, PRESENT
+
+SAID = {"ann": "11010010?", "bob": "110010110", "cat": "1·0·11010"}
+
+
+def agreement() -> Report:
+    """Three annotators with rounds, retests and places, and a judge that a study tried out."""
+    study = study_of(SAID)
+    again = {("t0", "m0"): ABSENT, ("t1", "m1"): PRESENT}
+    first = {("t0", "m0"): PRESENT, ("t1", "m1"): PRESENT}
+    study = replace(
+        study,
+        rounds={"pilot": frozenset({"t0", "t1", "t2"}), "main": frozenset({"t3", "t4"})},
+        retests={"ann": Retest(frozenset({"t0", "t1"}), first, again)},
+        unfinished={"bob": 2},
+        not_in_study={"dan": 3},
+    )
+    report = agreement_report(study, rounds=20)
+    report["spans"] = span_report(_places(), rounds=20)
+    verdicts = said("110101001")
+    passes = tuple(
+        assisted("ann", f"t{i}", i > 3, {MODE: PRESENT if i % 2 else ABSENT}) for i in range(8)
+    )
+    judged = given_words(verdicts, said("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
+    report["judge"] = judge_report(judged, rounds=20)
+    return report
+
+
+def _places() -> SpanInput:
+    ann = Reading({"m0": (Place(1, 2),), "m1": (Place(4, 4),)}, None, frozenset())
+    bob = Reading({"m0": (Place(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
+    traces = tuple(TraceReadings(f"t{i}", 10, {"ann": ann, "bob": bob}) for i in range(3))
+    finished = {"ann": 3, "bob": 3, "cat": 0}
+    return SpanInput("mast@3", MODES, ("ann", "bob", "cat"), "1", traces, finished)

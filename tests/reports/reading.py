@@ -1,0 +1,52 @@
+"""Short ways to look into a report."""
+
+from __future__ import annotations
+
+from mast_tui.reports.model import Estimate, Note, Report, Row, Section, Table
+
+
+def section(report: Report, ident: str) -> Section:
+    return next(one for one in report.sections if one.id == ident)
+
+
+def table(where: Report | Section, ident: str) -> Table:
+    return next(one for one in where.tables if one.id == ident)
+
+
+def row(of: Table, ident: str) -> Row:
+    return next(one for one in of.rows if one.id == ident)
+
+
+def estimate(of: Row, key: str) -> Estimate:
+    found = of.cells[key]
+    assert isinstance(found, Estimate)
+    return found
+
+
+def keys(of: Table) -> list[str]:
+    """The keys of the columns that hold something."""
+    return [column.key for column in of.shown()[0]]
+
+
+def notes(where: Report | Section) -> list[Note]:
+    """Every note there, of all its parts."""
+    inside = where.sections if isinstance(where, Report) else ()
+    found = [*where.notes, *(note for one in inside for note in one.notes)]
+    return [*found, *(note for one in where.tables for note in one.notes)]
+
+
+def told(where: Report | Section) -> str:
+    """All notes in one text."""
+    return " ".join(note.text for note in notes(where))
+
+
+def note(where: Report | Section, reason: str) -> Note:
+    return next(one for one in notes(where) if one.reason == reason)
+
+
+def reasons(where: Report | Section) -> set[str]:
+    return {one.reason for one in notes(where)}
+
+
+def detail(of: Row) -> str:
+    return " ".join(of.detail)
