@@ -22,7 +22,14 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
 )
 from mast_tui.adjudication.trace import Adjudication
-from mast_tui.adjudication.words import OrderOf, TraceWords, orders_from_files, words_by_trace
+from mast_tui.adjudication.words import (
+    OrderOf,
+    TraceOf,
+    TraceWords,
+    orders_from_files,
+    traces_from_files,
+    words_by_trace,
+)
 
 __all__ = [
     "Access",
@@ -34,6 +41,7 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
+    "TraceOf",
     "TraceWords",
     "access_to",
     "accesses_of",
@@ -51,5 +59,6 @@ __all__ = [
     "take_on",
     "take_on_as_study_says",
     "trace_disagreement",
+    "traces_from_files",
     "words_by_trace",
 ]

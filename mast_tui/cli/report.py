@@ -89,10 +89,34 @@ if TYPE_CHECKING:
     help="Write the report as one page that opens anywhere without a network.",
 )
 @click.option(
+    "--markdown", type=click.Path(path_type=Path), metavar="OUT", help="Write it as Markdown."
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write every figure as a row of a tidy table.",
+)
+@click.option(
+    "--latex", type=click.Path(path_type=Path), metavar="OUT", help="Write its tables for LaTeX."
+)
+@click.option(
     "--figures",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write each figure as SVG into this folder.",
+    help="Write each figure as an image into this folder.",
+)
+@click.option(
+    "--figures-format",
+    "image",
+    type=click.Choice(["svg", "pdf", "png"]),
+    default="svg",
+    show_default=True,
+    help="What the figures are; PDF and PNG need mast-tui[figures].",
+)
+@click.option(
+    "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
 @force_option
 @common_options()
@@ -112,7 +136,12 @@ def report_command(
     seed: int,
     without_places: bool,
     html: Path | None,
+    markdown: Path | None,
+    csv_file: Path | None,
+    latex: Path | None,
     figures: Path | None,
+    image: str,
+    bare: bool,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -128,7 +157,7 @@ def report_command(
     """
     checked_sight(blind, assisted)
     from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.cli.report_files import extras_for, write_report_files
+    from mast_tui.cli.report_files import Files, extras_for
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.figures.source.signatures import without_outcomes
@@ -142,13 +171,15 @@ def report_command(
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
     if gold is not None and labels != "gold":
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
+    if figures is None and (bare or image != "svg"):
+        raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
+    files = Files(html, markdown, csv_file, latex, figures, image, bare)
+    if len(set(files.whole)) < len(files.whole):
+        raise click.UsageError("two options name the same file; give each its own")
     pair = None if compare is None else split_pair(compare)
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
-    if html is not None:
-        outputs.check(html)
-    if figures is not None:
-        outputs.add_folder(figures)
+    files.check(outputs)
     chosen = kept_taxonomy(place, taxonomy)
     try:
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
@@ -179,8 +210,9 @@ def report_command(
             traces=viewer.traces,
         )
         left_out = () if sight is None else sight.hidden
+        # The document alone needs none of the labels' words.
         extras = None
-        if html is not None:
+        if files.whole or not as_json:
             extras = extras_for(place, chosen, given, places=not without_places)
     finally:
         place.close()
@@ -191,19 +223,24 @@ def report_command(
         say_left_out(viewer, left_out)
         if veiled:
             say(f"the outcomes of {veiled} traces are hidden from {viewer.name}, who works blind")
-    written = []
-    if html or figures:
-        written = write_report_files(report, extras, outputs, html, figures)
-    if as_json:
+    if as_json and not files:
         print_json({**report, **told})
-    for line in written:
-        click.echo(one_line(line), err=as_json or (html is not None and is_stdout(html)))
-    if as_json or written:
         return
-    from mast_tui.signatures.text_report import render_report
+    from mast_tui.reports.signatures import signatures_report
+
+    made = signatures_report(report, extras=extras)
+    if files:
+        written = files.write(made, outputs)
+        if as_json:
+            print_json({**report, **told})
+        on_stdout = any(map(is_stdout, files.whole))
+        for line in written:
+            click.echo(one_line(line), err=as_json or on_stdout)
+        return
+    from mast_tui.reports.render.text import render_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    for line in render_report(report, width):
+    for line in render_text(made, width):
         click.echo(one_line(line))
 
 

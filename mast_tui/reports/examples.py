@@ -1,4 +1,4 @@
-"""What the page says beyond the figures: which modes decided traces, and labels to look at."""
+"""What a report says beyond figures: which modes decided traces, and labels to look at."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Example:
     """A label of a failed trace to look at.
 
     ``first`` and ``last`` are numbers of spans as people see them, from 1, None where the label is
-    on the whole trace (``whole``) or the place is not known here. ``fatal`` is what was said of it.
+    on the whole trace (``whole``) or the place is not known here. ``text`` is what the label
+    quotes, else what the span says on which it begins, where the trace is at hand. ``fatal`` is
+    what was said of it.
     """
 
     group: str
@@ -40,7 +42,7 @@ class Example:
     first: int | None
     last: int | None
     whole: bool
-    quote: str
+    text: str
     note: str
     fatal: bool
 
@@ -65,8 +67,18 @@ def extras_from_workspace(
     *,
     gold_of: GoldOf,
     order_of: Callable[[str], Order],
+    text_of: Callable[[str, str], str],
 ) -> Extras:
-    """The extras to the report on ``given``, with the labels of few traces read one by one."""
+    """Take the extras to a report from a workspace, the labels of few traces one by one.
+
+    Args:
+        workspace: Where the labels are.
+        taxonomy: Names the modes and what helps against them.
+        given: What the report is made from.
+        gold_of: Makes the gold of traces.
+        order_of: Tells where the spans of a trace stand.
+        text_of: The text of a span, by trace id and key; nothing where it is not at hand.
+    """
     fatal = _fatal_pairs(workspace, taxonomy, given)
     decided: dict[str, dict[str, int]] = {}
     for row, column in sorted(fatal):
@@ -82,10 +94,13 @@ def extras_from_workspace(
             (one for one in labels.get(trace, ()) if one.mode == mode.slug),
             key=lambda one: (not _fatal(one), one.target.is_whole, not _quote(one)),
         )
-        # A label on a whole trace without a word shows nothing that the figures do not.
-        if ordered and not (ordered[0].target.is_whole and not _note(ordered[0])):
-            group = given.group_names[given.group[row]]
-            examples.append(_example(ordered[0], group, mode.code, trace, order_of(trace)))
+        if not ordered:
+            continue
+        group = given.group_names[given.group[row]]
+        found = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of)
+        # A label without a word to it shows nothing that the figures do not.
+        if found.text or found.note:
+            examples.append(found)
     return Extras(taxonomy, decided, tuple(examples))
 
 
@@ -123,7 +138,14 @@ def _labels(
     }
 
 
-def _example(label: Label | GoldLabel, group: str, code: str, trace: str, order: Order) -> Example:
+def _example(
+    label: Label | GoldLabel,
+    group: str,
+    code: str,
+    trace: str,
+    order: Order,
+    text_of: Callable[[str, str], str],
+) -> Example:
     target = label.target
     first = None if target.first is None else order(target.first)
     last = None if target.last is None else order(target.last)
@@ -134,7 +156,7 @@ def _example(label: Label | GoldLabel, group: str, code: str, trace: str, order:
         None if first is None else first + 1,
         None if first is None or last is None else last + 1,
         target.is_whole,
-        _quote(label),
+        _quote(label) or ("" if target.first is None else text_of(trace, target.first)),
         _note(label),
         _fatal(label),
     )

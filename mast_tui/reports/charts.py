@@ -1,0 +1,713 @@
+"""What reports draw, as charts of a JSON document of figures; ``render/svg.py`` writes them.
+
+Each chart says under it how many traces it rests on, whose labels, which taxonomy, and what is
+drawn. What has no data has no chart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.reports.model import Chart
+from mast_tui.reports.render.svg import (
+    WIDTH,
+    Drawing,
+    clipped,
+    on_shade,
+    text_width,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from mast_tui.figures.signatures.co_occurrence import TogetherJson
+    from mast_tui.figures.signatures.groups import ModesPerTraceJson
+    from mast_tui.figures.signatures.modes import DifferenceJson
+    from mast_tui.figures.signatures.places import ChainJson, OrderJson, PlacesJson, PositionJson
+    from mast_tui.figures.signatures.rates import RateJson
+    from mast_tui.figures.signatures.report import Report
+
+MOST_CHAINS: Final = 10
+
+_LABELS: Final = 196
+"""How much of a drawing's width the names of modes take."""
+
+_LEFT: Final = _LABELS + 12
+_LONGEST_NAME: Final = 48
+_SHADES: Final = (0.12, 0.34, 0.58, 0.82, 1.0)
+_DARK_BARS: Final = ("v-failed", "v-first")
+"""The kinds of bars on which ink would not show."""
+
+Names = Sequence[tuple[str, str]]
+"""Codes and names of modes, in their order."""
+
+_Scale = Callable[[float], float]
+
+
+def group_charts(report: Report, name: str) -> dict[str, Chart]:
+    """Draw one group of a report on failure signatures.
+
+    Returns:
+        The charts for which there are data, by their kinds in the order of the page.
+    """
+    return dict(_OfGroup(report, name).charts())
+
+
+def comparison_charts(report: Report) -> list[Chart]:
+    """Draw two groups of a report: their shares, and the first less the second."""
+    found = report["comparison"]
+    if found is None or not any(
+        one["first"]["n"] or one["second"]["n"] for one in found["modes"].values()
+    ):
+        return []
+    first, second = found["groups"]
+    parts, groups = file_names(report["groups"]), report["groups"]
+    pair = f"{parts[first]}-{parts[second]}"
+    traces = (
+        f"n = {groups[first]['failed']} failed traces of {first} and "
+        f"{groups[second]['failed']} of {second}. {source_words(report)}"
+    )
+    shares = (
+        "Bars: share of failed traces that show the mode, of those judged on it; lines: Wilson "
+        f"95 % intervals. {traces}"
+    )
+    points = (
+        f"Dots: share in the failed traces of {first} less that of {second}, in points; lines: "
+        f"Newcombe 95 % intervals. {traces}"
+    )
+    rows = [
+        _Row(code, mode["name"], mode["first"], mode["second"], mode)
+        for code, mode in found["modes"].items()
+    ]
+    sides = ((first, "v-first"), (second, "v-second"))
+    return [
+        _chart(
+            f"compared-{pair}", f"Failed traces of {first} and {second}", shares, bars(rows, sides)
+        ),
+        _chart(
+            f"less-{pair}",
+            f"Failed traces of {first} less {second}",
+            points,
+            differences(rows, ("", "")),
+        ),
+    ]
+
+
+def group_words(report: Report, name: str) -> str:
+    """What a group is called where people read it."""
+    return "All traces" if report["by"] == "all" else name
+
+
+def source_words(report: Report) -> str:
+    """Whose labels the figures rest on, and under which taxonomy."""
+    return f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """Give each of several foreign names a part of a file name: lower case, plain and unlike.
+
+    A name keeps its part whatever stands beside it, unless two names would share one; then, and
+    where nothing plain is left of a name, the part ends in a few digits of the name's hash.
+    """
+    plain: dict[str, str] = {}
+    for name in names:
+        ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+        plain[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
+    shared = list(plain.values())
+    return {
+        name: part
+        if part and len(part) <= _LONGEST_NAME and shared.count(part) == 1
+        else f"{part[:_LONGEST_NAME]}-{_digits(name)}".lstrip("-")
+        for name, part in plain.items()
+    }
+
+
+def _digits(name: str) -> str:
+    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _chart(id: str, title: str, note: str, drawn: Drawing) -> Chart:
+    return Chart(id, title, note, drawn.width, drawn.height, tuple(drawn.parts))
+
+
+class _OfGroup:
+    """The charts of one group."""
+
+    def __init__(self, report: Report, name: str) -> None:
+        self.report, self.name, self.group = report, name, report["groups"][name]
+        self.part = file_names(report["groups"])[name]
+        self.names = [(code, mode["name"]) for code, mode in self.group["modes"].items()]
+        self.sides = f"{self.group['failed']} failed and {self.group['succeeded']} successful"
+
+    def chart(self, kind: str, title: str, note: str, drawn: Drawing) -> tuple[str, Chart]:
+        """A chart with the words that all of them end in."""
+        title = f"{title}: {group_words(self.report, self.name)}"
+        note = f"{note} {source_words(self.report)}"
+        return kind, _chart(f"{kind}-{self.part}", title, note, drawn)
+
+    def charts(self) -> Iterator[tuple[str, Chart]]:
+        """Those for which there are data."""
+        group = self.group
+        modes = group["modes"].values()
+        if group["failed"] and group["modes_per_failed_trace"]["complete"]:
+            yield self.distribution()
+            yield self.shapes()
+        if any(one["failed"]["n"] or one["succeeded"]["n"] for one in modes):
+            yield self.prevalence()
+        if any(one["difference_pp"] is not None for one in modes):
+            yield self.difference()
+        if any(
+            one["failed"]["count"] or one["succeeded"]["count"]
+            for one in group["categories"].values()
+        ):
+            yield self.categories()
+        yield from self.of_places()
+        if group["together"]["failed"]:
+            note = (
+                "Cells: number of failed traces that show both modes; the darker, the larger their "
+                f"share of the traces with either. n = {group['failed']} failed traces."
+            )
+            drawn = together(group["together"]["failed"], self.names)
+            yield self.chart("together", "Modes that show together", note, drawn)
+
+    def distribution(self) -> tuple[str, Chart]:
+        """Modes per failed trace."""
+        found = self.group["modes_per_failed_trace"]
+        note = (
+            f"Bars: failed traces by how many modes they show; n = {found['complete']} of "
+            f"{found['n']} failed traces, those judged on all of {found['modes']} modes. Dot and "
+            "line: mean number of modes over all failed traces, with its 95 % interval "
+            f"({self.report['bootstrap']['rounds']} resamples of traces)."
+        )
+        return self.chart("distribution", "Modes per failed trace", note, distribution(found))
+
+    def shapes(self) -> tuple[str, Chart]:
+        """Isolated and cascading failures."""
+        rules = self.report["rules"]
+        most = rules["isolated"]
+        words = {
+            "none": "no mode",
+            "isolated": f"isolated ({'1 mode' if most == 1 else f'1 to {most} modes'})",
+            "between": "between",
+            "cascading": f"cascading ({rules['cascading']} modes or more)",
+            "open": "open",
+        }
+        parts = [(words[name], count) for name, count in self.group["shapes"].items()]
+        note = (
+            f"Parts of the bar: shares of n = {self.group['failed']} failed traces, counts in "
+            "brackets. Open: modes not judged could change the word."
+        )
+        drawn = shares([("failed traces", parts)])
+        return self.chart("shapes", "Isolated and cascading failures", note, drawn)
+
+    def rows(self) -> list[_Row]:
+        """A row of shares for each mode."""
+        return [
+            _Row(
+                code,
+                mode["name"],
+                mode["failed"],
+                mode["succeeded"],
+                mode,
+                mode["severity"],
+                mode["stated"] or "–",
+            )
+            for code, mode in self.group["modes"].items()
+        ]
+
+    def prevalence(self) -> tuple[str, Chart]:
+        """Failed against successful traces."""
+        note = (
+            "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
+            f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
+            "traces."
+        )
+        sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
+        drawn = bars(self.rows(), sides)
+        return self.chart("prevalence", "Failed against successful traces", note, drawn)
+
+    def difference(self) -> tuple[str, Chart]:
+        """Differences and classes."""
+        rules, published = self.report["rules"], self.report["stated"]
+        note = (
+            "Dots: share in failed less share in successful traces, in points; lines: Newcombe "
+            f"95 % intervals; n = {self.sides} traces. Fatal: more often in failed traces, "
+            f"Fisher's exact test, p < {rules['alpha']:g} after Benjamini-Hochberg. Benign: in "
+            f"{rules['least']} successful traces or more, the interval ending at most at "
+            f"{rules['margin_pp']:g} points. Unclear: anything else."
+        )
+        if published is not None:
+            note += f" Published: what the {published['source']} say, not what follows here."
+        heads = ("class", "" if published is None else "published")
+        drawn = differences(self.rows(), heads)
+        return self.chart("difference", "Difference and class of each mode", note, drawn)
+
+    def categories(self) -> tuple[str, Chart]:
+        """Shares of categories."""
+        found = list(self.group["categories"].values())
+        failed = [(one["name"], one["failed"]["count"]) for one in found]
+        succeeded = [(one["name"], one["succeeded"]["count"]) for one in found]
+        note = (
+            "Parts of the bars: share of each category among what shows, a mode in a trace "
+            f"counting once; n = {sum(n for _, n in failed)} in {self.group['failed']} failed and "
+            f"{sum(n for _, n in succeeded)} in {self.group['succeeded']} successful traces."
+        )
+        rows = [("failed traces", failed), ("successful traces", succeeded)]
+        drawn = shares(rows, "no mode shows in these traces")
+        return self.chart("categories", "Categories of failure", note, drawn)
+
+    def of_places(self) -> Iterator[tuple[str, Chart]]:
+        """Onset, order and chains, of failed traces where there are any, else of all."""
+        both = self.group["places"]
+        if both is None:
+            return
+        found, which = both["failed"], "failed traces"
+        if not found["traces"]:
+            found, which = both["all"], "traces"
+        if found["onset"]:
+            note = (
+                f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
+                "for each mode's first span, the darker the more traces. Dots: medians; lines: "
+                f"quartiles. n = {found['first_failure']['n']} of {found['of']} {which} with a "
+                "failure, those whose labels name spans."
+            )
+            drawn = onset(found, self.names)
+            yield self.chart("onset", "Where in the run failures set on", note, drawn)
+        if found["order"]:
+            note = (
+                "Cells: in how many of the traces with both modes the mode of the row sets on "
+                "before that of the column; the darker, the larger the share. n = "
+                f"{found['traces']} {which} whose labels name spans."
+            )
+            drawn = order(found["order"], self.names)
+            yield self.chart("order", "Which mode sets on first", note, drawn)
+        if found["chains"]:
+            drawn = chain_rows(found["chains"][:MOST_CHAINS])
+            note = (
+                "Rows: modes in the order of their onset, those of one span joined by +; bars: "
+                f"number of traces. n = {found['traces']} {which} whose labels name spans; the "
+                f"{min(MOST_CHAINS, len(found['chains']))} most frequent chains."
+            )
+            yield self.chart("chains", "Chains of failure", note, drawn)
+
+
+# What several drawings share: scales, names and numbers as words, legends.
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.0f} %"
+
+
+def _points(value: float) -> str:
+    """Points with their sign."""
+    rounded = round(value)
+    return f"{'−' if rounded < 0 else '+' if rounded > 0 else ''}{abs(rounded)}"
+
+
+def _ticks(most: int) -> list[int]:
+    """Round numbers from 0 to at least ``most``, six of them at most."""
+    step = 1
+    for step in (k * 10**e for e in range(12) for k in (1, 2, 5)):
+        if most <= 5 * step:
+            break
+    return list(range(0, max(most, 1) + step, step))
+
+
+def _named_rows(
+    drawing: Drawing, names: Names, top: float, least: float
+) -> Iterator[tuple[float, float]]:
+    """Write the names of modes under each other; the middle of each row, and where it ends."""
+    for code, name in names:
+        lines = wrapped(f"{code} {name}", _LABELS)
+        height = max(least, 14 * len(lines) + (8 if least > 30 else 6))
+        middle = top + height / 2
+        drawing.lines(0, middle + 4 - 7 * (len(lines) - 1), lines)
+        top += height
+        yield middle, top
+
+
+def _legend(
+    drawing: Drawing, y: float, sides: Sequence[tuple[str, str]], left: float = _LEFT
+) -> None:
+    """A line of boxes with their words, ``y`` at the baseline; ``sides`` are words and kinds."""
+    room = (drawing.width - left) / max(len(sides), 1) - 32
+    for words, kind in sides:
+        # The names stand beside each other only as far as there is room.
+        words = clipped(words, room)
+        drawing.rect(left, y - 9, 14, 10, kind)
+        drawing.text(left + 20, y, words)
+        left += 20 + text_width(words) + 20
+
+
+# Shares of each mode on two sides, and their difference.
+
+_BAR: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A mode on two sides; ``word`` is its class, ``published`` what others call it."""
+
+    code: str
+    name: str
+    first: RateJson
+    second: RateJson
+    found: DifferenceJson
+    word: str = ""
+    published: str = ""
+
+
+_Side = tuple[str, str]
+"""What one of two sides is called, and how its bars are drawn."""
+
+
+def bars(rows: Sequence[_Row], sides: tuple[_Side, _Side]) -> Drawing:
+    """Per mode a bar for either side with its Wilson interval, the share and the counts."""
+    drawing = Drawing(WIDTH)
+    right, top = 528, 26.0
+    _legend(drawing, 12, sides)
+    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 34))
+    bottom = placed[-1][1] if placed else top
+    for quarter in range(5):
+        x = _LEFT + (right - _LEFT) * quarter / 4
+        drawing.line(x, top, x, bottom, "v-grid" if quarter else "v-axis")
+        drawing.text(x, bottom + 15, f"{25 * quarter} %", "v-s v-m", "middle")
+    for row, (middle, _) in zip(rows, placed, strict=True):
+        _bar(drawing, middle - _BAR - 1, row.first, sides[0], right, f"{row.code} {row.name}")
+        _bar(drawing, middle + 1.5, row.second, sides[1], right, f"{row.code} {row.name}")
+        drawing.text(WIDTH, middle + 4, row.word, _weight(row.word), "end")
+    drawing.height = bottom + 22
+    return drawing
+
+
+def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, named: str) -> None:
+    baseline = y + _BAR - 1.2
+    if rate["rate"] is None or rate["ci"] is None:
+        drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
+        return
+    low, tip, high = (
+        _LEFT + (right - _LEFT) * share for share in (rate["ci"][0], rate["rate"], rate["ci"][1])
+    )
+    if rate["count"]:
+        words = (
+            f"{named}, {side[0]}: {rate['count']} of {rate['n']}, {_percent(rate['rate'])} "
+            f"({_percent(rate['ci'][0])} to {_percent(rate['ci'][1])})"
+        )
+        drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=words)
+    middle = y + _BAR / 2
+    if side[1] not in _DARK_BARS or tip - low < 1:
+        drawing.interval(low, high, middle, set_off=False)
+    else:
+        # The interval is light where it lies in a dark bar.
+        for start, end, at, kind in ((low, tip, low, "v-in"), (tip, high, high, "v-end")):
+            if end > start:
+                drawing.line(start, middle, end, middle, kind)
+                drawing.line(at, middle - 3, at, middle + 3, kind)
+    drawing.text(568, baseline, _percent(rate["rate"]), "v-s", "end")
+    drawing.text(622, baseline, f"{rate['count']}/{rate['n']}", "v-s v-m", "end")
+
+
+def _weight(word: str) -> str:
+    return "v-b" if word == "fatal" else "v-m" if word == "unclear" else ""
+
+
+def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
+    """Per mode the difference of both shares in points with its interval, and the classes.
+
+    ``heads`` stand over the columns of classes, which are left out where they are empty.
+    """
+    drawing = Drawing(WIDTH)
+    right, top = 496 if any(heads) else 600, 28.0
+    ends = [end for row in rows for end in row.found["difference_ci_pp"] or ()]
+    reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
+    low = -reach if any(end < -25 for end in ends) else -25
+
+    def at(points: float) -> float:
+        return _LEFT + (right - _LEFT) * (points - low) / (reach - low)
+
+    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 24))
+    bottom = placed[-1][1] if placed else top
+    for points in range(low, reach + 1, 25):
+        drawing.line(at(points), top, at(points), bottom, "v-grid" if points else "v-axis")
+        drawing.text(at(points), bottom + 15, _points(points), "v-s v-m", "middle")
+    drawing.text(612, 14, heads[0], "v-s v-m", "end")
+    drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
+    drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
+    for row, (middle, _) in zip(rows, placed, strict=True):
+        value, interval = row.found["difference_pp"], row.found["difference_ci_pp"]
+        if value is None or interval is None:
+            words = "no difference can be had"
+            drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")
+        else:
+            drawing.interval(at(interval[0]), at(interval[1]), middle)
+            drawing.dot(at(value), middle, 4)
+            drawing.text(right + 40, middle + 4, _points(value), "v-s", "end")
+        drawing.text(612, middle + 4, row.word, _weight(row.word), "end")
+        drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
+    drawing.height = bottom + 22
+    return drawing
+
+
+# Counts: modes per failed trace, and bars that are divided into parts.
+
+
+def distribution(found: ModesPerTraceJson) -> Drawing:
+    """How many failed traces show how many modes, and the mean with its interval above."""
+    drawing = Drawing(WIDTH)
+    left, plot = 40.0, 110.0
+    counts = {int(modes): count for modes, count in found["distribution"].items()}
+    high = found["ci"][1] if found["ci"] else found["value"] or 0
+    last = max([*counts, int(high) + 1])
+    marks = _ticks(max(counts.values(), default=0))
+    bottom = 44.0 + plot
+    slot = (WIDTH - left) / (last + 1)
+    wide = min(44.0, 0.7 * slot)
+
+    def at(modes: float) -> float:
+        return left + slot * (modes + 0.5)
+
+    for mark in marks:
+        y = bottom - plot * mark / marks[-1]
+        drawing.line(left, y, WIDTH, y, "v-grid" if mark else "v-axis")
+        drawing.text(left - 8, y + 4, str(mark), "v-s v-m", "end")
+    for modes in range(last + 1):
+        count = counts.get(modes, 0)
+        tall = plot * count / marks[-1]
+        if count:
+            tip = f"{count} failed traces show {modes} modes"
+            drawing.rect(at(modes) - wide / 2, bottom - tall, wide, tall, "v-failed", tip=tip)
+            words = str(count)
+            drawing.text(at(modes), bottom - tall - 5, words, "v-s v-halo", "middle")
+        if last <= 24 or modes % 5 == 0:
+            drawing.text(at(modes), bottom + 16, str(modes), "v-s", "middle")
+    words = "number of modes in a failed trace"
+    drawing.text((left + WIDTH) / 2, bottom + 34, words, "v-s v-m", "middle")
+    drawing.text(0, 12, "traces", "v-s v-m")
+    if found["value"] is not None:
+        words, middle, ci = f"mean {found['value']:.1f}", at(found["value"]), found["ci"]
+        if ci is not None:
+            words += f" ({ci[0]:.1f} to {ci[1]:.1f})"
+            drawing.interval(at(ci[0]), at(ci[1]), 24)
+            middle = at(sum(ci) / 2)
+        drawing.dot(at(found["value"]), 24, 4)
+        # Bold letters are wider than the plain ones that are measured.
+        room = text_width(words, 14) / 2
+        drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, words, "v-b", "middle")
+    drawing.height = bottom + 40
+    return drawing
+
+
+def shares(
+    rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], nothing: str = "nothing to share"
+) -> Drawing:
+    """Level bars of which each is divided into parts; ``rows`` are names and parts with counts.
+
+    Every row has the same parts in the same order.
+    """
+    drawing = Drawing(WIDTH)
+    left, y = 120.0, 0.0
+    for name, parts in rows:
+        total = sum(count for _, count in parts)
+        lines = wrapped(name, 112)
+        drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
+        if not total:
+            drawing.text(left, y + 19, nothing, "v-s v-m")
+        x = left
+        for place, (part, count) in enumerate(parts):
+            if count:
+                wide = (WIDTH - left) * count / total
+                tip = f"{name}: {part} {count} of {total}, {_percent(count / total)}"
+                shade = _SHADES[place % len(_SHADES)]
+                drawing.rect(x, y, wide, 30, "v-cell v-paper")
+                drawing.rect(x, y, wide, 30, "v-heat", tip=tip, opacity=shade)
+                for words in (f"{_percent(count / total)} ({count})", str(count)):
+                    if text_width(words, 10.5) + 6 <= wide:
+                        drawing.text(x + wide / 2, y + 19, words, on_shade(shade), "middle")
+                        break
+                x += wide
+        y += 40
+    used = {place: part for _, parts in rows for place, (part, count) in enumerate(parts) if count}
+    x, y = left, y + 14
+    for place, part in sorted(used.items()):
+        words = wrapped(part, WIDTH - 150, most=1)[0]
+        if x > left and x + 20 + text_width(words) > WIDTH:
+            x, y = left, y + 20
+        drawing.rect(x, y - 9, 14, 10, "v-cell v-paper")
+        drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[place % len(_SHADES)])
+        drawing.rect(x, y - 9, 14, 10, "v-cell")
+        drawing.text(x + 20, y, words)
+        x += 20 + text_width(words) + 20
+    drawing.height = y + 8
+    return drawing
+
+
+def chain_rows(chains: Sequence[ChainJson]) -> Drawing:
+    """Chains of onset as boxes with arrows, each with its number of traces."""
+    drawing = Drawing(WIDTH)
+    left, gap, y = 132.0, 20.0, 0.0
+    largest = max((one["count"] for one in chains), default=1)
+    for one in chains:
+        count = one["count"]
+        drawing.text(24, y + 17, str(count), "v-b", "end")
+        drawing.rect(32, y + 5, 84 * count / largest, 16, "v-failed", tip=f"{count} traces")
+        x = left
+        for place, step in enumerate(one["steps"]):
+            words = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
+            wide = text_width(words) + 16
+            if place and x + gap + wide > WIDTH:
+                x, y = left + gap, y + 30
+            if place:
+                drawing.text(x + gap / 2, y + 17, "→", "v-m", "middle")
+                x += gap
+            drawing.rect(x, y, wide, 26, "v-cell", radius=5)
+            drawing.text(x + wide / 2, y + 17, words, "", "middle")
+            x += wide
+        y += 34
+    drawing.height = max(y - 8, 20)
+    return drawing
+
+
+# Where in the run failures set on.
+
+_RUN_ENDS: Final = 560
+
+
+def onset(found: PlacesJson, names: Names) -> Drawing:
+    """Above, traces by the tenth of the run with their first failure; below, each mode's onset."""
+    drawing = Drawing(WIDTH)
+    top, plot = 22.0, 70.0
+    _firsts(drawing, found["first_failure"], top, plot)
+    there = [(code, name) for code, name in names if code in found["onset"]]
+    y = top + plot + 20
+    for (code, name), (middle, end) in zip(there, _named_rows(drawing, there, y, 24), strict=True):
+        _strip(drawing, middle, found["onset"][code], f"{code} {name}")
+        y = end
+    y += 4
+    for quarter in range(5):
+        x = _LEFT + (_RUN_ENDS - _LEFT) * quarter / 4
+        drawing.line(x, y, x, y + 4, "v-axis")
+        drawing.text(x, y + 17, f"{25 * quarter} %", "v-s v-m", "middle")
+    drawing.line(_LEFT, y, _RUN_ENDS, y, "v-axis")
+    drawing.text((_LEFT + _RUN_ENDS) / 2, y + 34, "part of the run", "v-s v-m", "middle")
+    drawing.height = y + 40
+    return drawing
+
+
+def _firsts(drawing: Drawing, found: PositionJson, top: float, plot: float) -> None:
+    bottom = top + plot
+    marks = _ticks(max(found["bins"], default=0))
+    tenth = (_RUN_ENDS - _LEFT) / len(found["bins"])
+    drawing.lines(0, top + plot / 2 - 2, ["first failure", f"of {found['n']} traces"], "v-b")
+    for mark in marks:
+        y = bottom - plot * mark / marks[-1]
+        drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if mark else "v-axis")
+        drawing.text(_RUN_ENDS + 8, y + 4, str(mark), "v-s v-m")
+    for place, count in enumerate(found["bins"]):
+        if count:
+            tall = plot * count / marks[-1]
+            tip = f"{count} traces first fail between {10 * place} and {10 * place + 10} %"
+            x = _LEFT + tenth * place + 2
+            drawing.rect(x, bottom - tall, tenth - 4, tall, "v-failed", tip=tip)
+    if found["median"] is not None and found["quartiles"] is not None:
+        _box(drawing, top - 10, found["median"], found["quartiles"])
+        drawing.text(WIDTH, top - 6, f"median {_percent(found['median'])}", "v-s", "end")
+
+
+def _strip(drawing: Drawing, y: float, found: PositionJson, words: str) -> None:
+    tenth = (_RUN_ENDS - _LEFT) / len(found["bins"])
+    most = max(found["bins"], default=0)
+    drawing.rect(_LEFT, y - 8, _RUN_ENDS - _LEFT, 16, "v-cell")
+    for place, count in enumerate(found["bins"]):
+        if count:
+            tip = f"{words}: {count} of {found['n']} between {10 * place} and {10 * place + 10} %"
+            x, shade = _LEFT + tenth * place, 0.15 + 0.55 * count / most
+            drawing.rect(x + 0.5, y - 7.5, tenth - 1, 15, "v-heat", tip=tip, opacity=shade)
+    if found["median"] is None or found["quartiles"] is None:
+        drawing.text(_LEFT + 6, y + 4, "nobody counted the spans", "v-s v-m")
+        return
+    _box(drawing, y, found["median"], found["quartiles"])
+    drawing.text(618, y + 4, _percent(found["median"]), "v-s", "end")
+    drawing.text(WIDTH, y + 4, f"n {found['n']}", "v-s v-m", "end")
+
+
+def _box(drawing: Drawing, y: float, median: float, quartiles: list[float]) -> None:
+    low, middle, high = (
+        _LEFT + (_RUN_ENDS - _LEFT) * at for at in (quartiles[0], median, quartiles[1])
+    )
+    drawing.interval(low, high, y)
+    drawing.dot(middle, y, 4)
+
+
+# Pairs of modes as grids: which show together, and which sets on first.
+
+_Cell = tuple[str, float, str]
+"""What stands in a cell, how dark it is (0 to 1), and what a pointer on it shows."""
+
+
+def together(pairs: Sequence[TogetherJson], names: Names) -> Drawing:
+    """In how many traces both modes show; the darker, the more of those with either."""
+    cells: dict[tuple[str, str], _Cell] = {
+        # Pairs come in the order of the modes; under the diagonal the later mode is the row.
+        (pair["modes"][1], pair["modes"][0]): (
+            str(pair["both"]),
+            pair["jaccard"],
+            f"{pair['modes'][0]} and {pair['modes'][1]}: both in {pair['both']} of {pair['n']} "
+            f"traces, one alone in {pair['only_first'] + pair['only_second']}",
+        )
+        for pair in pairs
+    }
+    used = {code for pair in pairs for code in pair["modes"]}
+    return _grid([one for one in names if one[0] in used], cells, half=True)
+
+
+def order(pairs: Sequence[OrderJson], names: Names) -> Drawing:
+    """In how many traces with both the mode of the row sets on before that of the column."""
+    cells: dict[tuple[str, str], _Cell] = {}
+    for pair in pairs:
+        one, other = pair["modes"]
+        for modes, count in (((one, other), pair["before"]), ((other, one), pair["after"])):
+            tip = (
+                f"{modes[0]} before {modes[1]} in {count} of {pair['n']} traces with both, "
+                f"at the same span in {pair['together']}"
+            )
+            cells[modes] = (f"{count}/{pair['n']}", count / pair["n"], tip)
+    used = {code for pair in pairs for code in pair["modes"]}
+    return _grid([one for one in names if one[0] in used], cells, half=False)
+
+
+def _grid(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: bool) -> Drawing:
+    """Modes against modes; ``cells`` are by the codes of row and column.
+
+    With ``half`` only what lies under the diagonal is drawn, without the diagonal.
+    """
+    rows, columns = (names[1:], names[:-1]) if half else (names, names)
+    many = max(len(columns), 1)
+    side = max(26.0, min(44.0, (WIDTH - _LEFT) / many))
+    drawing = Drawing(max(WIDTH, _LEFT + side * many))
+    tall, top = 28.0, 22.0
+    for place, (code, _) in enumerate(columns):
+        head = clipped(code, side - 2, 10.5)
+        drawing.text(_LEFT + side * (place + 0.5), top - 8, head, "v-s v-m", "middle")
+    for row, (code, name) in enumerate(rows):
+        y = top + tall * row
+        lines = wrapped(f"{code} {name}", _LABELS, 11, most=2)
+        drawing.lines(0, y + tall / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
+        for column, (other, _) in enumerate(columns[: row + 1] if half else columns):
+            x, cell = _LEFT + side * column, cells.get((code, other))
+            drawing.rect(x + 0.5, y + 0.5, side - 1, tall - 1, "v-cell")
+            if cell is not None:
+                words, share, tip = cell
+                shade = 0.9 * share
+                drawing.rect(x + 1, y + 1, side - 2, tall - 2, "v-heat", tip=tip, opacity=shade)
+                words = clipped(words, side - 2, 10.5)
+                drawing.text(x + side / 2, y + tall / 2 + 4, words, on_shade(shade), "middle")
+    drawing.height = top + tall * len(rows) + 4
+    if not rows:
+        drawing.text(0, 14, "no two modes show in one trace", "v-m")
+    return drawing

@@ -1,0 +1,1245 @@
+"""Failure signatures as a report: the only place where their figures become sentences.
+
+Tables are made by ``_Group`` for one group of traces; a page takes them all, group by group, the
+screen takes one group at a time. In ``Behind`` modes are codes, as in the JSON document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.reports import model
+from mast_tui.reports.charts import (
+    comparison_charts,
+    file_names,
+    group_charts,
+    group_words,
+    source_words,
+)
+from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+
+if TYPE_CHECKING:
+    from mast_tui.figures.signatures.co_occurrence import TogetherJson
+    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
+    from mast_tui.figures.signatures.places import PlacesJson, TransitionJson
+    from mast_tui.figures.signatures.rates import RateJson
+    from mast_tui.figures.signatures.report import Report
+    from mast_tui.reports.examples import Example, Extras
+
+MOST_PAIRS: Final = 6
+MOST_STEPS: Final = 10
+MOST_HELPED: Final = 5
+"""Of so many modes what helps stands open on a page; that of the others is folded."""
+
+MOST_QUOTED: Final = 300
+"""Code points of a span's own text."""
+
+HOW_TO_GIVE_OUTCOMES: Final = (
+    "Outcomes come with the traces' files, from an outcomes.csv beside them (columns trace, "
+    "outcome and score), or with labels: mast-tui import FILE --format csv-wide (columns outcome "
+    "and score). Where traces have a score, --failed-below says below which they have failed."
+)
+
+_Side = Literal["failed", "succeeded"]
+_SIDES: Final[tuple[_Side, ...]] = ("failed", "succeeded")
+
+_CLASS_SIGNS: Final[Mapping[str, str]] = {"fatal": "▲", "benign": "○", "unclear": "?"}
+
+_BECAUSE: Final[Mapping[str, str]] = {
+    "more_in_failed": "more often in failed traces",
+    "seen_in_successes": "seen in successful traces as well",
+    "too_few_traces": "too few traces",
+    "not_told_apart": "not told apart",
+}
+
+_MISSING: Final[Mapping[str, str]] = {
+    "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
+    "no_failed": "No failed trace was judged on it, so there is nothing to compare.",
+    "no_succeeded": "No successful trace was judged on it, so there is nothing to compare.",
+    "no_first": "No trace of the first group was judged on it, so there is nothing to compare.",
+    "no_second": "No trace of the second group was judged on it, so there is nothing to compare.",
+    "no_strata": "No model has failed and successful traces that were judged on it.",
+    "never_seen": "It shows in no trace, so there is no ratio.",
+    "none_in_succeeded": "It shows in no successful trace, so there is no ratio.",
+    "none_in_failed": "It shows in no failed trace, so its ratio has no interval.",
+    "none_in_second": "It shows in no trace of the second group, so there is no ratio.",
+    "none_in_first": "It shows in no trace of the first group, so its ratio has no interval.",
+    "no_unlabelled": "People have labelled all of the judge's traces here.",
+    "no_positives": "The gold calls it present nowhere that the judge has judged.",
+    "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
+    "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
+}
+
+_MEASURED: Final = (
+    "The study behind MAST changed ChatDev and ran it again on its ProgramDev tasks, with the same "
+    "model. Clearer roles, of which the higher one has the last word, raised task success by 9.4 "
+    "points; a step that verifies the objective of the task raised it by 15.6 points, from 25.0 to "
+    "40.6 %.",
+    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
+    "no cure, and that reliability asks for structural changes such as verification.",
+)
+_STUDY: Final = (
+    (
+        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
+        "https://arxiv.org/abs/2503.13657",
+    ),
+)
+
+_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=100)
+_NAME: Final = Column("name", "mode", Kind.TEXT, keeps=100)
+
+
+def signatures_report(document: Report, *, extras: Extras | None = None) -> model.Report:
+    """Put failure signatures into words: a section a group, the comparison, and how it was counted.
+
+    Args:
+        document: The figures as ``report --json`` prints them.
+        extras: The taxonomy with its strategies, the traces that modes decided, and examples.
+
+    Returns:
+        The report, with charts.
+    """
+    parts = file_names(document["groups"])
+    sections = []
+    for name in document["groups"]:
+        group = _Group(document, name, f"-{parts[name]}", extras=extras)
+        section = Section(
+            f"group-{parts[name]}",
+            group_words(document, name),
+            tuple(_page_of(group)),
+            tuple(_group_facts(group.group)),
+            tuple(_cannot_say(group.group["cannot_say"])),
+        )
+        sections.append(section)
+    if document["comparison"] is not None:
+        sections.append(_comparison(document))
+    method = (_method(document), *_measured(extras))
+    sections.append(Section("method", "How it was counted", method))
+    traces = document["traces"]
+    facts = [
+        ("traces", f"{traces['labelled']:,}", ""),
+        ("failed", f"{traces['failed']:,}", ""),
+        ("successful", f"{traces['succeeded']:,}", ""),
+    ]
+    if traces["unknown"]:
+        facts.append(("outcome unknown", f"{traces['unknown']:,}", ""))
+    by = document["by"]
+    return model.Report(
+        id="signatures",
+        title="Failure signatures" if by == "all" else f"Failure signatures by {by}",
+        about=_about(document),
+        sections=tuple(sections),
+        notes=tuple(_cannot_say(document["cannot_say"])),
+        facts=tuple(facts),
+        document=document,
+    )
+
+
+def group_report(
+    document: Report, group: str, *, every: bool = False, extras: Extras | None = None
+) -> model.Report:
+    """Put one group into words for a screen: its modes, their onset, what shows together.
+
+    Args:
+        document: The figures as ``report --json`` prints them.
+        group: The name of one of its groups.
+        every: Count onset and what shows together over all traces, not over failed ones alone.
+        extras: What ``signatures_report`` takes; with a taxonomy there is a section on what helps.
+
+    Returns:
+        The report, without charts. Behind its rows and cells stand traces of the group.
+
+    Raises:
+        KeyError: There is no such group.
+    """
+    found = _Group(document, group, "", every=every, extras=extras)
+    reading = tuple(Note(text, "method") for text in _reading(document))
+    no_places = () if found.places is not None else (_no_places(document),)
+    sections = [
+        Section("modes", "modes", _tables(found.modes(), found.categories(), *found.of_judges())),
+        Section("onset", "onset", _tables(*found.onset_tables()), notes=no_places),
+        Section("together", "together", _tables(found.matrix(), found.pairs())),
+    ]
+    helps = found.helps_table()
+    if helps is not None:
+        sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
+    notes = [*_cannot_say(found.group["cannot_say"]), *_cannot_say(document["cannot_say"])]
+    if not found.group["failed"] and not found.group["succeeded"]:
+        notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
+    return model.Report(
+        id="signatures",
+        title=group_words(document, group),
+        about=_about(document),
+        sections=tuple(sections),
+        notes=(*notes, *reading),
+        facts=tuple(_group_facts(found.group)),
+        document=document,
+    )
+
+
+def _tables(*tables: Table | None) -> tuple[Table, ...]:
+    return tuple(one for one in tables if one is not None)
+
+
+def _page_of(found: _Group) -> Iterator[model.Part]:
+    """What a page shows of a group, charts beside the tables that they draw."""
+    drawn = group_charts(found.document, found.name)
+
+    def charts(*kinds: str) -> Iterator[model.Chart]:
+        return (drawn[kind] for kind in kinds if kind in drawn)
+
+    yield from charts("prevalence", "difference")
+    yield from _tables(found.modes(), found.counts(), *found.of_judges())
+    yield from charts("distribution", "shapes", "categories")
+    yield from _tables(found.categories())
+    yield from charts("onset", "chains")
+    yield from _tables(*found.onset_tables())
+    yield from charts("order", "together")
+    yield from _tables(found.pairs())
+    yield from found.help_texts()
+    yield from found.example_texts()
+
+
+def _about(document: Report) -> str:
+    traces = document["traces"]
+    below = document["rules"]["failed_below"]
+    outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
+    return (
+        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {document['by']}; "
+        f"{_counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
+        f"{traces['succeeded']:,} succeeded, {traces['unknown']:,} unknown.{outcome}"
+    )
+
+
+def _group_facts(group: GroupJson) -> Iterator[tuple[str, str, str]]:
+    yield "traces", f"{group['traces']:,}", ""
+    yield "failed", f"{group['failed']:,}", ""
+    yield "successful", f"{group['succeeded']:,}", ""
+    if group["unknown"]:
+        yield "outcome unknown", f"{group['unknown']:,}", ""
+    score = group["mean_score"]
+    if score["value"] is not None:
+        yield "mean score", f"{score['value']:.2f}", f"n {score['n']:,}"
+    mean = group["modes_per_failed_trace"]
+    if mean["value"] is not None:
+        ends = "" if mean["ci"] is None else f"{mean['ci'][0]:.1f} to {mean['ci'][1]:.1f}"
+        yield "modes per failed trace", f"{mean['value']:.1f}", ends
+    for shape in ("isolated", "cascading"):
+        if group["shapes"][shape]:
+            share = group["shapes"][shape] / group["failed"]
+            yield shape, f"{group['shapes'][shape]:,}", f"{share:.0%} of failed"
+
+
+def _cannot_say(said: Iterable[str]) -> Iterator[Note]:
+    return (Note(one, "cannot_say") for one in said)
+
+
+def _no_places(document: Report) -> Note:
+    said = "No label names spans that are known here, so nothing can be said of places."
+    if document["traces"]["labels_not_found"]:
+        said += (
+            " The labels' traces are not at hand: open the folder that holds them once, with "
+            "mast-tui FOLDER, so that the workspace knows their files."
+        )
+    else:
+        said += " Labels on spans are given with the cursor on the span, not with t."
+    return Note(said, "no_places")
+
+
+def _counted(count: int, one: str) -> str:
+    """A number with its noun: ``1 trace``, ``2 traces``."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _interval(ends: Iterable[float] | None, scale: float = 1) -> tuple[float, float] | None:
+    if ends is None:
+        return None
+    low, high = ends
+    return low / scale, high / scale
+
+
+def _rate(rate: RateJson, of: int) -> Estimate:
+    """A share; what it is of is told beside it where that are not all ``of`` traces."""
+    n = None if rate["n"] in (0, of) else rate["n"]
+    return Estimate(rate["rate"], _interval(rate["ci"]), rate.get("undefined"), n=n)
+
+
+def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[str, Cell]:
+    """The difference in points and the ratio, of a mode or of one within each model.
+
+    Without ``ratio`` there is an empty cell where there is none, as a note tells why.
+    """
+    why = found.get("undefined", {})
+    # A stratified mode has one reason for whatever is missing.
+    reasons = why if isinstance(why, dict) else {"difference_pp": why, "risk_ratio": why}
+    points = found["difference_pp"]
+    cells: dict[str, Cell] = {
+        "difference_pp": Estimate(
+            None if points is None else points / 100,
+            _interval(found["difference_ci_pp"], 100),
+            reasons.get("difference_pp") if points is None else None,
+        ),
+    }
+    if ratio or found["risk_ratio"] is not None:
+        cells["risk_ratio"] = Estimate(
+            found["risk_ratio"],
+            _interval(found["risk_ratio_ci"]),
+            reasons.get("risk_ratio") if found["risk_ratio"] is None else None,
+        )
+    return cells
+
+
+def _no_ratio(modes: Mapping[str, DifferenceJson], sides: Mapping[str, str]) -> Iterator[Note]:
+    """Which modes have no ratio; ``sides`` name in words where they do not show, by reason."""
+    for reason, where in sides.items():
+        codes = [
+            code
+            for code, mode in modes.items()
+            if mode.get("undefined", {}).get("risk_ratio") == reason
+        ]
+        if codes:
+            yield Note(f"No ratio, as {where} shows the mode: {', '.join(codes)}.", reason)
+
+
+def _p_cell(found: DifferenceJson, name: Literal["p_value", "p_adjusted"]) -> Estimate:
+    return Estimate(found[name], undefined=found.get("undefined", {}).get(name))
+
+
+def _missing(found: Mapping[str, Any]) -> Iterator[str]:
+    """Why a figure of a mode is missing, each reason once."""
+    why = found.get("undefined", {})
+    for reason in dict.fromkeys(why.values() if isinstance(why, dict) else [why]):
+        yield _MISSING.get(reason, reason)
+
+
+def _difference_columns(first: str, second: str) -> tuple[Column, ...]:
+    return (
+        Column("difference_pp", "points", Kind.POINTS, f"{first} less {second}, points", keeps=90),
+        Column("risk_ratio", "ratio", Kind.NUMBER, "risk ratio", keeps=45),
+    )
+
+
+_P_ADJUSTED: Final = Column(
+    "p_adjusted", "p adj", Kind.P_VALUE, "p, adjusted over the modes", keeps=60
+)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The tables of one group; ``suffix`` makes their ids unlike those of other groups."""
+
+    document: Report
+    name: str
+    suffix: str
+    every: bool | None = None
+    extras: Extras | None = None
+
+    @property
+    def group(self) -> GroupJson:
+        return self.document["groups"][self.name]
+
+    @property
+    def places(self) -> PlacesJson | None:
+        """Of failed traces; of all where that is asked for, or where none has failed on a page."""
+        both = self.group["places"]
+        if both is None:
+            return None
+        failed = both["failed"]["traces"] if self.every is None else not self.every
+        return both["failed" if failed else "all"]
+
+    @property
+    def outcome(self) -> str | None:
+        """The outcome of the traces that onset and what shows together are counted over."""
+        if self.every is not None:
+            return None if self.every else "failed"
+        both = self.group["places"]
+        return None if both is not None and not both["failed"]["traces"] else "failed"
+
+    @property
+    def which(self) -> str:
+        return "traces" if self.outcome is None else "failed traces"
+
+    def table(
+        self,
+        id: str,
+        title: str,
+        columns: Iterable[Column],
+        groups: Iterable[Iterable[Row]],
+        *notes: Note,
+        n: str = "",
+        folded: bool = False,
+    ) -> Table | None:
+        """A table of this group, None without rows."""
+        rows = tuple(tuple(group) for group in groups)
+        if not any(rows):
+            return None
+        caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
+        if id == "modes":
+            caption += f" {source_words(self.document)}"
+        return Table(
+            f"{id}{self.suffix}", title, tuple(columns), rows, caption, tuple(notes), folded
+        )
+
+    @property
+    def sides(self) -> str:
+        group = self.group
+        return f"{group['failed']:,} failed and {group['succeeded']:,} successful traces"
+
+    def behind(self, title: str, *codes: str, outcome: str | None = "", **more: Any) -> Behind:
+        """The traces of this group with all of these modes."""
+        outcome = self.outcome if outcome == "" else outcome
+        which = {"group": self.name, "outcome": outcome, **more}
+        return Behind(
+            title, codes, tuple((key, value) for key, value in which.items() if value is not None)
+        )
+
+    def mode_name(self, code: str) -> str:
+        return self.group["modes"][code]["name"]
+
+    # Modes in failed and in successful traces.
+
+    def modes(self) -> Table | None:
+        """How often each mode shows in failed and in successful traces, and what follows."""
+        group = self.group
+        if group["failed"] or group["succeeded"]:
+            shares: tuple[Column, ...] = (
+                Column("failed", "failed", Kind.SHARE, "share of failed traces", keeps=95),
+                Column(
+                    "succeeded", "succeeded", Kind.SHARE, "share of successful traces", keeps=95
+                ),
+                *_difference_columns("failed", "successful"),
+                _P_ADJUSTED,
+                Column("severity", "class", Kind.TEXT, keeps=92),
+            )
+        else:
+            shares = (Column("all", "all", Kind.SHARE, "share of all traces", keeps=95),)
+        columns = (
+            _CODE,
+            _NAME,
+            *shares,
+            Column("stated", "published", Kind.TEXT, "published class", keeps=55),
+        )
+        rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
+        title = "Modes in failed and successful traces"
+        notes = [*self._fewer()]
+        if group["failed"] or group["succeeded"]:
+            sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
+            notes += _no_ratio(group["modes"], sides)
+        return self.table("modes", title, columns, [rows], *notes)
+
+    def counts(self) -> Table | None:
+        """What the table of modes has no room for: counts, the test, why a class is what it is."""
+        rows = [
+            Row(
+                code,
+                {
+                    "code": code,
+                    "name": mode["name"],
+                    "failed": mode["failed"]["count"],
+                    "failed_n": mode["failed"]["n"],
+                    "succeeded": mode["succeeded"]["count"],
+                    "succeeded_n": mode["succeeded"]["n"],
+                    "unsure": mode["unsure"],
+                    "open": mode["open"],
+                    "p_value": _p_cell(mode, "p_value"),
+                    "severity_because": _BECAUSE[mode["severity_because"]],
+                },
+            )
+            for code, mode in self.group["modes"].items()
+        ]
+        columns = (
+            _CODE,
+            _NAME,
+            Column("failed", "failed", Kind.COUNT, "failed traces that show it"),
+            Column("failed_n", "of", Kind.COUNT, "failed traces judged on it"),
+            Column("succeeded", "succeeded", Kind.COUNT, "successful traces that show it"),
+            Column("succeeded_n", "of", Kind.COUNT, "successful traces judged on it"),
+            Column("unsure", "unsure", Kind.COUNT, "traces on which it is unsure"),
+            Column("open", "open", Kind.COUNT, "traces not judged on it"),
+            Column("p_value", "p", Kind.P_VALUE, "p of Fisher's exact test"),
+            Column("severity_because", "class because", Kind.TEXT, "why the class is what it is"),
+        )
+        title = "Counts and tests of the modes"
+        return self.table("counts", title, columns, [rows], folded=True)
+
+    def _mode_row(self, code: str, mode: ModeJson) -> Row:
+        cells: dict[str, Cell] = {
+            "code": code,
+            "name": mode["name"],
+            "failed": _rate(mode["failed"], self.group["failed"]),
+            "succeeded": _rate(mode["succeeded"], self.group["succeeded"]),
+            "all": _rate(mode["all"], self.group["traces"]),
+            **_difference_cells(mode, ratio=False),
+            "p_adjusted": _p_cell(mode, "p_adjusted"),
+            "severity": f"{_CLASS_SIGNS[mode['severity']]} {mode['severity']}",
+            "stated": mode["stated"],
+        }
+        leads: dict[str, Behind] = {}
+        if mode["failed"]["count"]:
+            leads["failed"] = self.behind(f"{code} in failed traces", code, outcome="failed")
+        if mode["succeeded"]["count"]:
+            title = f"{code} in successful traces"
+            leads["succeeded"] = self.behind(title, code, outcome="succeeded")
+        if mode["count"]:
+            leads["all"] = self.behind(f"{code} in all traces", code, outcome=None)
+        first = next(iter(leads.values()), None)
+        return Row(code, cells, "", tuple(self._mode_words(mode)), first, leads)
+
+    def _mode_words(self, mode: ModeJson) -> Iterator[str]:
+        if mode["failed"]["n"] or mode["succeeded"]["n"]:
+            yield f"Failed: {_rate_words(mode['failed'])}."
+            yield f"Succeeded: {_rate_words(mode['succeeded'])}."
+        else:
+            yield f"All traces: {_rate_words(mode['all'])}."
+        yield from _missing(mode)
+        rules = self.document["rules"]
+        because = {
+            "more_in_failed": "it shows more often in failed traces, adjusted p < "
+            f"{rules['alpha']:g}",
+            "seen_in_successes": (
+                f"{rules['least']} successful traces or more show it, and the difference lies at "
+                f"{rules['margin_pp']:g} points or less with its whole interval"
+            ),
+            "too_few_traces": (
+                f"fewer than {rules['least']} failed or successful traces judged on it"
+            ),
+            "not_told_apart": (
+                "these traces show neither that it decides runs nor that it does not"
+            ),
+        }[mode["severity_because"]]
+        yield f"Class: {mode['severity']}; {because}."
+        yield from _corrected_words(mode)
+        out = [f"{_counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
+        out += [f"{_counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
+        if out:
+            yield f"Left out: {', '.join(out)}."
+
+    def _fewer(self) -> Iterator[Note]:
+        """Which modes were not judged on all failed or successful traces."""
+        group = self.group
+        parts = [
+            f"{code} {mode['failed']['n']:,}/{mode['succeeded']['n']:,}"
+            for code, mode in group["modes"].items()
+            if mode["n"]
+            and (mode["failed"]["n"], mode["succeeded"]["n"])
+            != (group["failed"], group["succeeded"])
+        ]
+        if parts and (group["failed"] or group["succeeded"]):
+            yield Note(
+                f"Judged on fewer traces (failed/successful): {', '.join(parts)}.",
+                "judged_on_fewer",
+            )
+
+    def of_judges(self) -> Iterator[Table | None]:
+        """The modes within each model, and corrected for a judge's errors, where there are such."""
+        yield self._stratified()
+        yield self._corrected()
+
+    def _stratified(self) -> Table | None:
+        found = self.group["stratified"]
+        if found is None:
+            return None
+        notes = []
+        if found["reversed"]:
+            notes.append(
+                Note(
+                    "The other way round over all models at once than within each, so that the "
+                    "table of all misleads (Simpson's paradox): "
+                    f"{', '.join(found['reversed'])}.",
+                    "reversed",
+                    warning=True,
+                )
+            )
+        if found["left_out"]:
+            notes.append(
+                Note(
+                    f"{_counted(found['left_out'], 'trace')} of unknown model left out.",
+                    "left_out",
+                )
+            )
+        columns = (
+            _CODE,
+            _NAME,
+            Column("strata", "models", Kind.COUNT, "models with both outcomes", keeps=30),
+            Column("n", "n", Kind.COUNT, "traces of these models", keeps=40),
+            *_difference_columns("failed", "successful"),
+        )
+        rows = [
+            Row(
+                code,
+                {
+                    "code": code,
+                    "name": self.mode_name(code),
+                    "strata": one["strata"],
+                    "n": one["n"],
+                    **_difference_cells(one),
+                },
+                "†" if code in found["reversed"] else "",
+                tuple(_missing(one)),
+                self.behind(f"{code} in all traces", code, outcome=None),
+            )
+            for code, one in found["modes"].items()
+        ]
+        title = f"Failed less successful within each of {len(found['strata'])} models"
+        notes.append(Note("After Mantel and Haenszel, with models as strata.", "mantel_haenszel"))
+        if found["reversed"]:
+            notes.append(Note("†: the difference over all models has the other sign.", "mark"))
+        return self.table("stratified", title, columns, [rows], *notes)
+
+    def _corrected(self) -> Table | None:
+        rows = []
+        for code, mode in self.group["modes"].items():
+            found: Any = mode["corrected"]
+            if found is not None:
+                cells: dict[str, Cell] = {
+                    "code": code,
+                    "name": mode["name"],
+                    "n_unlabelled": found["n_unlabelled"],
+                    "apparent": Estimate.of(found["apparent"]),
+                    "corrected": Estimate.of(found["corrected"]),
+                }
+                words = tuple(_corrected_words(mode))
+                rows.append(Row(code, cells, detail=words))
+        columns = (
+            _CODE,
+            _NAME,
+            Column("n_unlabelled", "traces", Kind.COUNT, "traces that only the judge has judged"),
+            Column("apparent", "said", Kind.SHARE, "share as the judge says", keeps=80),
+            Column("corrected", "corrected", Kind.SHARE, "share, corrected for its errors"),
+        )
+        note = Note(
+            "On the traces that nobody but the judge has judged: how often it says that the mode "
+            "shows, and how often it really shows if the judge errs there as it does on the gold "
+            "(Rogan and Gladen).",
+            "corrected",
+        )
+        title = "Prevalence corrected for the judge's errors"
+        return self.table("corrected", title, columns, [rows], note)
+
+    def categories(self) -> Table | None:
+        """What part of all that shows belongs to which category, and traces with any of it."""
+        rows = []
+        for id, one in self.group["categories"].items():
+            cells: dict[str, Cell] = {"name": one["name"]}
+            for side in _SIDES:
+                found = one[side]
+                share = found["share"]
+                cells[f"{side}_share"] = Estimate(share, undefined=None if share else "no_traces")
+                cells[f"{side}_traces"] = _rate(found["traces"], self.group[side])
+            if one["count"]:
+                rows.append(Row(id, cells))
+        columns = (
+            Column("name", "category", Kind.TEXT, keeps=100),
+            Column(
+                "failed_share", "share, failed", Kind.SHARE, "share of what shows in failed traces"
+            ),
+            Column(
+                "failed_traces",
+                "traces, failed",
+                Kind.SHARE,
+                "failed traces with any of its modes",
+                keeps=40,
+            ),
+            Column(
+                "succeeded_share",
+                "share, successful",
+                Kind.SHARE,
+                "share of what shows in successful traces",
+                keeps=30,
+            ),
+            Column(
+                "succeeded_traces",
+                "traces, successful",
+                Kind.SHARE,
+                "successful traces with any of its modes",
+                keeps=20,
+            ),
+        )
+        return self.table("categories", "Categories of failure", columns, [rows])
+
+    # Places.
+
+    def onset_tables(self) -> Iterator[Table | None]:
+        """Where failures stand along the run, which mode comes first, and what follows."""
+        places = self.places
+        if places is None or not places["traces"]:
+            return
+        yield self._tenths(places)
+        yield self._first_modes(places)
+        yield self._steps(places)
+        yield self._onsets(places)
+        yield self._after_fatal(places)
+        yield self._order(places)
+        yield self._chains(places)
+
+    def _of_places(self, places: PlacesJson) -> str:
+        return (
+            f"over {_counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
+            f"{self.which} that show a failure"
+        )
+
+    def _tenths(self, places: PlacesJson) -> Table | None:
+        first = places["first_failure"]
+        notes = []
+        if first["median"] is not None and first["quartiles"] is not None:
+            low, high = (_percent(end) for end in first["quartiles"])
+            notes.append(
+                Note(
+                    f"The first failure stands at {_percent(first['median'])} of the run in the "
+                    f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
+                    "first_failure",
+                )
+            )
+        if places["uncounted"]:
+            notes.append(
+                Note(
+                    f"{_counted(places['uncounted'], 'trace')} without a position, as nobody "
+                    "counted the spans.",
+                    "uncounted",
+                )
+            )
+        rows = []
+        for tenth, count in enumerate(first["bins"] if first["n"] else ()):
+            what = f"{10 * tenth}–{10 * tenth + 10} %"
+            title = f"first failure at {what} of the run"
+            rows.append(
+                Row(
+                    f"tenth {tenth}",
+                    {"part": what, "traces": count, "share": count / first["n"]},
+                    behind=self.behind(title, tenth=tenth) if count else None,
+                )
+            )
+        columns = (
+            Column("part", "part of the run", Kind.TEXT, keeps=100),
+            Column("traces", "traces", Kind.COUNT, keeps=90),
+            Column("share", "share", Kind.SHARE, "share of the traces", keeps=80),
+        )
+        title = "Where the first failure stands"
+        n = self._of_places(places)
+        return self.table("first_failure", title, columns, [rows], *notes, n=n)
+
+    def _first_modes(self, places: PlacesJson) -> Table | None:
+        ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
+        notes = []
+        if places["tied"]:
+            notes.append(
+                Note(
+                    f"In {_counted(places['tied'], 'trace')} several modes set on at the first "
+                    "span; each of them counts.",
+                    "tied",
+                )
+            )
+        rows = [
+            Row(
+                f"first {code}",
+                {
+                    "code": code,
+                    "name": self.mode_name(code),
+                    "count": rate["count"],
+                    "share": _rate(rate, places["traces"]),
+                },
+                behind=self.behind(f"{code} first, {self.which}", code, first=code),
+            )
+            for code, rate in ordered
+        ]
+        columns = (
+            _CODE,
+            _NAME,
+            Column("count", "traces", Kind.COUNT, "traces in which it comes first", keeps=90),
+            Column("share", "share", Kind.SHARE, "share of the traces with a place", keeps=80),
+        )
+        n = self._of_places(places)
+        title = "Which mode comes first"
+        return self.table("first_mode", title, columns, [rows], *notes, n=n)
+
+    def _steps(self, places: PlacesJson) -> Table | None:
+        steps = places["transitions"]
+        rows = [
+            Row(
+                f"step {' '.join(step['modes'])}",
+                {
+                    "step": " → ".join(step["modes"]),
+                    "name": self.mode_name(step["modes"][1]),
+                    "count": step["count"],
+                },
+                detail=tuple(self._step_words(step, places)),
+                behind=self.behind(" → ".join(step["modes"]), step=tuple(step["modes"])),
+            )
+            for step in steps[:MOST_STEPS]
+        ]
+        columns = (
+            Column("step", "step", Kind.TEXT, keeps=100),
+            Column("name", "next mode", Kind.TEXT, keeps=90),
+            Column("count", "traces", Kind.COUNT, keeps=95),
+        )
+        notes = [Note("A → B: the onset of B is the next after that of A.", "transitions")]
+        if len(steps) > MOST_STEPS:
+            notes.append(
+                Note(f"The {MOST_STEPS} most frequent of {len(steps)} steps.", "most_frequent")
+            )
+        n = self._of_places(places)
+        return self.table("transitions", "What sets on next", columns, [rows], *notes, n=n)
+
+    def _step_words(self, step: TransitionJson, places: PlacesJson) -> Iterator[str]:
+        first, second = step["modes"]
+        for one in places["order"]:
+            if set(one["modes"]) == {first, second}:
+                before, after = one["before"], one["after"]
+                if one["modes"][0] != first:
+                    before, after = after, before
+                yield (
+                    f"Of {_counted(one['n'], 'trace')} with both, {first} sets on earlier in "
+                    f"{before:,}, later in {after:,}, at the same span in {one['together']:,}."
+                )
+
+    def _onsets(self, places: PlacesJson) -> Table | None:
+        rows = []
+        for code, at in places["onset"].items():
+            if at["median"] is not None and at["quartiles"] is not None:
+                low, high = at["quartiles"]
+                cells: dict[str, Cell] = {
+                    "code": code,
+                    "name": self.mode_name(code),
+                    "median": at["median"],
+                    "low": low,
+                    "high": high,
+                    "n": at["n"],
+                }
+                title = f"{code} with a place, {self.which}"
+                lead = self.behind(title, code, placed=True)
+                rows.append(Row(f"onset {code}", cells, behind=lead))
+        columns = (
+            _CODE,
+            _NAME,
+            Column("median", "median", Kind.SHARE, "part of the run at onset, median", keeps=90),
+            Column("low", "from", Kind.SHARE, "lower quartile", keeps=70),
+            Column("high", "to", Kind.SHARE, "upper quartile", keeps=70),
+            Column("n", "n", Kind.COUNT, "traces", keeps=80),
+        )
+        n = self._of_places(places)
+        title = "Where in the run each mode sets on"
+        return self.table("onset", title, columns, [rows], n=n, folded=True)
+
+    def _after_fatal(self, places: PlacesJson) -> Table | None:
+        rows = []
+        for after in places["after_fatal"]:
+            on, share = after["spans_after"], after["share_after"]
+            if on["median"] is None or on["quartiles"] is None:
+                continue
+            by = "as labels say" if after["by"] == "labels" else "by the class of its mode"
+            cells: dict[str, Cell] = {
+                "by": by,
+                "median": on["median"],
+                "low": on["quartiles"][0],
+                "high": on["quartiles"][1],
+                "share": share["median"],
+                "n": on["n"],
+            }
+            words = (
+                f"After the first failure that is fatal, {by}, a run went on for "
+                f"{on['median']:.0f} spans in the median (quartiles {on['quartiles'][0]:.0f} to "
+                f"{on['quartiles'][1]:.0f}; {on['n']:,} {self.which})."
+            )
+            rows.append(Row(f"after {after['by']}", cells, detail=(words,)))
+        columns = (
+            Column("by", "fatal", Kind.TEXT, "what makes it fatal", keeps=100),
+            Column("median", "spans", Kind.COUNT, "spans that followed, median", keeps=90),
+            Column("low", "from", Kind.COUNT, "lower quartile", keeps=60),
+            Column("high", "to", Kind.COUNT, "upper quartile", keeps=60),
+            Column("share", "of the run", Kind.SHARE, "share of the run, median", keeps=70),
+            Column("n", "n", Kind.COUNT, "traces", keeps=80),
+        )
+        n = self._of_places(places)
+        title = "How long runs went on after the first fatal failure"
+        return self.table("after_fatal", title, columns, [rows], n=n)
+
+    def _order(self, places: PlacesJson) -> Table | None:
+        rows = [
+            Row(
+                f"order {' '.join(one['modes'])}",
+                {
+                    "pair": " + ".join(one["modes"]),
+                    "before": one["before"],
+                    "after": one["after"],
+                    "together": one["together"],
+                    "n": one["n"],
+                },
+                behind=self.behind(f"{' and '.join(one['modes'])}", *one["modes"], placed=True),
+            )
+            for one in sorted(places["order"], key=lambda one: -one["n"])
+        ]
+        columns = (
+            Column("pair", "modes", Kind.TEXT, keeps=100),
+            Column("before", "first one first", Kind.COUNT, keeps=90),
+            Column("after", "second one first", Kind.COUNT, keeps=90),
+            Column("together", "at the same span", Kind.COUNT, keeps=60),
+            Column("n", "n", Kind.COUNT, "traces with both", keeps=80),
+        )
+        n = self._of_places(places)
+        title = "Of two modes, which sets on first"
+        return self.table("order", title, columns, [rows], n=n, folded=True)
+
+    def _chains(self, places: PlacesJson) -> Table | None:
+        rows = []
+        for place, one in enumerate(places["chains"]):
+            codes = tuple(code for step in one["steps"] for code in step)
+            words = " → ".join("+".join(step) for step in one["steps"])
+            lead = self.behind(words, *codes, placed=True)
+            rows.append(Row(f"chain {place}", {"chain": words, "count": one["count"]}, behind=lead))
+        columns = (
+            Column("chain", "modes by onset", Kind.TEXT, keeps=100),
+            Column("count", "traces", Kind.COUNT, keeps=90),
+        )
+        note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
+        n = self._of_places(places)
+        return self.table("chains", "Chains of failure", columns, [rows], note, n=n, folded=True)
+
+    # What shows together.
+
+    @property
+    def _pairs(self) -> list[TogetherJson]:
+        return self.group["together"]["all" if self.outcome is None else "failed"]
+
+    def _seen(self) -> dict[str, int]:
+        """The modes that show, and in how many traces."""
+        counts = {
+            code: mode["all" if self.outcome is None else "failed"]["count"]
+            for code, mode in self.group["modes"].items()
+        }
+        return {code: count for code, count in counts.items() if count}
+
+    def matrix(self) -> Table | None:
+        """How many traces show both of two modes; on the diagonal how many show the one."""
+        seen = self._seen()
+        pairs = {frozenset(pair["modes"]): pair for pair in self._pairs}
+        rows = []
+        for code, count in seen.items():
+            cells: dict[str, Cell] = {"code": code, "name": self.mode_name(code)}
+            leads, said = {}, []
+            for other in seen:
+                pair = pairs.get(frozenset((code, other)))
+                both = count if other == code else 0 if pair is None else pair["both"]
+                cells[other] = both
+                if both:
+                    codes = (code,) if other == code else (code, other)
+                    title = f"{' and '.join(codes)} in {self.which}"
+                    leads[other] = self.behind(title, *codes)
+                if pair is not None and other != code and both:
+                    said.append((-both, " ".join(_pair_words(pair, self.which))))
+            words = tuple(words for _, words in sorted(said)[:3])
+            rows.append(Row(code, cells, "", words, leads[code], leads))
+        columns = [_CODE, _NAME] + [
+            Column(code, code, Kind.COUNT, f"{self.which} with {code} too") for code in seen
+        ]
+        note = Note(
+            f"A cell is how many {self.which} show both modes; on the diagonal how many show the "
+            "one.",
+            "matrix",
+        )
+        n = self._together_n()
+        return self.table("together", "Modes that show together", columns, [rows], note, n=n)
+
+    def _together_n(self) -> str:
+        many = self.group["traces" if self.outcome is None else "failed"]
+        return f"over {many:,} {self.which}"
+
+    def pairs(self) -> Table | None:
+        """The pairs of modes that most often show in one trace."""
+        there = sorted(
+            (pair for pair in self._pairs if pair["both"]), key=lambda pair: -pair["both"]
+        )
+        rows = [
+            Row(
+                " ".join(pair["modes"]),
+                {
+                    "pair": " + ".join(pair["modes"]),
+                    "both": pair["both"],
+                    "n": pair["n"],
+                    "jaccard": pair["jaccard"],
+                    "phi": Estimate(pair["phi"], undefined=pair.get("undefined", {}).get("phi")),
+                },
+                detail=tuple(_pair_words(pair, self.which)),
+                behind=self.behind(f"{' and '.join(pair['modes'])}", *pair["modes"]),
+            )
+            for pair in there[:MOST_PAIRS]
+        ]
+        columns = (
+            Column("pair", "modes", Kind.TEXT, keeps=100),
+            Column("both", "both", Kind.COUNT, f"{self.which} with both", keeps=95),
+            Column("n", "of", Kind.COUNT, "traces judged on both", keeps=80),
+            Column("jaccard", "of either", Kind.SHARE, "share of the traces with either", keeps=70),
+            Column("phi", "φ", Kind.NUMBER, "correlation φ", keeps=60),
+        )
+        notes = []
+        if len(there) > MOST_PAIRS:
+            notes.append(
+                Note(f"The {MOST_PAIRS} most frequent of {len(there)} pairs.", "most_frequent")
+            )
+        n = self._together_n()
+        title = "Pairs of modes most often together"
+        return self.table("pairs", title, columns, [rows], *notes, n=n)
+
+    # What helps, and what labels look like.
+
+    def _decided(self) -> list[tuple[str, int, int]]:
+        """The modes that failed traces show: code, traces decided, traces that show it.
+
+        Those first that decided most. Where nobody has said of a label how severe it is, a mode
+        whose class is fatal counts as having decided every failed trace that shows it.
+        """
+        by_labels = None if self.extras is None else self.extras.decided.get(self.name)
+        found = []
+        for code, mode in self.group["modes"].items():
+            showing = mode["failed"]["count"]
+            by_class = showing if mode["severity"] == "fatal" else 0
+            decided = by_class if by_labels is None else by_labels.get(code, 0)
+            if showing:
+                found.append((code, decided, showing))
+        return sorted(found, key=lambda one: (-one[1], -one[2]))
+
+    def _strategies(self, code: str) -> tuple[str, ...]:
+        assert self.extras is not None
+        assert self.extras.taxonomy is not None
+        known = self.extras.taxonomy.find(code)
+        fixes = () if known is None else known.fixes
+        return fixes or ("The taxonomy names no strategy.",)
+
+    def _helps_order(self) -> str:
+        said = self.extras is not None and self.name in self.extras.decided
+        rule = (
+            "labels say of a mode in a trace that it was fatal"
+            if said
+            else "nobody has said of a label how severe it is, so a mode decided the failed traces "
+            "that show it where its class is fatal"
+        )
+        return (
+            f"Ordered by the number of failed traces that each mode decided: {rule}. The "
+            "strategies are those of the taxonomy."
+        )
+
+    def helps_table(self) -> Table | None:
+        """Which modes decided failed traces; the strategies against each beside its row."""
+        if self.extras is None or self.extras.taxonomy is None:
+            return None
+        rows = [
+            Row(
+                code,
+                {
+                    "code": code,
+                    "name": self.mode_name(code),
+                    "decided": decided,
+                    "showing": showing,
+                },
+                detail=self._strategies(code),
+                behind=self.behind(f"{code} in failed traces", code, outcome="failed"),
+            )
+            for code, decided, showing in self._decided()
+        ]
+        columns = (
+            _CODE,
+            _NAME,
+            Column("decided", "decided", Kind.COUNT, "failed traces that it decided", keeps=90),
+            Column("showing", "shows in", Kind.COUNT, "failed traces that show it", keeps=80),
+        )
+        note = Note(self._helps_order(), "decided")
+        return self.table("helps", "What helps", columns, [rows], note)
+
+    def help_texts(self) -> Iterator[model.Text]:
+        """The strategies against the modes of failed traces, the decisive ones open."""
+        if self.extras is None or self.extras.taxonomy is None:
+            return
+        told = [
+            f"{code} {self.mode_name(code)} decided {decided or 'none'} and shows in {showing} of "
+            f"{_counted(self.group['failed'], 'failed trace')}. "
+            f"{' '.join(self._strategies(code))}"
+            for code, decided, showing in self._decided()
+        ]
+        if not told:
+            return
+        open_ones = (self._helps_order(), *told[:MOST_HELPED])
+        yield model.Text(f"helps{self.suffix}", "What helps", open_ones)
+        if told[MOST_HELPED:]:
+            yield model.Text(
+                f"helps-more{self.suffix}",
+                "What helps against the other modes",
+                tuple(told[MOST_HELPED:]),
+                folded=True,
+            )
+
+    def example_texts(self) -> Iterator[model.Text]:
+        """Labels on failed traces, with the text that they stand on."""
+        if self.extras is None:
+            return
+        told = [
+            _example_words(f"{one.code} {self.mode_name(one.code)}", one)
+            for one in self.extras.examples
+            if one.group == self.name and one.code in self.group["modes"]
+        ]
+        if told:
+            yield model.Text(
+                f"examples{self.suffix}", "Examples from failed traces", tuple(told), folded=True
+            )
+
+
+def _rate_words(rate: RateJson) -> str:
+    """A share, with what it is of and its interval."""
+    if rate["rate"] is None or rate["ci"] is None:
+        return "no trace was judged on it"
+    low, high = (_percent(end) for end in rate["ci"])
+    return f"{rate['count']:,} of {rate['n']:,} judged, {_percent(rate['rate'])} ({low} to {high})"
+
+
+def _corrected_words(mode: ModeJson) -> Iterator[str]:
+    """The corrected prevalence of a mode, or why there is none."""
+    found: Any = mode["corrected"]
+    if found is None:
+        return
+    corrected = found["corrected"]
+    value, ends = corrected["value"], corrected.get("ci")
+    if value is None:
+        why = _MISSING.get(corrected.get("undefined", ""), "Too little is known.")
+        yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
+        return
+    between = "" if ends is None else f" ({_percent(ends[0])} to {_percent(ends[1])})"
+    if "ci_withheld" in corrected:
+        between = f" (too few traces for an interval, n < {corrected['ci_needs']})"
+    yield (
+        f"Corrected for the judge's errors: {_percent(value)}{between}, where it says "
+        f"{_percent(found['apparent']['value'])}, on {found['n_unlabelled']:,} traces that nobody "
+        "else has labelled."
+    )
+
+
+def _pair_words(pair: TogetherJson, which: str) -> Iterator[str]:
+    first, second = pair["modes"]
+    yield (
+        f"{first} and {second}: both in {pair['both']:,} of {pair['n']:,} {which} judged on both; "
+        f"only {first} in {pair['only_first']:,}, only {second} in {pair['only_second']:,}, "
+        f"neither in {pair['neither']:,}."
+    )
+    often = f"Of the traces with either, {_percent(pair['jaccard'])} have both (Jaccard)"
+    if pair["phi"] is None:
+        yield f"{often}; no correlation, as one of them shows in every trace."
+    else:
+        yield f"{often}; correlation φ {pair['phi']:+.2f}."
+
+
+def _example_words(mode: str, one: Example) -> str:
+    where = "whole trace" if one.whole else ""
+    if one.first is not None:
+        where = f"#{one.first}" if one.last in (None, one.first) else f"#{one.first}–#{one.last}"
+    head = ", ".join(part for part in (mode, one.trace, where) if part)
+    if one.fatal:
+        head += ", said to be fatal"
+    words = " ".join(one.text.split())
+    if len(words) > MOST_QUOTED:
+        words = f"{words[:MOST_QUOTED].rstrip()}…"
+    said = [f"“{words}”"] if words else []
+    said += [f"Note: {' '.join(one.note.split())}"] if one.note else []
+    return f"{head}: {' '.join(said)}"
+
+
+def _comparison(document: Report) -> Section:
+    """Two groups against each other, over their failed traces."""
+    found = document["comparison"]
+    assert found is not None
+    first, second = found["groups"]
+    means, facts = found["modes_per_failed_trace"], []
+    if means["difference"] is not None:
+        ends = "" if means["ci"] is None else f"{means['ci'][0]:+.1f} to {means['ci'][1]:+.1f}"
+        facts.append(("modes per failed trace, difference", f"{means['difference']:+.1f}", ends))
+    columns = (
+        _CODE,
+        _NAME,
+        Column("first", first, Kind.SHARE, f"share of the failed traces of {first}", keeps=95),
+        Column("second", second, Kind.SHARE, f"share of the failed traces of {second}", keeps=95),
+        *_difference_columns(first, second),
+        _P_ADJUSTED,
+    )
+    rows, groups = [], document["groups"]
+    for code, mode in found["modes"].items():
+        cells: dict[str, Cell] = {
+            "code": code,
+            "name": mode["name"],
+            "first": _rate(mode["first"], groups[first]["failed"]),
+            "second": _rate(mode["second"], groups[second]["failed"]),
+            **_difference_cells(mode, ratio=False),
+            "p_adjusted": _p_cell(mode, "p_adjusted"),
+        }
+        leads = {
+            side: Behind(
+                f"{code} in failed traces of {name}",
+                (code,),
+                (("group", name), ("outcome", "failed")),
+            )
+            for side, name, count in (
+                ("first", first, mode["first"]["count"]),
+                ("second", second, mode["second"]["count"]),
+            )
+            if count
+        }
+        rows.append(Row(code, cells, detail=tuple(_missing(mode)), behind_cells=leads))
+    table = Table(
+        "comparison",
+        f"Failed traces of {first} less those of {second}",
+        columns,
+        (tuple(rows),),
+        f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "
+        f"{source_words(document)}",
+        tuple(
+            _no_ratio(
+                found["modes"],
+                {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"},
+            )
+        ),
+    )
+    title = f"{first} against {second}"
+    return Section("comparison", title, (*comparison_charts(document), table), tuple(facts))
+
+
+def _reading(document: Report) -> Iterator[str]:
+    """How figures are to be read, and the rule for classes."""
+    rules, drawn = document["rules"], document["bootstrap"]
+    yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
+    yield (
+        "Intervals are 95 %: of shares Wilson's, of differences Newcombe's, of ratios Katz's, of "
+        f"means by resampling traces ({drawn['rounds']:,} resamples, seed {drawn['seed']})."
+    )
+    yield (
+        "p: Fisher's exact test, two-sided; adjusted over the modes after Benjamini and Hochberg."
+    )
+    yield (
+        f"Class: fatal is more often in failed traces with adjusted p < {rules['alpha']:g}; benign "
+        f"is in {rules['least']} successful traces or more, with an interval of the difference "
+        f"that ends at most at {rules['margin_pp']:g} points; unclear is anything else, and "
+        f"whatever rests on fewer than {rules['least']} failed or successful traces."
+    )
+    if document["stated"] is not None:
+        yield f"Published: what the {document['stated']['source']} say; it decides nothing here."
+    yield (
+        f"Isolated: a failed trace with up to {rules['isolated']} modes; cascading: with "
+        f"{rules['cascading']} or more."
+    )
+
+
+def _method(document: Report) -> model.Text:
+    caution = (
+        "A difference between failed and successful runs is no proof that the mode caused the "
+        "failure: hard tasks may bring about both."
+    )
+    return model.Text("counted", "Rules and intervals", (*_reading(document), caution))
+
+
+def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
+    """What the literature measured of fixes against the modes of MAST."""
+    if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
+        return ()
+    return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)

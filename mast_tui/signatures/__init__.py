@@ -1,1 +1,0 @@
-"""Failure signatures: how and why runs fail, per model, system or benchmark."""
