@@ -10,10 +10,9 @@ from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.adjudicate_cases import Cases as QueueCases
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
-from mast_tui.ui.screens.adjudicate import AdjudicateScreen
+from mast_tui.ui.screens.adjudicate_one import AdjudicateOneScreen
 from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.suggestion_words import judge_name
 
@@ -204,7 +203,7 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     def opening(desk: Desk, row: str) -> Evidence | Screen[None]:
         one = by_id[row]
         if one.judge is None and one.present and _may_adjudicate(desk):
-            return AdjudicateOneScreen(one)
+            return AdjudicateOneScreen(one.mode, one.trace_id, agreed=not one.differs)
         return _evidence(desk, one)
 
     return Listing(
@@ -234,36 +233,6 @@ def _row(one: Case, sides: Sequence[str], code: str, names: Mapping[str, str]) -
     told += [f"{one.note}."] if one.note else []
     mark = "≠" if one.differs else ""
     return Row(one.id, cells, mark, (*told, f"trace {one.trace_id}"))
-
-
-class AdjudicateOneScreen(AdjudicateScreen):
-    """The queue of one mode, with the cursor on one trace; what was agreed is listed where the
-    sides agree on it."""
-
-    def __init__(self, one: Case) -> None:
-        super().__init__(mode=one.mode)
-        self._one = one
-        self.agreed = not one.differs
-
-    def take_in(self, cases: QueueCases) -> None:
-        """List what was read, with the cursor on the trace that was asked for."""
-        first = self.cases is None
-        super().take_in(cases)
-        if not first:
-            return
-        if self._place is None and not self.agreed:
-            # Settled otherwise since: it stands among what was agreed.
-            self.agreed = True
-            self.show_rows()
-        place = self._place
-        if place is not None:
-            self.main_list.move_to(self.main_list.first_in_trace(place))
-
-    @property
-    def _place(self) -> int | None:
-        """The row of the trace, None where it is not listed."""
-        rows = enumerate(self.main_list.rows)
-        return next((place for place, row in rows if row.trace_id == self._one.trace_id), None)
 
 
 def _may_adjudicate(desk: Desk) -> bool:

@@ -226,8 +226,13 @@ class AgreementSource:
         words = nothing_of_judge(judge.figures)
         if words:
             return Page(words=words)
+        hidden = judge.figures.hidden
+        words = (
+            f"{counted(hidden, 'unlabelled trace')} left out: what judges say is hidden from you."
+        )
+        notes = (Note(words, "hidden"),) if hidden else ()
         keys = ("c against", "] judge")
-        return Page(judge.section, pending=judge.figures.pending, keys=keys)
+        return Page(judge.section, pending=judge.figures.pending, notes=notes, keys=keys)
 
     # The traces behind
 
@@ -364,8 +369,7 @@ def _judge(
         if figures.report is None:
             yield Judge(figures)
             continue
-        sight = {"annotator": desk.annotator, "unlabelled": figures.hidden}
-        section = judge_section(figures.report, sight=sight)
+        section = judge_section(figures.report)
         yield Judge(figures, section, against_words(figures.report))
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mast_tui.reports.model import Cell, Estimate, Kind
+from mast_tui.reports.render.cells import NONE, WITHHELD, number
 from mast_tui.safe_text import one_line
-
-NO_FIGURE: Final = "—"
-WITHHELD: Final = "–"
-"""What stands for an interval that would not hold."""
 
 PENDING: Final = "…"
 """What stands for an interval that is still being counted."""
@@ -18,8 +15,6 @@ SURE: Final = "█"
 BELOW: Final = "▓"
 ABOVE: Final = "░"
 LEGEND: Final = f"Bars: {SURE}{BELOW} share, {BELOW}{ABOVE} 95 % interval."
-
-LEAST_P: Final = 0.001
 
 
 def figure_of(cell: Cell) -> float | None:
@@ -35,7 +30,7 @@ def value_words(cell: Cell, kind: Kind) -> str:
     if isinstance(cell, str):
         return one_line(cell)
     value = figure_of(cell)
-    return NO_FIGURE if value is None else _number(value, kind)
+    return NONE if value is None else number(value, kind)
 
 
 def interval_words(cell: Cell, kind: Kind, *, pending: bool) -> str:
@@ -43,7 +38,7 @@ def interval_words(cell: Cell, kind: Kind, *, pending: bool) -> str:
     if not isinstance(cell, Estimate) or cell.value is None:
         return ""
     if cell.ci is not None:
-        low, high = (_number(end, kind) for end in cell.ci)
+        low, high = (number(end, kind).removesuffix("%") for end in cell.ci)
         return f"[{low}, {high}]"
     if cell.withheld is not None:
         return WITHHELD
@@ -67,18 +62,3 @@ def bar(cell: Cell, width: int) -> str:
         middle = max(1, middle)
     last = max(last, middle)
     return SURE * min(first, middle) + BELOW * max(0, middle - first) + ABOVE * (last - middle)
-
-
-def _number(value: float, kind: Kind) -> str:
-    match kind:
-        case Kind.COUNT:
-            return f"{value:,.0f}"
-        case Kind.SHARE:
-            return f"{value:.0%}"
-        case Kind.POINTS:
-            points = round(100 * value)
-            return f"{points:+d}" if points else "0"
-        case Kind.P_VALUE:
-            return "<.001" if value < LEAST_P else f"{value:.3f}"
-        case _:
-            return f"{value:.2f}"

@@ -8,8 +8,9 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.reports.model import Cell, Column, Estimate, Kind, Note, Row, Table
+from mast_tui.reports.render.cells import NONE, naming
 from mast_tui.safe_text import display_lines, one_line
-from mast_tui.ui.reports.cells import LEGEND, NO_FIGURE, interval_words, value_words
+from mast_tui.ui.reports.cells import LEGEND, interval_words, value_words
 from mast_tui.ui.reports.fitting import choosable
 
 MOST_TOLD: Final = 3
@@ -18,11 +19,8 @@ MOST_TOLD: Final = 3
 
 def row_title(table: Table, row: Row) -> str:
     """What a row is called: the texts of the columns that name it."""
-    names = []
-    for column in table.columns:
-        if column.kind is not Kind.TEXT:
-            break
-        names.append(value_words(row.cells.get(column.key), Kind.TEXT))
+    columns = table.columns[: naming(table.columns)]
+    names = (value_words(row.cells.get(column.key), column.kind) for column in columns)
     return " ".join(name for name in names if name)
 
 
@@ -45,17 +43,18 @@ def row_words(
     """
     choices = choosable(table)
     others = {key for key in choices if key != chosen} if len(choices) > MOST_TOLD else set()
-    columns = [column for column in table.columns if column.key not in others]
+    told = table.columns[naming(table.columns) :]
+    columns = [column for column in told if column.key not in others]
     values = [*_values(columns, row, pending=pending)]
     widest = max((cell_len(name) for name, _ in values), default=0)
     lines = [f"{set_cell_size(name, widest)}  {words}" for name, words in values]
     for sentence in row.detail:
         lines += display_lines(sentence)
-    told = [*table.notes, *(note for note in notes if note not in table.notes)]
-    told.sort(key=lambda note: not note.warning)
-    if told:
+    beside = [*table.notes, *(note for note in notes if note not in table.notes)]
+    beside.sort(key=lambda note: not note.warning)
+    if beside:
         lines.append("")
-    for note in told:
+    for note in beside:
         lines += display_lines(f"! {note.text}" if note.warning else note.text)
     if any(column.kind is Kind.SHARE for column in table.columns):
         lines.append(LEGEND)
@@ -65,11 +64,9 @@ def row_words(
 
 
 def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[tuple[str, str]]:
-    named = True
     for column in columns:
-        named = named and column.kind is Kind.TEXT
         cell = row.cells.get(column.key)
-        if named or cell is None or cell == "":
+        if cell is None or cell == "":
             continue
         yield one_line(column.name or column.title), _cell_words(cell, column, pending)
 
@@ -81,7 +78,7 @@ def _cell_words(cell: Cell, column: Column, pending: bool) -> str:
     parts = [words]
     if cell.value is None:
         if cell.undefined is not None:
-            parts = [f"{NO_FIGURE} undefined ({_reason(cell.undefined)})"]
+            parts = [f"{NONE} undefined ({_reason(cell.undefined)})"]
     elif cell.withheld is not None:
         parts.append(f"no interval ({_reason(cell.withheld)})")
     elif cell.ci is not None:

@@ -23,8 +23,6 @@ LEAST_NAME: Final = 12
 LEAST_BAR: Final = 10
 MOST_BAR: Final = 32
 INTERVAL_TITLE: Final = "95 %"
-INTERVAL: Final = 40
-"""What intervals keep, as columns do."""
 
 NEAR: Final = 90
 """What the chosen column keeps, where there are many to choose from."""
@@ -67,6 +65,11 @@ class Layout:
         """The cells of a line."""
         between = self.gap * max(0, len(self.columns) - 1)
         return LEAD + between + sum(one.width for one in self.columns)
+
+    def with_in_place(self, one: Fitted, others: tuple[Fitted, ...]) -> Layout:
+        """The layout with ``others`` where one column was."""
+        place = self.columns.index(one)
+        return replace(self, columns=(*self.columns[:place], *others, *self.columns[place + 1 :]))
 
     def edges(self, key: str) -> tuple[int, int] | None:
         """Where a column begins and ends, None where it is not shown."""
@@ -116,48 +119,27 @@ def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool
         ]
 
     layout = Layout(tuple(cut(max(LEAST_NAME, width // 4))))
-    layout = _given_up(layout, width, keeps, least=INTERVAL)
+    bare = sorted((one for one in measured if one.interval), key=lambda one: keeps[one.column.key])
+    for one in bare:
+        if layout.width <= width:
+            break
+        kept = next(this for this in layout.columns if this.column is one.column)
+        layout = layout.with_in_place(kept, (replace(kept, interval=0),))
     if layout.width > width:
         cut_names = (
             replace(one, values=min(one.values, LEAST_NAME)) if one.is_text else one
             for one in layout.columns
         )
-        layout = _given_up(Layout(tuple(cut_names), gap=1), width, keeps)
+        layout = _narrowed(Layout(tuple(cut_names), gap=1), width, keeps)
     return _widened(layout, width, natural)
 
 
-def _given_up(
-    layout: Layout, width: int, keeps: Mapping[str, float], *, least: float = inf
-) -> Layout:
-    """Give up what keeps least and at most ``least``, one by one, until the rest fits.
-
-    That are intervals, which keep ``INTERVAL``, in the order of their columns; bars, just before
-    their columns; and columns.
-    """
-
-    def order(part: tuple[str, Fitted]) -> tuple[float, float, str]:
-        name, one = part
-        keep = keeps[one.column.key]
-        return (INTERVAL if name == "interval" else keep), keep, name
-
-    while layout.width > width:
-        parts = [
-            *(("interval", one) for one in layout.columns if one.interval),
-            *(("bar", one) for one in layout.columns if one.bar),
-            *(("column", one) for one in layout.columns if keeps[one.column.key] < inf),
-        ]
-        parts = [part for part in parts if order(part)[0] <= least]
-        if not parts:
-            return layout
-        name, one = min(parts, key=order)
-        less: tuple[Fitted, ...] = ()
-        if name == "interval":
-            less = (replace(one, interval=0),)
-        elif name == "bar":
-            less = (replace(one, bar=0, values=max(cell_len(one.title), one.values)),)
-        at = layout.columns.index(one)
-        columns = (*layout.columns[:at], *less, *layout.columns[at + 1 :])
-        layout = replace(layout, columns=columns)
+def _narrowed(layout: Layout, width: int, keeps: Mapping[str, float]) -> Layout:
+    """Let bars and columns go, those that keep least first, each bar before its column."""
+    while layout.width > width and len(layout.columns) > 1:
+        one = min(layout.columns, key=lambda one: keeps[one.column.key])
+        less = (replace(one, bar=0, values=max(cell_len(one.title), one.values)),)
+        layout = layout.with_in_place(one, less if one.bar else ())
     return layout
 
 

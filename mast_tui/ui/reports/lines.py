@@ -13,9 +13,9 @@ from textual import events
 from textual.strip import Strip
 
 from mast_tui.reports.model import Behind, Chart, Kind, Part, Row, Table, Text
+from mast_tui.reports.render.cells import NONE
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import (
-    NO_FIGURE,
     bar,
     figure_of,
     interval_words,
@@ -341,8 +341,8 @@ def _cells(one: Fitted, row: Row, *, pending: bool) -> list[tuple[str, str]]:
     if one.is_text:
         if cell_len(text) > one.values:
             text = set_cell_size(text, one.values - 1) + "…"
-        return [(set_cell_size(text, one.values), "quiet" if text == NO_FIGURE else "figure")]
-    quiet = text == NO_FIGURE or figure_of(cell) is None or kind is Kind.P_VALUE
+        return [(set_cell_size(text, one.values), "quiet" if text == NONE else "figure")]
+    quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count that leads to traces is what the table is about, another what it rests on.
         quiet = one.column.key not in row.behind_cells
