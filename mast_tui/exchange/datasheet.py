@@ -7,41 +7,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from mast_tui.agreement.figure_table import WITHHELD, withheld_notes
-from mast_tui.agreement.text_spans import without_places
-from mast_tui.agreement.text_table import interval_method, rotates, rotating_note
 from mast_tui.gold.sources import GoldMixJson, gold_words
-from mast_tui.reports.render.markdown import plain, table
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.judge import judges_section
+from mast_tui.reports.model import Report
+from mast_tui.reports.render.markdown import plain, render_markdown, table
 
 Values = Mapping[str, Any]
 
 MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
 """What stands near the beginning of every datasheet that was written to a file."""
 
-_FIGURES: Final = (
-    ("raw", "raw_agreement"),
-    ("κ", "cohen_kappa"),
-    ("α", "krippendorff_alpha"),
-    ("AC1", "gwet_ac1"),
-)
-_ROTATING: Final = (
-    ("raw", "raw_agreement"),
-    ("α", "krippendorff_alpha"),
-    ("AC1", "gwet_ac1"),
-    ("mean κ", "cohen_kappa"),
-)
-"""The same where two annotators share few of the traces."""
-
-_JUDGED: Final = (
-    ("true positive rate", "true_positive_rate"),
-    ("true negative rate", "true_negative_rate"),
-    ("precision", "precision"),
-    ("κ", "cohen_kappa"),
-    ("AC1", "gwet_ac1"),
-)
-_NONE: Final = "—"
+_AGREEMENT: Final = ("modes", "spans")
+"""The sections of the report on agreement that are shown, with the table of the same name."""
 
 
 def datasheet(document: Values) -> str:
@@ -194,106 +175,36 @@ def _protocol(document: Values) -> list[str]:
 
 
 def _agreement(document: Values) -> list[str]:
-    """A short table of the report; the whole of it stands in the gold document."""
-    report = document["agreement"]
-    lines = ["## Agreement", ""]
-    if len(report.get("annotators", ())) < 2:
-        return [*lines, "No agreement: fewer than two annotators have finished traces."]
-    shown = _ROTATING if rotates(report) else _FIGURES
-    pooled = report["pooled"]
-    rows = [
-        [plain(code), plain(mode["name"]), str(mode["n"]), *_figures(mode, shown)]
-        for code, mode in report["modes"].items()
-    ]
-    rows.append(["", "mean over modes", "", *_figures(report["macro"], shown)])
-    rows.append(["", "traces × modes pooled", str(pooled["n"]), *_figures(pooled, shown)])
-    pass_name = {"1": "first", "last": "last"}.get(report["pass"], report["pass"])
-    rests = (
-        f"Between {_names(report['annotators'])}, on their {pass_name} pass; "
-        f"{report['traces']['finished_by_all']} traces were finished by all."
-    )
-    lines += [rests, "", *table(("mode", "name", "n", *(h for h, _ in shown)), rows)]
-    for sentence in rotating_note(report):
-        lines += ["", plain(sentence)]
-    bootstrap = report.get("bootstrap")
-    if bootstrap and bootstrap.get("rounds"):
-        lines += [
+    """The figures by mode and on places; the whole report stands in the gold document."""
+    figures = document["agreement"]
+    if len(figures.get("annotators", ())) < 2:
+        return [
+            "## Agreement",
             "",
-            f"In brackets {bootstrap['level']:.0%} intervals from "
-            f"{interval_method(bootstrap, _shared(report), 'bootstrap:')}.",
-            *withheld_notes(report["modes"], report["macro"], pooled),
+            "No agreement: fewer than two annotators have finished traces.",
         ]
-    if report.get("spans"):
-        lines += ["", _places(report["spans"])]
-    blocks = report.get("identical_blocks")
-    if blocks:
-        several = sum(len(block["traces"]) for block in blocks)
-        lines += [
-            "",
-            f"{several} traces share {len(blocks)} identical blocks of verdicts, more than chance "
-            "would have; agreement on them may be that of one consensus, not of several readings.",
-        ]
-    return lines
-
-
-def _places(spans: Values) -> str:
-    """A sentence on where modes were marked, over the spans that both had read."""
-    found, named = spans["all"]["finding"], spans["all"]["finding_and_naming"]
-    traces = spans["traces"]
-    figures = [
-        f"{what} F1 {_figure(part['exact'])} exactly, {_figure(part['overlap'].get('0.5'))} from "
-        "an overlap of half"
-        for what, part in (("finding a place", found), ("finding and naming it", named))
+    report = agreement_report(figures)
+    sections = [
+        replace(one, facts=(), parts=tuple(part for part in one.parts if part.id in _AGREEMENT))
+        for one in report.sections
+        if one.id in _AGREEMENT
     ]
-    return (
-        f"Places, over {traces['compared']} traces ({traces['not_at_hand']} not at hand): "
-        f"{'; '.join(figures)}; unitizing α {_figure(spans['all']['krippendorff_alpha_u'])}."
-        + "".join(f" {plain(sentence)}" for sentence in _unplaced(spans))
-    )
-
-
-def _shared(report: Values) -> int:
-    traces: Mapping[str, int] = report["traces"]
-    return traces.get("finished_by_two", traces["finished_by_all"])
-
-
-def _unplaced(spans: Values) -> Iterator[str]:
-    # A document that was written before these were counted says nothing of them.
-    return without_places(spans) if "no_places" in spans["all"] else iter(())
+    warnings = tuple(note for note in report.notes if note.warning)
+    shown = replace(report, sections=tuple(sections), notes=warnings)
+    return render_markdown(shown, level=2).splitlines()
 
 
 def _judges(document: Values) -> list[str]:
     """How judges fare against this gold, where the gold came about without sight of them."""
-    lines = ["## Judges against this gold", ""]
-    rows = []
-    for name, report in document["judges"].items():
-        pooled, left = report["pooled"], report["left_out"]
-        rows.append(
-            [plain(name), str(report["traces"]["compared"]), str(pooled["n"])]
-            + [_figure(pooled.get(figure)) for _, figure in _JUDGED]
-            + [_numbers({reason.replace("_", " "): n for reason, n in left.items()})]
-        )
-    if not rows:
-        return [*lines, "No judge has looked at these traces, other than as a side of the gold."]
-    heads = ("judge", "traces", "trace × mode", *(head for head, _ in _JUDGED), "left out")
-    return [*lines, *table(heads, rows)]
-
-
-def _figures(figures: Values, shown: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for _, name in shown:
-        yield _figure(figures.get(name))
-
-
-def _figure(figure: Values | None) -> str:
-    if figure is None:
-        return _NONE
-    if figure.get("value") is None:
-        return f"{_NONE} {str(figure.get('undefined', '')).replace('_', ' ')}".strip()
-    text = f"{figure['value']:.2f}"
-    interval = figure.get("ci")
-    if "ci_withheld" in figure:
-        return f"{text} {WITHHELD}"
-    return f"{text} ({interval[0]:.2f} to {interval[1]:.2f})" if interval else text
+    title, judges = "Judges against this gold", document["judges"]
+    if not judges:
+        return [
+            f"## {title}",
+            "",
+            "No judge has looked at these traces, other than as a side of the gold.",
+        ]
+    report = Report("judges", title, "", (judges_section(judges),))
+    return render_markdown(report, level=2).splitlines()
 
 
 def _left_out(document: Values) -> list[str]:
@@ -309,7 +220,6 @@ def _left_out(document: Values) -> list[str]:
         f"- Judges that labelled and are no sides: {_names(left['judges'])}",
         f"- Traces with something left to decide: {len(unresolved)}",
         f"- Traces of which only labels are known, never the content: {away}",
-        *_counted_out(document["agreement"].get("left_out", {})),
         *_hidden(document.get("sight")),
     ]
 
@@ -320,18 +230,6 @@ def _hidden(sight: Values | None) -> Iterator[str]:
             f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
             f"{sight['left_out']}"
         )
-
-
-def _counted_out(left: Values) -> Iterator[str]:
-    words = {
-        "alone": "Finished traces that no other of the annotators has finished",
-        "unsure": "Verdicts 'unsure' in finished traces, in no figure",
-        "open": "Modes left open in finished traces, in no figure",
-        "examples": "Traces that stood in a judge's prompt",
-    }
-    for name, said in words.items():
-        if any(left.get(name, {}).values()):
-            yield f"- {said}: {_numbers(left[name])}"
 
 
 def _agreed(document: Values) -> list[str]:

@@ -237,7 +237,7 @@ class _People:
     def facts(self) -> Iterator[tuple[str, str, str]]:
         """The figures over all, the one to lead with first."""
         pooled = self.document["pooled"]
-        yield "traces × modes", f"{pooled['n']:,}", "all modes pooled"
+        yield "pooled over", f"{pooled['n']:,}", "traces × modes"
         for column in self.columns:
             if column.key in _HEADLINE:
                 yield fact(column.title, pooled[column.key])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.gold.sources import gold_name, gold_words
@@ -98,6 +99,42 @@ def judge_section(judge: Values, *, sight: Values | None = None) -> Section:
     return Section("judge", "Judge", kept, _facts(judge), tuple(_notes(judge, sight)))
 
 
+def judges_section(judges: Values) -> Section:
+    """Make a table of several judges, a row for each over all modes.
+
+    Args:
+        judges: By name the part ``judge`` of a document, all held against the same.
+    """
+    columns = (*_RATES, *_BESIDE)
+    rows = [
+        Row(
+            name,
+            {
+                "judge": name,
+                "traces": one["traces"]["compared"],
+                "n": one["pooled"]["n"],
+                **_cells(one["pooled"], columns),
+                "left_out": ", ".join(_left_out_parts(one["left_out"])) or "nothing",
+            },
+        )
+        for name, one in judges.items()
+    ]
+    table = Table(
+        "judges",
+        "Judges, all modes pooled",
+        (
+            Column("judge", "judge", Kind.TEXT, keeps=102),
+            Column("traces", "traces", Kind.COUNT, "traces compared", keeps=95),
+            replace(_N, name="traces × modes"),
+            *columns,
+            Column("left_out", "left out", Kind.TEXT, keeps=20),
+        ),
+        (tuple(rows),),
+        notes=withheld_notes(*(one["pooled"] for one in judges.values())),
+    )
+    return Section("judges", "Judges", (table,))
+
+
 def against_words(judge: Values) -> str:
     """Name what the judge is held against; gold that is one person's word bears their name."""
     return str(judge["against"]) if judge["gold"] is None else gold_name(judge["gold"])
@@ -106,7 +143,7 @@ def against_words(judge: Values) -> str:
 def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
     pooled = judge["pooled"]
     return (
-        ("traces × modes", f"{pooled['n']:,}", "all modes pooled"),
+        ("pooled over", f"{pooled['n']:,}", "traces × modes"),
         fact("TPR", pooled["true_positive_rate"]),
         fact("TNR", pooled["true_negative_rate"]),
         fact("κ", pooled["cohen_kappa"]),
@@ -547,12 +584,16 @@ def _notes(judge: Values, sight: Values | None) -> Iterator[Note]:
 
 
 def _left_out(judge: Values) -> Note:
-    counts = judge["left_out"]
+    told = _left_out_parts(judge["left_out"])
+    return Note(f"Left out: {'; '.join(told)}." if told else "Nothing was left out.", "left_out")
+
+
+def _left_out_parts(counts: Values) -> list[str]:
     parts = [f"{counts[key]:,} {what}" for key, what in _LEFT_OUT.items() if counts.get(key)]
     told = [f"{', '.join(parts)} (traces × modes)"] if parts else []
     if counts.get("examples"):
         told.append(f"{counted(counts['examples'], 'trace')} in its prompt")
-    return Note(f"Left out: {'; '.join(told)}." if told else "Nothing was left out.", "left_out")
+    return told
 
 
 def _useless(judge: Values) -> Iterator[Note]:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.agree_markdown import markdown_tables
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.words import split_words
 from mast_tui.labels import AnnotatorKind
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
@@ -124,7 +125,7 @@ def test_rounds_and_seed_stand_in_what_they_made(two: Cli) -> None:
     assert report == two("agree", "--rounds", 30, "--seed", 7, "--json").json
     text = " ".join(two("agree", "--rounds", 30, "--seed", 7).out.split())
     assert "from Student's t and the jackknife over the traces" in text
-    assert "–: too few traces for an interval (n < 10, n < 16, n < 20, n < 50)." in text
+    assert "– no interval, as there are too few traces (or traces × modes): it takes" in text
     none = two("agree", "--rounds", 0, "--json").json
     assert all(figure.get("ci") is None for figure in figures_in(none))
 
@@ -149,8 +150,8 @@ def test_csv_has_a_row_per_figure(two: Cli, tmp_path: Path) -> None:
 
 def test_markdown_is_a_table_with_its_caption(two: Cli, tmp_path: Path) -> None:
     printed = two("agree", *FEW, "--markdown", "-").out
-    caption = printed.splitlines()[0]
-    for part in ("ann, bob", "8 traces", "mast@3", "first pass", "Student's t", "n < 20"):
+    caption = next(line for line in printed.splitlines() if line.startswith("Table: "))
+    for part in ("ann and bob", "8 traces", "mast@3", "first pass", "Student's t"):
         assert part in caption
     table = [line for line in printed.splitlines() if line.startswith("|")]
     assert "— no variance" in next(line for line in table if line.startswith("| 1.2 |"))
@@ -163,7 +164,7 @@ def test_markdown_and_json_say_why_a_figure_is_undefined(name: str) -> None:
     said, reasons = DEGENERATE[name]
     report = whole(said, (0, 0, 0, 0))
     json.dumps(report, allow_nan=False)
-    text = markdown_tables(report)
+    text = render_markdown(agreement_report(report))
     assert all(f"— {reason.replace('_', ' ')}" in text for reason in reasons)
     assert "nan" not in text.lower()
     found = {mode["cohen_kappa"].get("undefined") for mode in report["modes"].values()}
@@ -171,14 +172,40 @@ def test_markdown_and_json_say_why_a_figure_is_undefined(name: str) -> None:
 
 
 def test_names_stay_words_in_markdown() -> None:
-    text = markdown_tables(whole({"a_b": "1101", "c|d": "1001", "e": "0110"}, (3, 1, 1, 3)))
-    widths = set()
-    for line in text.splitlines():
-        if line.startswith("| "):
-            widths.add(line.replace("\\|", "").count("|"))
-    assert "a\\_b, c\\|d" in text
+    said = {"a_b": "1101", "c|d": "1001", "e": "0110"}
+    text = render_markdown(agreement_report(whole(said, (3, 1, 1, 3))))
+    assert "a\\_b, c\\|d and e" in text
     assert "A \\| name \\* with \\_marks\\_" in text
-    assert len(widths) == 3  # modes; pairs; the judge
+    for table in text.split("\n\n"):
+        rows = [line.replace("\\|", "") for line in table.splitlines() if line.startswith("|")]
+        assert len({row.count("|") for row in rows}) <= 1
+
+
+@pytest.mark.parametrize(
+    ("option", "begins", "holds"),
+    [
+        ("--html", "<!doctype html>", "Cohen"),
+        ("--latex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
+    ],
+)
+def test_other_files_are_written_beside_the_text(
+    two: Cli, tmp_path: Path, option: str, begins: str, holds: str
+) -> None:
+    done = two("agree", *FEW, option, "out.file")
+    written = (tmp_path / "out.file").read_text("utf-8")
+    assert written.lower().startswith(begins.lower())
+    assert holds in written
+    assert done.out.startswith("Agreement\n")
+    assert "out.file: written" in done.err
+    (tmp_path / "server.log").write_text("2024-01-01 INFO agent started\n" * 9)
+    refused = two("agree", *FEW, option, "server.log")
+    assert (refused.code, "--force" in refused.err) == (1, True)
+    assert two("agree", *FEW, option, "server.log", "--force").code == 0
+
+
+def test_two_options_cannot_name_one_file(two: Cli) -> None:
+    done = two("agree", "--csv", "x", "--latex", "x")
+    assert (done.code, "--csv and --latex name the same file" in done.err) == (2, True)
 
 
 def test_traces_behind_a_mode_come_with_the_disagreements_first(two: Cli) -> None:
@@ -262,10 +289,11 @@ def test_what_fleiss_rests_on_is_told_where_others_rest_on_more(cli: Cli, tmp_pa
              if (row["scope"], row["mode"]) == ("mode", "1.1")}  # fmt: skip
     assert (n["fleiss_kappa"], n["krippendorff_alpha"]) == ("3", "8")
     text = cli("agree", "--no-spans", "--rounds", "0").out
-    assert "finished by two or more: 8, finished by all: 3" in text
-    assert "Fleiss κ rests on what all of them judged only: 1.1 3" in " ".join(text.split())
-    caption = cli("agree", "--no-spans", "--rounds", "0", "--markdown", "-").out.splitlines()[0]
-    assert "on 8 traces that two or more have finished, 3 of them all" in caption
+    finished = "8 traces that two or more have finished, 3 of them finished by all"
+    assert finished in " ".join(text.split())
+    assert "Fleiss' κ rests only on what all of them judged: n 3 (1.1" in " ".join(text.split())
+    printed = cli("agree", "--no-spans", "--rounds", "0", "--markdown", "-").out
+    assert finished in next(line for line in printed.splitlines() if line.startswith("Table: "))
 
 
 def test_figures_for_one_pair_of_eyes_say_what_they_leave_out(samples: Cli) -> None:
@@ -274,6 +302,6 @@ def test_figures_for_one_pair_of_eyes_say_what_they_leave_out(samples: Cli) -> N
         text = " ".join(samples(*options, "--annotator", name).out.split())
         assert f"Only traces that {name} has finished or adjudicates count" in text
         assert "Nothing was left out" not in text
-    caption = samples(*options, "--markdown", "-", "--annotator", "mira").out
-    assert "Only traces that mira has finished" in caption.splitlines()[0]
+    printed = samples(*options, "--markdown", "-", "--annotator", "mira").out
+    assert printed.index("Only traces that mira has finished") < printed.index("Table: ")
     assert "Only traces" not in samples(*options).out

@@ -14,6 +14,11 @@ import pytest
 from mast_tui.exchange.datasheet import datasheet
 from mast_tui.exchange.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_export
+from mast_tui.figures.agreement.report import StudyInput, agreement_report
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
+from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.report import span_report
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
@@ -28,24 +33,24 @@ from mast_tui.workspace.facts import (
     VerdictSet,
 )
 from tests.exchange.words import MAST, SLUGS
+from tests.figures.agreement.build_judge import counted
 
 NAMES = ("Bö b", "bö b")
 HOSTILE = "<script>| `x` \u202e ---\n# not a heading"
-REPORT: dict[str, Any] = {
-    "annotators": list(NAMES),
-    "pass": "1",
-    "traces": {"finished_by_all": 1},
-    "modes": {
-        "1.1": {
-            "name": "Disobey",
-            "n": 7,
-            "raw_agreement": {"value": 0.5, "ci": [0.25, 0.75]},
-            "cohen_kappa": {"value": None, "undefined": "no_variance"},
-        }
+SAID = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
+STUDY = StudyInput(
+    MAST.ref,
+    tuple((slug, MAST.modes[i].code, MAST.modes[i].name) for i, slug in enumerate(SLUGS[:2])),
+    NAMES,
+    "1",
+    {
+        (name, f"t{i}", SLUGS[0]): VerdictValue.PRESENT if letter == "1" else VerdictValue.ABSENT
+        for name, letters in SAID.items()
+        for i, letter in enumerate(letters)
     },
-    "macro": {"raw_agreement": {"value": 0.125, "ci": None}},
-    "pooled": {"n": 9},
-}
+    {name: frozenset(f"t{i}" for i in range(7)) for name in NAMES},
+)
+REPORT: dict[str, Any] = {**agreement_report(STUDY, rounds=20)}
 
 
 @pytest.fixture
@@ -88,7 +93,13 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
 
 def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
     text = datasheet(gold_export(filled, MAST, REPORT))
-    assert "| 1.1 | Disobey | 7 | 0.50 (0.25 to 0.75) | — no variance | — | — |" in text
+    row = next(line for line in text.splitlines() if line.startswith("| 1.1 |"))
+    assert row.startswith("| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 –")
+    caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
+    for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
+        assert part in caption
+    assert "it takes 16, 20 or 50, by figure" in text
+    assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
     assert "a share of 0.5, one in the others; seed 11" in text
     assert f"not finished, by annotator: {NAMES[1]} 1" in text
@@ -96,24 +107,27 @@ def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
     assert MAST.content_hash in text
 
 
-def test_it_says_in_a_sentence_how_places_agree(filled: Workspace) -> None:
-    half = {"exact": {"value": 0.25, "ci": None}, "overlap": {"0.5": {"value": 0.5, "ci": None}}}
-    none = {"exact": {"value": None, "undefined": "no_overlap"}, "overlap": {}}
-    alpha = {"value": 0.75, "ci": None}
-    every = {"finding": half, "finding_and_naming": none, "krippendorff_alpha_u": alpha}
-    spans = {"all": every, "traces": {"compared": 3, "not_at_hand": 2}}
+def test_it_says_how_places_agree(filled: Workspace) -> None:
+    both = Reading({SLUGS[0]: (Place(1, 2),)}, None, frozenset())
+    half = Reading({SLUGS[0]: (Place(1, 1),)}, None, frozenset())
+    traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: both, NAMES[1]: half}) for i in range(3))
+    given = SpanInput(
+        MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
+    )
+    spans = span_report(given, rounds=20)
     text = datasheet(gold_export(filled, MAST, REPORT | {"spans": spans}))
-    assert "over 3 traces (2 not at hand): finding a place F1 0.25 exactly, 0.50 from" in text
-    assert "finding and naming it F1 — no overlap exactly" in text
-    assert "unitizing α 0.75." in text
+    row = next(line for line in text.splitlines() if "finding and naming" in line)
+    assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
+    assert "2 traces whose files are not at hand" in text
 
 
 def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:
-    share = {"value": 0.75, "ci": [0.5, 1.0]}
-    pooled = {"n": 6, "true_positive_rate": share, "precision": {"value": None, "undefined": "x_y"}}
-    report = {"pooled": pooled, "traces": {"compared": 2}, "left_out": {"judge_seen": 4}}
+    report = judge_report(counted(6, 2, 3, 9), rounds=20)
+    report["left_out"]["judge_seen"] = 4
     text = datasheet(gold_export(filled, MAST, REPORT, judges={"judge:a": report}))
-    assert "| judge:a | 2 | 6 | 0.75 (0.50 to 1.00) | — | — x y | — | — | judge seen 4 |" in text
+    row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
+    assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
+    assert row.endswith("| 4 settled with a judge on screen (traces × modes) |")
     assert "No judge has looked" in datasheet(gold_export(filled, MAST, REPORT))
 
 

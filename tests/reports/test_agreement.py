@@ -205,12 +205,16 @@ def test_a_pair_that_shares_nothing_says_so() -> None:
 
 def test_what_was_left_out_is_told_by_annotator() -> None:
     given = replace(
-        many({"ann": "110·", "bob": "1011"}), unfinished={"ann": 3}, not_in_study={"eve": 2}
+        many({"ann": "110·", "bob": "1011"}),
+        unfinished={"ann": 3},
+        not_in_study={"eve": 2},
+        examples={"bob": 4},
     )
     report = agreement_report(figures_of(given, rounds=0))
     words = note(report, "left_out").text
     assert "traces begun and not finished (ann 3)" in words
     assert "traces finished by nobody else (bob 1)" in words
+    assert "examples in the judge's prompt (bob 4)" in words
     assert "eve 2 traces" in note(report, "not_in_study").text
     assert "no rounds of resampling" in table(report, "modes").caption
     everything = agreement_report(figures_of(many({"ann": "110", "bob": "101"}), rounds=0))

@@ -36,33 +36,38 @@ def table(
     return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def render_markdown(report: Report) -> str:
+def render_markdown(report: Report, *, level: int = 1) -> str:
     """Write a report as Markdown: tables with their captions and notes, warnings first.
 
     Drawings are left out; every foreign word is escaped.
+
+    Args:
+        report: The report.
+        level: The level of its heading; more than 1 where it is a part of another text.
     """
+    marks = "#" * level
     blocks = [
-        f"# {plain(report.title)}",
+        f"{marks} {plain(report.title)}",
         _sentence(report.about),
         _facts(report.facts),
         *_notes(note for note in report.notes if note.warning),
     ]
     for section in report.sections:
-        inside = [block for block in _section(section) if block]
+        inside = [block for block in _section(section, f"{marks}##") if block]
         if inside:
-            blocks += [f"## {plain(section.title)}", *inside]
+            blocks += [f"{marks}# {plain(section.title)}", *inside]
     blocks += _notes(note for note in report.notes if not note.warning)
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, marks: str) -> Iterator[str]:
     yield _facts(section.facts)
     yield from _notes(note for note in section.notes if note.warning)
     for part in section.parts:
         if isinstance(part, Table):
             yield from _table(part)
         elif isinstance(part, Text):
-            yield from _text(part)
+            yield from _text(part, marks)
         else:
             assert isinstance(part, Chart)
     yield from _notes(note for note in section.notes if not note.warning)
@@ -82,8 +87,8 @@ def _table(part: Table) -> Iterator[str]:
     yield from _notes(note for note in part.notes if not note.warning)
 
 
-def _text(part: Text) -> Iterator[str]:
-    yield f"### {plain(part.title)}"
+def _text(part: Text, marks: str) -> Iterator[str]:
+    yield f"{marks} {plain(part.title)}"
     yield from map(_sentence, part.paragraphs)
     for words, address in part.links:
         yield f"- {plain(words)}: {plain(address)}"

@@ -1,0 +1,154 @@
+"""The tables as LaTeX: they hold together, and no name becomes a command."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.reports.model import Column, Kind, Note, Report, Row, Section, Table
+from mast_tui.reports.render.latex import escaped, render_latex
+from tests.reports import sample
+
+COMMAND = re.compile(r"\\[a-zA-Z]+(?:\d+)?(?:\{\})?|\\[{}$&#%_\\]")
+MATH = re.compile(r"\$(?:[<>-]|\^\{[-+]\}|\\[a-zA-Z]+)\$")
+ENGINES = {
+    "tectonic": ["tectonic", "--untrusted", "paper.tex"],
+    "latexmk": ["latexmk", "-xelatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+}
+
+
+def words_of(latex: str) -> str:
+    """What is left of escaped words without the commands that escaping may write."""
+    return COMMAND.sub("", MATH.sub("", latex)).replace("{}", "")
+
+
+@given(st.text() | st.text("\\{}$&#%_^~<>|\"'`-,[]*†κ\x1b\u202e\n a", max_size=12))
+def test_escaped_words_hold_no_special_sign(text: str) -> None:
+    found = escaped(text)
+    assert not set('\\{}$&#%_^"`\n\x00') & set(words_of(found))
+    assert "--" not in found
+    assert "''" not in found
+
+
+def test_letters_of_the_field_are_letters_of_latex() -> None:
+    assert escaped("κ α † – ≥ ×") == (
+        r"$\kappa$ $\alpha$ \textdagger{} \textendash{} $\geq$ $\times$"
+    )
+    assert escaped("a_b & 50% \\input{x} #1") == (r"a\_b \& 50\% \textbackslash{}input\{x\} \#1")
+    assert escaped("-- ''") == "-{}- '{}'"
+    assert escaped("\x1b\u202e") == r"$\langle$U+001B$\rangle$$\langle$U+202E$\rangle$"
+
+
+def columns_of(spec: str) -> int:
+    """How many columns a specification has."""
+    spec = re.sub(r"@\{(?:[^{}]|\{[^{}]*\})*\}", "", spec)
+    return len(re.sub(r"p\{[^{}]*\}", "p", spec))
+
+
+def columns_in(row: str) -> int:
+    """How many columns the cells of a row take."""
+    cells = re.split(r"(?<!\\)&", row)
+    spans = [re.match(r"\s*\\multicolumn\{(\d+)\}", cell) for cell in cells]
+    return sum(int(found[1]) if found else 1 for found in spans)
+
+
+def check(latex: str) -> list[list[str]]:
+    """The rows of each table; fails where environments, braces or columns do not fit."""
+    body = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
+    open_ones: list[str] = []
+    for begins, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
+        if begins == "begin":
+            open_ones.append(name)
+        else:
+            assert open_ones.pop() == name
+    assert open_ones == []
+    depth = 0
+    for sign in re.sub(r"\\[{}\\]", "", body):
+        depth += (sign == "{") - (sign == "}")
+        assert depth >= 0
+    assert depth == 0
+    tables = []
+    found = r"\\begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}"
+    for spec, inside in re.findall(found, body, re.DOTALL):
+        rows = [line for line in inside.splitlines() if line.endswith(r"\\")]
+        rules = [line for line in inside.splitlines() if not line.endswith(r"\\")]
+        assert {*rules} <= {r"\toprule", r"\midrule", r"\bottomrule"}
+        assert {columns_in(row) for row in rows} == {columns_of(spec)}, spec
+        assert not [row for row in rows if row.startswith(("[", "*"))]
+        tables.append(rows)
+    return tables
+
+
+def test_a_whole_report_holds_together() -> None:
+    latex = render_latex(sample.report())
+    tables = check(latex)
+    assert [len(rows) for rows in tables] == [8, 8], "a heading and seven rows, folded or not"
+    assert r"\usepackage{booktabs}" in latex
+    assert r"\label{tab:agreement-modes}" in latex
+    assert r"\caption[{Agreement on whole traces}]{Agreement on whole traces. First pass" in latex
+    assert "Without values: what nobody has." in latex
+    assert r"\textdagger{}1.1" in latex
+    assert r"0.61 & [0.48, 0.72]" in latex
+    assert r"\multicolumn{2}{l}{\textemdash{} no variance}" in latex
+    assert r"[$-$0.10, 0.10]" in latex
+    assert r"\resizebox{\linewidth}{!}" in latex
+    assert latex.index("Pairs share few traces") < latex.index(r"\toprule")
+    assert r"\textdagger{} $\kappa$ is low" in latex
+
+
+def small(*rows: Row, columns: tuple[Column, ...], title: str = "T") -> str:
+    table = Table("t", title, columns, (rows,), notes=(Note("Beware.", "x", warning=True),))
+    return render_latex(Report("r", "R", "", (Section("s", "S", (table,)),)))
+
+
+NAME = Column("name", "mode", Kind.TEXT)
+
+
+@given(st.lists(st.text(max_size=20), min_size=2, max_size=2), st.text(max_size=10))
+def test_no_name_breaks_a_table(names: list[str], title: str) -> None:
+    rows = [Row(f"{i}", {"name": f"x{name}", "k": 0.5}) for i, name in enumerate(names)]
+    latex = small(*rows, columns=(NAME, Column("k", title)), title=title)
+    assert [len(rows) for rows in check(latex)] == [3]
+
+
+@pytest.mark.parametrize("name", ["[2cm]", "*", " [a]"])
+def test_a_name_is_no_argument_of_the_row_before(name: str) -> None:
+    row = Row("1", {"name": name, "k": 0.5})
+    rows = check(small(row, columns=(NAME, Column("k", "κ"))))[0]
+    assert rows[1].startswith("{}")
+
+
+def test_a_narrow_table_keeps_its_size() -> None:
+    latex = small(Row("1", {"name": "a", "k": 0.5}), columns=(NAME, Column("k", "κ")))
+    assert "resizebox" not in latex
+    assert r"\setlength" not in latex
+    assert latex.index("Beware.") < latex.index(r"\toprule")
+
+
+def test_a_new_column_is_in_the_table() -> None:
+    columns = (*sample.COLUMNS[:2], Column("p", "new one", Kind.P_VALUE))
+    latex = render_latex(sample.report(columns=columns))
+    assert r"mode & new one \\" in latex
+    assert r"$<$0.001 \\" in latex
+
+
+def test_it_compiles(tmp_path: Path) -> None:
+    engine = next((words for name, words in ENGINES.items() if shutil.which(name)), None)
+    if engine is None:
+        pytest.skip(f"none of {', '.join(ENGINES)} is installed")
+    (tmp_path / "tables.tex").write_text(render_latex(sample.report()), "utf-8")
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+        "\\usepackage{graphicx}\n\\begin{document}\n\\listoftables\n\\input{tables}\n"
+        "\\end{document}\n",
+        "utf-8",
+    )
+    done = subprocess.run(engine, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert (tmp_path / "paper.pdf").exists()
