@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 MOST_CHAINS: Final = 10
 
+_FOLDED: Final = frozenset({"difference", "shapes", "order", "chains"})
+"""What a page tells in its tables and numbers as well; their drawings stand there folded."""
+
 _LABELS: Final = 196
 """How much of a drawing's width the names of modes take."""
 
@@ -132,8 +135,8 @@ def _digits(name: str) -> str:
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _chart(id: str, title: str, note: str, drawn: Drawing) -> Chart:
-    return Chart(id, title, note, drawn.width, drawn.height, tuple(drawn.parts))
+def _chart(id: str, title: str, note: str, drawn: Drawing, *, folded: bool = False) -> Chart:
+    return Chart(id, title, note, drawn.width, drawn.height, tuple(drawn.parts), folded)
 
 
 class _OfGroup:
@@ -149,7 +152,8 @@ class _OfGroup:
         """A chart with the words that all of them end in."""
         title = f"{title}: {group_words(self.report, self.name)}"
         note = f"{note} {source_words(self.report)}"
-        return kind, _chart(f"{kind}-{self.part}", title, note, drawn)
+        folded = kind in _FOLDED
+        return kind, _chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
         """Those for which there are data."""
@@ -372,7 +376,7 @@ def bars(rows: Sequence[_Row], sides: tuple[_Side, _Side]) -> Drawing:
     drawing = Drawing(WIDTH)
     right, top = 528, 26.0
     _legend(drawing, 12, sides)
-    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 34))
+    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 31))
     bottom = placed[-1][1] if placed else top
     for quarter in range(5):
         x = _LEFT + (right - _LEFT) * quarter / 4

@@ -87,10 +87,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Which traces stand behind a row or a cell: those of these ``modes`` (slugs).
+    """Which traces stand behind a row or a cell: those of these ``modes``.
 
-    ``which`` narrows them by whatever the report's source understands (an outcome, a pair, a tenth
-    of the run). It is compared and passed on, never shown.
+    Modes are named as in the report's document: slugs of agreement, codes of signatures. ``which``
+    narrows them by whatever the report's source understands (an outcome, a pair, a tenth of the
+    run). It is compared and passed on, never shown.
     """
 
     title: str
@@ -172,7 +173,8 @@ class Chart:
     """A drawing in user units, with its words; ``render/svg.py`` writes it.
 
     ``id`` is what its file is called, without an ending. ``note`` is its caption: n, whose labels,
-    which taxonomy, and what is drawn.
+    which taxonomy, and what is drawn. A ``folded`` one is drawn like others where it is a file, and
+    a page shows it folded.
     """
 
     id: str
@@ -181,6 +183,7 @@ class Chart:
     width: float
     height: float
     parts: tuple[str, ...]
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ screen takes one group at a time. In ``Behind`` modes are codes, as in the JSON 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mast_tui.figures.signatures.report import whose_labels
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mast_tui.reports.examples import Example, Extras
 
 MOST_PAIRS: Final = 6
-MOST_STEPS: Final = 10
-MOST_HELPED: Final = 5
+MOST_STEPS: Final = 8
+MOST_HELPED: Final = 4
 """Of so many modes what helps stands open on a page; that of the others is folded."""
 
 MOST_QUOTED: Final = 300
@@ -112,7 +112,7 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
             group_words(document, name),
             tuple(_page_of(group)),
             tuple(_group_facts(group.group)),
-            tuple(_cannot_say(group.group["cannot_say"])),
+            (*group.first_failure(), *_cannot_say(group.group["cannot_say"])),
         )
         sections.append(section)
     if document["comparison"] is not None:
@@ -378,15 +378,27 @@ class _Group:
         folded: bool = False,
     ) -> Table | None:
         """A table of this group, None without rows."""
-        rows = tuple(tuple(group) for group in groups)
+        columns = tuple(columns)
+        there = {column.key for column in columns}
+        rows = tuple(
+            tuple(
+                replace(
+                    row,
+                    cells={key: row.cells[key] for key in row.cells if key in there},
+                    behind_cells={
+                        key: row.behind_cells[key] for key in row.behind_cells if key in there
+                    },
+                )
+                for row in group
+            )
+            for group in groups
+        )
         if not any(rows):
             return None
         caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
         if id == "modes":
             caption += f" {source_words(self.document)}"
-        return Table(
-            f"{id}{self.suffix}", title, tuple(columns), rows, caption, tuple(notes), folded
-        )
+        return Table(f"{id}{self.suffix}", title, columns, rows, caption, tuple(notes), folded)
 
     @property
     def sides(self) -> str:
@@ -488,10 +500,9 @@ class _Group:
         if mode["succeeded"]["count"]:
             title = f"{code} in successful traces"
             leads["succeeded"] = self.behind(title, code, outcome="succeeded")
-        if mode["count"]:
-            leads["all"] = self.behind(f"{code} in all traces", code, outcome=None)
-        first = next(iter(leads.values()), None)
-        return Row(code, cells, "", tuple(self._mode_words(mode)), first, leads)
+        whole = self.behind(f"{code} in all traces", code, outcome=None)
+        lead = whole if mode["count"] else None
+        return Row(code, cells, "", tuple(self._mode_words(mode)), lead, leads)
 
     def _mode_words(self, mode: ModeJson) -> Iterator[str]:
         if mode["failed"]["n"] or mode["succeeded"]["n"]:
@@ -663,7 +674,7 @@ class _Group:
                 keeps=20,
             ),
         )
-        return self.table("categories", "Categories of failure", columns, [rows])
+        return self.table("category_shares", "Categories of failure", columns, [rows])
 
     # Places.
 
@@ -686,18 +697,20 @@ class _Group:
             f"{self.which} that show a failure"
         )
 
+    def first_failure(self) -> Iterator[Note]:
+        """Where the first failure stands, in a sentence."""
+        first = None if self.places is None else self.places["first_failure"]
+        if first and first["median"] is not None and first["quartiles"] is not None:
+            low, high = (_percent(end) for end in first["quartiles"])
+            yield Note(
+                f"The first failure stands at {_percent(first['median'])} of the run in the "
+                f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
+                "first_failure",
+            )
+
     def _tenths(self, places: PlacesJson) -> Table | None:
         first = places["first_failure"]
-        notes = []
-        if first["median"] is not None and first["quartiles"] is not None:
-            low, high = (_percent(end) for end in first["quartiles"])
-            notes.append(
-                Note(
-                    f"The first failure stands at {_percent(first['median'])} of the run in the "
-                    f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
-                    "first_failure",
-                )
-            )
+        notes = [*self.first_failure()]
         if places["uncounted"]:
             notes.append(
                 Note(
@@ -724,7 +737,9 @@ class _Group:
         )
         title = "Where the first failure stands"
         n = self._of_places(places)
-        return self.table("first_failure", title, columns, [rows], *notes, n=n)
+        # On a page a chart shows it, and a sentence stands beside the other tables.
+        folded = self.every is None
+        return self.table("first_failure", title, columns, [rows], *notes, n=n, folded=folded)
 
     def _first_modes(self, places: PlacesJson) -> Table | None:
         ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
@@ -826,7 +841,7 @@ class _Group:
         )
         n = self._of_places(places)
         title = "Where in the run each mode sets on"
-        return self.table("onset", title, columns, [rows], n=n, folded=True)
+        return self.table("mode_onsets", title, columns, [rows], n=n, folded=True)
 
     def _after_fatal(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -885,7 +900,7 @@ class _Group:
         )
         n = self._of_places(places)
         title = "Of two modes, which sets on first"
-        return self.table("order", title, columns, [rows], n=n, folded=True)
+        return self.table("order_counts", title, columns, [rows], n=n, folded=True)
 
     def _chains(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -900,7 +915,9 @@ class _Group:
         )
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
         n = self._of_places(places)
-        return self.table("chains", "Chains of failure", columns, [rows], note, n=n, folded=True)
+        return self.table(
+            "chain_counts", "Chains of failure", columns, [rows], note, n=n, folded=True
+        )
 
     # What shows together.
 
@@ -927,17 +944,18 @@ class _Group:
             for other in seen:
                 pair = pairs.get(frozenset((code, other)))
                 both = count if other == code else 0 if pair is None else pair["both"]
-                cells[other] = both
+                cells[f"with {other}"] = both
                 if both:
                     codes = (code,) if other == code else (code, other)
                     title = f"{' and '.join(codes)} in {self.which}"
-                    leads[other] = self.behind(title, *codes)
+                    leads[f"with {other}"] = self.behind(title, *codes)
                 if pair is not None and other != code and both:
                     said.append((-both, " ".join(_pair_words(pair, self.which))))
             words = tuple(words for _, words in sorted(said)[:3])
-            rows.append(Row(code, cells, "", words, leads[code], leads))
+            rows.append(Row(code, cells, "", words, leads[f"with {code}"], leads))
         columns = [_CODE, _NAME] + [
-            Column(code, code, Kind.COUNT, f"{self.which} with {code} too") for code in seen
+            Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
+            for code in seen
         ]
         note = Note(
             f"A cell is how many {self.which} show both modes; on the diagonal how many show the "

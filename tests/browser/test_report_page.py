@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from mast_tui.signatures.html_page import report_html
+
 from tests.browser.chromium import NAMES, Page, browser, chromium_path
 from tests.figures.signatures.small_report import HOSTILE, small_extras, small_report
 

@@ -11,7 +11,8 @@ from rich.cells import cell_len
 
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import AnnotatorKind
-from mast_tui.signatures.text_report import render_report
+from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signatures import signatures_report
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, store_judgement
 from tests.cli.conftest import Cli
@@ -141,10 +142,10 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
     lines = study("report", "--compare", "GPT-OSS-120B,Gemini-3-Flash").out.splitlines()
     assert max(cell_len(line) for line in lines) <= 100
     for mode in load_mast().modes:
-        assert sum(line.startswith(f"{mode.code} {mode.name[:9]}") for line in lines) == 3
-    assert sum(" fatal   both" in line for line in lines) == 2
-    text = "\n".join(lines)
-    assert "2.6 modes per failed trace" in text
+        assert sum(line.startswith(f"{mode.code}  {mode.name[:7]}") for line in lines) == 3
+    assert sum("fatal    both" in line for line in lines) == 2
+    text = " ".join(" ".join(lines).split())
+    assert "modes per failed trace 2.6" in text
     assert "gold" in text
     assert "mast@3" in text
 
@@ -152,10 +153,11 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
 @pytest.mark.parametrize("width", [80, 100])
 def test_text_keeps_to_its_width_and_cuts_names_but_no_figures(study: Cli, width: int) -> None:
     report = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash").json
-    lines = render_report(report, width)
+    lines = render_text(signatures_report(report), width)
     assert max(cell_len(line) for line in lines) <= width
     row = next(line for line in lines if line.startswith("3.3 "))
-    assert "94% 86–97" in row
+    assert ("94% [86, 97]" in row) == (width == 100)
+    assert "94%" in row
     assert "+44" in row
 
 
@@ -209,7 +211,11 @@ def test_a_judge_s_labels_come_with_what_they_are_corrected_to(cli: Cli, tmp_pat
     assert found["corrected"]["apparent"]["value"] == pytest.approx(6 / 20)
     assert found["corrected"]["corrected"]["value"] == pytest.approx(0.6)
     assert report["groups"]["all"]["modes"]["3.3"]["n"] == 0
-    assert "60% (said: 28%)" in cli("report", "--labels", JUDGE, "--by", "all").out
+    shown = cli("report", "--labels", JUDGE, "--by", "all").out
+    table = shown[shown.index("corrected for the judge") :].splitlines()
+    row = next(line.split() for line in table if line.startswith("1.1 "))
+    assert "30%" in row
+    assert "60%" in row
 
 
 def test_with_a_name_only_what_they_have_finished_is_counted(cli: Cli, tmp_path: Path) -> None:
@@ -376,12 +382,12 @@ def test_over_several_models_the_figures_within_them_stand_beside(cli: Cli, tmp_
     assert found["reversed"] == ["1.1"]
     assert found["modes"]["3.3"]["undefined"] == "never_seen"
     text = " ".join(cli("report", "--by", "all").out.split())
-    assert "Within each of 2 models" in text
-    assert "1.1 +18 (" in text
+    assert "within each of 2 models" in text
+    assert "Disobey task specification 2 200 +18 [" in text
     assert "misleads (Simpson's paradox): 1.1." in text
     assert cli("report", "--by", "all", "--html", "page.html").code == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "within each model (Mantel and Haenszel)" in page
+    assert "within each of 2 models" in page
     assert "paradox" in page
     by_model = cli("report", "--json").json
     assert {one["stratified"] for one in by_model["groups"].values()} == {None}

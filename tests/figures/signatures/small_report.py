@@ -17,7 +17,6 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.report import Report, signature_report
-from mast_tui.signatures.html_extras import Example, Extras
 from mast_tui.taxonomy.loader import load_mast
 
 PLAIN = "plain"
@@ -62,18 +61,4 @@ def small_report(*, traces: int = 40, outcomes: bool = True, places: bool = True
         small_input(traces=traces, outcomes=outcomes, places=places),
         rounds=50,
         compare=(PLAIN, HOSTILE),
-    )
-
-
-def small_extras() -> Extras:
-    """Examples of which the words try to run."""
-    note = "<script>window.hacked=3</script><img src=x onerror=window.hacked=4>"
-    quote = f"</blockquote></style></script>{note}\n<svg onload=window.hacked=5>\x1b]0;x\x07"
-    return Extras(
-        load_mast(),
-        {PLAIN: {"3.1": 4, "1.3": 1}},
-        (
-            Example(PLAIN, "3.1", f"trace{HOSTILE}", 3, 5, False, quote, note, True),
-            Example(PLAIN, "1.3", "trace-02", None, None, True, "", "", False),
-        ),
     )

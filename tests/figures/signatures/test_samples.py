@@ -16,8 +16,10 @@ from mast_tui.cli.report import report_for
 from mast_tui.cli.report_input import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.figures.signatures.model import Rules
-from mast_tui.figures.signatures.rows import TraceRow, trace_rows
+from mast_tui.figures.signatures.model import Rules, SignatureInput
+from mast_tui.figures.signatures.onset import onsets as onsets_of
+from mast_tui.figures.signatures.patterns import SHAPES, shapes
+from mast_tui.figures.signatures.places import chains
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -109,9 +111,9 @@ def group(sample: Sample) -> Any:
 
 
 @pytest.fixture(scope="module")
-def rows(sample: Sample) -> dict[str, TraceRow]:
-    """The same traces one by one."""
-    given = signature_input(
+def given(sample: Sample) -> SignatureInput:
+    """The same traces in columns."""
+    return signature_input(
         sample.workspace,
         load_mast(),
         labels="gold",
@@ -120,26 +122,35 @@ def rows(sample: Sample) -> dict[str, TraceRow]:
         traces=None,
         places=True,
     )
-    return {row.trace_id: row for row in trace_rows(given, Rules())}
 
 
 def test_the_order_of_onset_of_every_trace_is_the_planted_one(
-    sample: Sample, rows: dict[str, TraceRow]
+    sample: Sample, given: SignatureInput
 ) -> None:
-    assert rows.keys() == sample.traces.keys()
-    for trace_id, planted in sample.planted.items():
-        assert rows[trace_id].chain == chain(planted)
-        assert rows[trace_id].onset == onsets(planted)
-        assert rows[trace_id].spans == len(sample.traces[trace_id])
+    assert set(given.traces) == sample.traces.keys()
+    codes = [mode.code for mode in given.modes]
+    found = onsets_of(given)
+    chain_of = chains(found, codes)
+    first: dict[str, dict[str, int]] = {trace: {} for trace in given.traces}
+    for row, mode, at in zip(found.trace, found.mode, found.first, strict=True):
+        first[given.traces[row]][codes[mode]] = at
+    for row, trace_id in enumerate(given.traces):
+        planted = sample.planted[trace_id]
+        assert chain_of.get(row, ()) == chain(planted)
+        assert first[trace_id] == onsets(planted)
+        assert given.spans[row] == len(sample.traces[trace_id])
 
 
 def test_cascades_are_the_traces_in_which_much_was_planted(
-    sample: Sample, rows: dict[str, TraceRow], group: Any
+    sample: Sample, given: SignatureInput, group: Any
 ) -> None:
     numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
-    for trace_id, number in numbers.items():
-        expected = "isolated" if number <= 2 else "cascading" if number >= 4 else "between"
-        assert rows[trace_id].shape == expected
+    for trace_id, place in zip(given.traces, shapes(given.verdicts, Rules()), strict=True):
+        number = numbers[trace_id]
+        expected = "cascading" if number >= 4 else "isolated" if number else "none"
+        if number == 3:
+            expected = "between"
+        assert SHAPES[place] == expected
     failed = [numbers[trace.identity.trace_id] for trace, _ in sample.failed()]
     assert group["shapes"]["cascading"] == sum(number >= 4 for number in failed)
     assert group["shapes"]["isolated"] == sum(number <= 2 for number in failed)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.report_files import extras_for
+from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.report_input import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.signatures.html_extras import MOST_EXAMPLES, Extras
+from mast_tui.gold import no_order
+from mast_tui.reports.examples import MOST_EXAMPLES, Extras, extras_from_workspace
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord, Workspace
@@ -52,7 +53,13 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     made.close()
 
 
-def extras(workspace: Workspace, labels: str) -> Extras:
+def no_text(_trace: str, _key: str) -> str:
+    return ""
+
+
+def extras(
+    workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
+) -> Extras:
     taxonomy = load_mast()
     made = signature_input(
         workspace,
@@ -63,7 +70,14 @@ def extras(workspace: Workspace, labels: str) -> Extras:
         traces=None,
         places=False,
     )
-    return extras_for(workspace, taxonomy, made, places=False)
+    return extras_from_workspace(
+        workspace,
+        taxonomy,
+        made,
+        gold_of=gold_of(workspace, taxonomy, lambda _: no_order),
+        order_of=lambda _: no_order,
+        text_of=text_of,
+    )
 
 
 def test_of_the_gold_all_who_gave_a_severity_must_call_it_fatal(workspace: Workspace) -> None:
@@ -79,9 +93,13 @@ def test_few_labels_on_failed_traces_stand_as_examples_fatal_ones_first(
     workspace: Workspace,
 ) -> None:
     found = extras(workspace, "ann").examples
-    assert [(one.trace, one.fatal) for one in found] == [("t1", True), ("t2", True)]
-    assert (found[0].quote, found[0].note) == ("the words", "stopped early")
-    assert len(extras(workspace, "bob").examples) == MOST_EXAMPLES
+    # Nobody knows what the spans of t2 say, and no note is on it.
+    assert [(one.trace, one.fatal) for one in found] == [("t1", True)]
+    assert (found[0].text, found[0].note) == ("the words", "stopped early")
+    assert extras(workspace, "bob").examples == ()
+    spoken = extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+    assert len(spoken) == MOST_EXAMPLES
+    assert [one.text for one in spoken] == ["a of t1", "b of t3", "a of t2"]
     # Without the files nobody knows where the spans stand.
     assert {one.first for one in found} == {None}
 

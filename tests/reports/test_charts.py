@@ -1,8 +1,10 @@
-"""Figures: words as words inside the canvas, whole files, and foreign names that do no harm."""
+"""Charts: words as words inside the canvas, whole files, and foreign names that do no harm."""
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ElementTree
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.signatures.groups import ModesPerTraceJson
 from mast_tui.figures.signatures.report import Report
+from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
+from mast_tui.reports.model import Chart
+from mast_tui.reports.render.images import ImageError, check_format, image_of
 from mast_tui.reports.render.svg import (
     MARK,
     WIDTH,
@@ -20,13 +25,26 @@ from mast_tui.reports.render.svg import (
     text_width,
     wrapped,
 )
-from mast_tui.signatures.figure_counts import distribution
-from mast_tui.signatures.figure_files import figure_files
-from mast_tui.signatures.figure_model import file_names
-from mast_tui.signatures.figure_set import report_figures
 from tests.figures.signatures.small_report import HOSTILE, small_report
 
+KINDS = {
+    "distribution",
+    "shapes",
+    "prevalence",
+    "difference",
+    "categories",
+    "onset",
+    "order",
+    "chains",
+    "together",
+}
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def charts_of(report: Report) -> list[Chart]:
+    """The charts of all groups, then of the groups compared."""
+    found = [chart for name in report["groups"] for chart in group_charts(report, name).values()]
+    return [*found, *comparison_charts(report)]
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +53,9 @@ def report() -> Report:
 
 
 def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(report: Report) -> None:
-    figures = report_figures(report)
-    kinds = {one.kind for one in figures}
-    assert kinds == {
-        "distribution",
-        "shapes",
-        "prevalence",
-        "difference",
-        "categories",
-        "onset",
-        "order",
-        "chains",
-        "together",
-        "compared",
-    }
+    figures = charts_of(report)
+    assert all(group_charts(report, name).keys() == KINDS for name in report["groups"])
+    assert len(figures) == 2 * len(KINDS) + 2
     for one in figures:
         assert "n = " in one.note
         assert "Labels: " in one.note
@@ -64,8 +71,8 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(repor
 
 
 def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(report: Report) -> None:
-    for one in report_figures(report):
-        root = ElementTree.fromstring(standalone_svg(one.chart()))
+    for one in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(one))
         width, height = (float(root.attrib[name]) for name in ("width", "height"))
         assert root.attrib["viewBox"] == f"0 0 {root.attrib['width']} {root.attrib['height']}"
         assert root.find(f"{SVG}title") is not None
@@ -85,8 +92,8 @@ def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(report: Re
 
 
 def test_words_of_a_figure_never_lie_on_each_other(report: Report) -> None:
-    for one in report_figures(report):
-        root = ElementTree.fromstring(standalone_svg(one.chart()))
+    for one in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(one))
         drawing = root.find(f"{SVG}g")
         assert drawing is not None
         boxes = []
@@ -101,21 +108,22 @@ def test_words_of_a_figure_never_lie_on_each_other(report: Report) -> None:
         for place, a in enumerate(boxes):
             for b in boxes[place + 1 :]:
                 apart = a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2]
-                assert apart, (one.name, a, b)
+                assert apart, (one.id, a, b)
 
 
 def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
     report = small_report(outcomes=False, places=False)
-    kinds = {one.kind for one in report_figures(report)}
+    kinds = {kind for name in report["groups"] for kind in group_charts(report, name)}
     assert kinds.isdisjoint({"distribution", "shapes", "difference", "onset", "order", "chains"})
 
 
 def test_files_have_stable_names(report: Report) -> None:
-    files = figure_files(report)
-    assert "prevalence-plain.svg" in files
-    assert all(name.isascii() and name == name.lower() for name in files)
-    assert figure_files(report) == files
-    assert all(MARK in text[:400] for text in files.values())
+    names = [one.id for one in charts_of(report)]
+    assert {"prevalence-plain", "together-plain"} <= set(names)
+    assert names == [one.id for one in charts_of(small_report())]
+    assert len(names) == len(set(names))
+    assert all(name.isascii() and name == name.lower() for name in names)
+    assert all(MARK in standalone_svg(one)[:400] for one in charts_of(report))
 
 
 @given(st.sets(st.text(max_size=80), max_size=12))
@@ -148,10 +156,10 @@ def test_whatever_a_name_holds_is_text_in_an_element_and_in_an_attribute(text: s
 
 
 def test_a_hostile_group_stands_in_its_figures_as_words(report: Report) -> None:
-    own = [one for one in report_figures(report) if one.group == HOSTILE]
+    own = list(group_charts(report, HOSTILE).values())
     assert own
     for one in own:
-        root = ElementTree.fromstring(standalone_svg(one.chart()))
+        root = ElementTree.fromstring(standalone_svg(one))
         title = root.find(f"{SVG}title")
         assert title is not None
         assert "<script>" in (title.text or "")
@@ -159,7 +167,7 @@ def test_a_hostile_group_stands_in_its_figures_as_words(report: Report) -> None:
 
 def test_a_report_without_any_trace_has_no_figures() -> None:
     nothing = small_report(traces=0)
-    assert report_figures(nothing) == []
+    assert charts_of(nothing) == []
     assert np.isfinite(nothing["bootstrap"]["level"])
 
 
@@ -176,3 +184,38 @@ def test_a_mean_at_the_end_of_the_scale_has_room_for_bold_letters() -> None:
     (mean,) = (text for text in drawing.iter("text") if (text.text or "").startswith("mean"))
     bold = 1.1 * text_width(mean.text or "")
     assert float(mean.attrib["x"]) + bold / 2 <= WIDTH
+
+
+def test_bare_charts_leave_title_and_caption_to_the_paper(report: Report) -> None:
+    chart = charts_of(report)[0]
+    whole, bare = (ElementTree.fromstring(standalone_svg(chart, one)) for one in (False, True))
+    words = [{text.text for text in root.iter(f"{SVG}text")} for root in (whole, bare)]
+    assert words[1] < words[0]
+    assert chart.title in words[0]
+    assert float(bare.attrib["width"]) == chart.width
+
+
+def test_without_the_library_other_images_are_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    check_format("svg")
+    with pytest.raises(ImageError, match=r"mast-tui\[figures\]"):
+        check_format("pdf")
+
+
+def test_images_bear_the_mark_by_which_they_are_known_again(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = ModuleType("cairosvg")
+    drawn.svg2pdf = lambda bytestring: b"%PDF-1.5\n%%EOF\n"  # type: ignore[attr-defined]
+    head = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(17)
+    drawn.svg2png = lambda bytestring, scale: head + b"IEND"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cairosvg", drawn)
+    chart = charts_of(report)[0]
+    for image, begins in (("pdf", b"%PDF"), ("png", head)):
+        pieces = image_of(chart, image)
+        assert not isinstance(pieces, str)
+        content = b"".join(pieces)
+        assert content.startswith(begins)
+        assert MARK.encode() in content

@@ -1,0 +1,321 @@
+"""Failure signatures as a report: what it says, and what stands behind its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mast_tui.figures.signatures.model import (
+    ABSENT,
+    OPEN,
+    PRESENT,
+    UNSURE,
+    ModeInfo,
+    Places,
+    SignatureInput,
+    Whole,
+)
+from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.reports.examples import Extras
+from mast_tui.reports.model import Estimate, Table, Text
+from mast_tui.reports.model import Report as Made
+from mast_tui.reports.render.markdown import render_markdown
+from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signatures import MOST_QUOTED, group_report, signatures_report
+from mast_tui.taxonomy.loader import load_mast
+from tests.figures.signatures.small_report import HOSTILE, PLAIN, small_input, small_report
+from tests.reports.small_extras import small_extras
+
+names = st.text(min_size=1, max_size=30)
+
+
+@pytest.fixture(scope="module")
+def document() -> Report:
+    return small_report()
+
+
+@pytest.fixture(scope="module")
+def made(document: Report) -> Made:
+    return signatures_report(document, extras=small_extras())
+
+
+def table(report: Made, id: str) -> Table:
+    """The table of a report with this id."""
+    return next(one for one in report.tables if one.id == id)
+
+
+def texts(report: Made) -> dict[str, Text]:
+    """The texts of a report by their ids."""
+    return {
+        part.id: part
+        for section in report.sections
+        for part in section.parts
+        if isinstance(part, Text)
+    }
+
+
+def said(report: Made) -> str:
+    """Every sentence of a report."""
+    notes = [note.text for note in report.notes]
+    for section in report.sections:
+        notes += [note.text for note in section.notes]
+        notes += [note.text for one in section.tables for note in one.notes]
+    paragraphs = [words for one in texts(report).values() for words in one.paragraphs]
+    return " ".join([report.about, *notes, *paragraphs])
+
+
+def test_there_is_a_section_for_each_group_for_the_comparison_and_for_the_method(
+    made: Made,
+) -> None:
+    ids = [section.id for section in made.sections]
+    assert ids[0] == "group-plain"
+    assert ids[2:] == ["comparison", "method"]
+    assert [section.title for section in made.sections][:2] == [PLAIN, HOSTILE]
+    everything = [part.id for section in made.sections for part in section.parts]
+    assert len(everything) == len(set(everything))
+
+
+def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
+    document: Report, made: Made
+) -> None:
+    modes = document["groups"][PLAIN]["modes"]
+    for row in table(made, "modes-plain").rows:
+        mode = modes[row.id]
+        failed, points = row.cells["failed"], row.cells["difference_pp"]
+        assert isinstance(failed, Estimate)
+        assert isinstance(points, Estimate)
+        assert failed.value == mode["failed"]["rate"]
+        assert list(failed.ci or ()) == mode["failed"]["ci"]
+        assert 100 * (points.value or 0) == pytest.approx(mode["difference_pp"])
+        assert str(row.cells["severity"]).endswith(mode["severity"])
+        assert row.cells["stated"] == mode["stated"]
+    titles = [column.title for column in table(made, "modes-plain").columns]
+    assert "published" in titles
+    assert "stated" not in titles
+
+
+def test_why_a_ratio_is_missing_is_told_under_the_table_and_beside_the_row(
+    document: Report, made: Made
+) -> None:
+    modes = document["groups"][PLAIN]["modes"]
+    missing = [code for code, one in modes.items() if one["risk_ratio"] is None]
+    assert missing
+    notes = " ".join(note.text for note in table(made, "modes-plain").notes)
+    for row in table(made, "modes-plain").rows:
+        assert (row.id in notes) == (row.id in missing)
+        assert any("no ratio" in words for words in row.detail) == (row.id in missing)
+
+
+def test_it_says_whose_labels_and_what_it_cannot_say() -> None:
+    report = signatures_report(small_report(outcomes=False, places=False))
+    assert "labels: " in report.about
+    assert "mast@3" in report.about
+    assert "No trace is known to have failed" in said(report)
+    assert [column.key for column in table(report, "modes-plain").columns][2] == "all"
+    alone = group_report(small_report(outcomes=False, places=False), PLAIN)
+    assert "Outcomes come with the traces' files" in said(alone)
+    assert "nothing can be said of places" in said(alone)
+
+
+def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, made: Made) -> None:
+    shown = texts(made)["helps-plain"].paragraphs
+    assert shown[1].startswith("3.1 Premature termination decided 4 and shows in")
+    assert shown[2].startswith("1.3 Step repetition decided 1 and shows in")
+    assert "labels say of a mode" in shown[0]
+    assert texts(made)["helps-more-plain"].folded
+    for fix in load_mast().mode("premature_termination").fixes:
+        assert " ".join(fix.split()) in " ".join(shown)
+    # Where nobody has said of a label how severe it is, the class decides.
+    alone = table(group_report(document, HOSTILE, extras=small_extras()), "helps")
+    for row in alone.rows:
+        mode = document["groups"][HOSTILE]["modes"][row.id]
+        decisive = mode["severity"] == "fatal"
+        assert row.cells["decided"] == (mode["failed"]["count"] if decisive else 0)
+    assert "nobody has said" in alone.notes[0].text
+
+
+def test_what_was_measured_is_told_with_its_source_where_the_taxonomy_is_mast(
+    made: Made, document: Report
+) -> None:
+    measured = texts(made)["measured"]
+    assert "15.6 points" in " ".join(measured.paragraphs)
+    assert measured.links[0][1] == "https://arxiv.org/abs/2503.13657"
+    assert "measured" not in texts(signatures_report(document))
+
+
+def test_examples_are_folded_and_cut(made: Made) -> None:
+    examples = texts(made)["examples-plain"]
+    assert examples.folded
+    first, second = examples.paragraphs
+    assert "#3–#5, said to be fatal" in first
+    assert "window.hacked=3" in first
+    assert "\n" not in first
+    assert len(second) < MOST_QUOTED + 100
+    assert second.endswith("…”")
+
+
+def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -> None:
+    apparent = {"value": 0.5, "ci": [0.4, 0.6]}
+    right = {"value": 0.31, "ci": [0.2, 0.4]}
+    known = {"n_unlabelled": 120, "apparent": apparent, "corrected": right}
+    missing = {"value": None, "undefined": "no_positives"}
+    document = signature_report(
+        small_input(),
+        rounds=0,
+        corrected={PLAIN: {"1.1": known, "1.2": {**known, "corrected": missing}}},
+    )
+    report = signatures_report(document)
+    first, second = table(report, "corrected-plain").rows
+    assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
+    assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
+    assert "31% (20% to 40%), where it says 50%, on 120 traces" in first.detail[0]
+    assert second.cells["corrected"] == Estimate(None, None, "no_positives")
+    assert "gold calls it present nowhere" in second.detail[0]
+    assert [one.id for one in report.tables].count("corrected-plain") == 1
+
+
+def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(document: Report) -> None:
+    report = group_report(document, PLAIN, extras=small_extras())
+    assert [section.id for section in report.sections] == ["modes", "onset", "together", "helps"]
+    assert report.charts == []
+    row = table(report, "modes").rows[-1]
+    behind = row.behind_cells["failed"]
+    assert behind.modes == (row.id,)
+    assert dict(behind.which) == {"group": PLAIN, "outcome": "failed"}
+    assert row.behind is not None
+    assert dict(row.behind.which) == {"group": PLAIN}
+    tenths = table(report, "first_failure").rows
+    assert len(tenths) == 10
+    counts = document["groups"][PLAIN]["places"]["failed"]["first_failure"]["bins"]  # type: ignore[index]
+    for place, (tenth, count) in enumerate(zip(tenths, counts, strict=True)):
+        assert tenth.cells["traces"] == count
+        assert (tenth.behind is None) == (count == 0)
+        if tenth.behind is not None:
+            assert dict(tenth.behind.which)["tenth"] == place
+    (first,) = table(report, "first_mode").rows[:1]
+    assert first.behind is not None
+    assert dict(first.behind.which)["first"] == first.cells["code"]
+    (step,) = table(report, "transitions").rows[:1]
+    assert step.behind is not None
+    assert " → ".join(dict(step.behind.which)["step"]) == step.cells["step"]
+    onset = table(report, "mode_onsets").rows[0]
+    assert onset.behind is not None
+    assert dict(onset.behind.which)["placed"] is True
+
+
+def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(document: Report) -> None:
+    group = document["groups"][PLAIN]
+    for every, which in ((False, "failed"), (True, "all")):
+        shown = table(group_report(document, PLAIN, every=every), "together")
+        both: dict[frozenset[str], int] = {
+            frozenset(pair["modes"]): pair["both"]
+            for pair in group["together"]["all" if every else "failed"]
+        }
+        for row in shown.rows:
+            mode: Any = group["modes"][row.id]
+            assert row.cells[f"with {row.id}"] == mode[which]["count"]
+            for other in (one.id for one in shown.rows if one.id != row.id):
+                count = both.get(frozenset((row.id, other)), 0)
+                assert row.cells[f"with {other}"] == count
+                assert (f"with {other}" in row.behind_cells) == bool(count)
+
+
+def test_a_warning_stands_where_all_models_at_once_mislead(document: Report) -> None:
+    changed: Any = {**document}
+    group: Any = {**document["groups"][PLAIN]}
+    one = {
+        "strata": 2,
+        "n": 30,
+        "difference_pp": -5.0,
+        "difference_ci_pp": [-9.0, -1.0],
+        "risk_ratio": None,
+        "risk_ratio_ci": None,
+        "undefined": "none_in_succeeded",
+    }
+    group["stratified"] = {
+        "by": "model", "strata": ["a", "b"], "left_out": 3, "modes": {"1.3": one},
+        "reversed": ["1.3"],
+    }  # fmt: skip
+    changed["groups"] = {PLAIN: group}
+    changed["comparison"] = None
+    shown = table(signatures_report(changed), "stratified-plain")
+    assert shown.rows[0].mark == "†"
+    assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
+    assert "Simpson's paradox): 1.3" in shown.notes[0].text
+    assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
+    assert shown.rows[0].cells["risk_ratio"] == Estimate(None, None, "none_in_succeeded")
+
+
+def test_a_report_of_nothing_is_a_report_all_the_same() -> None:
+    report = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
+    assert report.charts == []
+    assert "there is no figure" in said(report)
+
+
+@st.composite
+def any_reports(draw: st.DrawFn) -> Report:
+    """Reports on few traces of any kind: open verdicts, unknown outcomes, odd codes and names."""
+    traces, codes = draw(st.integers(1, 6)), draw(st.lists(names, min_size=1, unique=True))
+    cells = st.sampled_from([OPEN, PRESENT, PRESENT, ABSENT, UNSURE])
+    rows = st.lists(cells, min_size=len(codes), max_size=len(codes))
+    verdicts = draw(st.lists(rows, min_size=traces, max_size=traces))
+    groups = tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True)))
+    shown = [(i, j) for i, row in enumerate(verdicts) for j, v in enumerate(row) if v == PRESENT]
+    placed = draw(st.lists(st.sampled_from(shown), max_size=8)) if shown else []
+    columns = np.array(placed, dtype=np.int64).reshape(-1, 2)
+    spots = st.lists(st.integers(0, 9), min_size=len(placed), max_size=len(placed))
+    first = np.array(draw(spots), dtype=np.int64)
+
+    def column(values: st.SearchStrategy[int]) -> Whole:
+        """A value for each trace."""
+        lists = st.lists(values, min_size=traces, max_size=traces)
+        return np.array(draw(lists), dtype=np.int64)
+
+    made = SignatureInput(
+        taxonomy_ref=draw(st.sampled_from(["mast@3", "<own>@1"])),
+        modes=tuple(ModeInfo(f"slug-{i}", code, code * 3, "c") for i, code in enumerate(codes)),
+        categories=(("c", draw(names)),),
+        by=draw(st.sampled_from(["model", "all"])),
+        labels=draw(names),
+        labels_kind="human",
+        traces=tuple(f"t{i}" for i in range(traces)),
+        group_names=groups,
+        group=np.array(
+            draw(st.lists(st.integers(0, len(groups) - 1), min_size=traces, max_size=traces)),
+            dtype=np.int64,
+        ),
+        outcome=np.array(
+            draw(st.lists(st.integers(0, 2), min_size=traces, max_size=traces)), dtype=np.int8
+        ),
+        score=np.full(traces, np.nan),
+        verdicts=np.array(verdicts, dtype=np.uint8),
+        spans=np.array(
+            draw(st.lists(st.sampled_from([-1, 10]), min_size=traces, max_size=traces)),
+            dtype=np.int64,
+        ),
+        places=Places(columns[:, 0], columns[:, 1], first, first, first > 5),
+    )
+    pair = (groups[0], groups[1]) if len(groups) > 1 else None
+    return signature_report(made, rounds=20, compare=pair)
+
+
+@given(any_reports())
+@settings(max_examples=25)
+def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(document: Report) -> None:
+    whole = signatures_report(document, extras=Extras(load_mast()))
+    screens = [
+        group_report(document, name, every=every)
+        for name in document["groups"]
+        for every in (False, True)
+    ]
+    for report in (whole, *screens):
+        for one in report.tables:
+            assert len({row.id for row in one.rows}) == len(one.rows)
+            keys = {column.key for column in one.columns}
+            assert all(row.cells.keys() | row.behind_cells.keys() <= keys for row in one.rows)
+        assert "nan" not in " ".join(render_text(report, None)).split()
+        assert render_markdown(report)
