@@ -50,17 +50,27 @@ def row_words(
     lines = [f"{set_cell_size(name, widest)}  {words}" for name, words in values]
     for sentence in row.detail:
         lines += display_lines(sentence)
+    below = notes_words(table, notes=notes)
+    return "\n".join([*lines, "", *below] if below else lines)
+
+
+def notes_words(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
+    """Tell what the figures of a table rest on: warnings first, then notes and its caption.
+
+    Args:
+        table: The table.
+        notes: What holds beyond it.
+    """
     beside = [*table.notes, *(note for note in notes if note not in table.notes)]
     beside.sort(key=lambda note: not note.warning)
-    if beside:
-        lines.append("")
+    lines: list[str] = []
     for note in beside:
         lines += display_lines(f"! {note.text}" if note.warning else note.text)
     if any(column.kind is Kind.SHARE for column in table.columns):
         lines.append(LEGEND)
     if table.caption:
         lines += display_lines(table.caption)
-    return "\n".join(lines)
+    return lines
 
 
 def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
@@ -112,13 +112,7 @@ def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool
     measured = [_measured(table, column, pending) for column in table.shown()[0]]
     keeps = _keeps(table, measured, chosen)
     natural = {one.column.key: one.values for one in measured}
-
-    def cut(least: int) -> list[Fitted]:
-        return [
-            replace(one, values=min(one.values, least)) if one.is_text else one for one in measured
-        ]
-
-    layout = Layout(tuple(cut(max(LEAST_NAME, width // 4))))
+    layout = Layout(_cut(measured, max(LEAST_NAME, width // 4)))
     bare = sorted((one for one in measured if one.interval), key=lambda one: keeps[one.column.key])
     for one in bare:
         if layout.width <= width:
@@ -126,12 +120,15 @@ def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool
         kept = next(this for this in layout.columns if this.column is one.column)
         layout = layout.with_in_place(kept, (replace(kept, interval=0),))
     if layout.width > width:
-        cut_names = (
-            replace(one, values=min(one.values, LEAST_NAME)) if one.is_text else one
-            for one in layout.columns
-        )
-        layout = _narrowed(Layout(tuple(cut_names), gap=1), width, keeps)
+        layout = _narrowed(Layout(_cut(layout.columns, LEAST_NAME), gap=1), width, keeps)
     return _widened(layout, width, natural)
+
+
+def _cut(columns: Iterable[Fitted], most: int) -> tuple[Fitted, ...]:
+    """Cut texts to so many cells."""
+    return tuple(
+        replace(one, values=min(one.values, most)) if one.is_text else one for one in columns
+    )
 
 
 def _narrowed(layout: Layout, width: int, keeps: Mapping[str, float]) -> Layout:

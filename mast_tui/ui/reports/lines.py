@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -41,8 +41,8 @@ class Line:
     words: str | None = None
     style: str = "text"
 
-    folds: Table | None = None
-    """The table that Enter on this title folds or unfolds."""
+    folds: Table | Text | None = None
+    """What Enter on this title folds or unfolds."""
 
     @property
     def place(self) -> tuple[str, str] | None:
@@ -98,11 +98,13 @@ class ReportLines(VirtualLines):
 
     @property
     def table(self) -> Table | None:
-        """The table under the cursor, also where it is folded."""
-        if not self._lines:
-            return None
-        line = self._lines[self.cursor]
-        return line.table or line.folds
+        """The table under the cursor."""
+        return self._lines[self.cursor].table if self._lines else None
+
+    @property
+    def folds(self) -> Table | Text | None:
+        """What Enter folds or unfolds, where the cursor stands on such a title."""
+        return self._lines[self.cursor].folds if self._lines else None
 
     @property
     def place(self) -> tuple[str, str] | None:
@@ -165,15 +167,16 @@ class ReportLines(VirtualLines):
         self.redraw_row(self.cursor)
 
     def _line_of(self, place: tuple[str, str] | None) -> int:
-        """The line of a row, else the first row's."""
-        first = 0
-        for number, line in enumerate(self._lines):
-            if not line.is_stop:
-                continue
-            if line.place == place:
+        """The line of a row, else of one with its id in another table, else the first row's."""
+        stops = [number for number, line in enumerate(self._lines) if line.is_stop]
+        alike = None
+        for number in stops:
+            here = self._lines[number].place
+            if place is None or here == place:
                 return number
-            first = first or number
-        return first
+            if alike is None and here is not None and here[1] and here[1] == place[1]:
+                alike = number
+        return alike if alike is not None else next(iter(stops), 0)
 
     def _chosen_in(self, table: Table) -> str | None:
         choices = choosable(table)
@@ -205,10 +208,9 @@ class ReportLines(VirtualLines):
 
     def unfold(self) -> bool:
         """Fold or unfold the table whose title the cursor stands on; False elsewhere."""
-        folds = self._lines[self.cursor].folds if self._lines else None
-        if folds is None:
+        if self.folds is None:
             return False
-        self._unfolded ^= {folds.id}
+        self._unfolded ^= {self.folds.id}
         self.rows_changed()
         self.show_row(self.cursor)
         return True
@@ -361,33 +363,29 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
     shown = [part for part in parts if not isinstance(part, Chart)]
     lines: list[Line] = []
     for part in shown:
-        folds = part.folded and part.id not in unfolded
-        if lines and not (folds and lines[-1].folds):
+        title, folded = one_line(part.title), part.folded and part.id not in unfolded
+        if lines and not (folded and lines[-1].folds):
             lines.append(Line())
-        if isinstance(part, Text):
-            lines += _text_lines(part, width)
-            continue
         if part.folded:
-            title = f"{FOLDED if folds else UNFOLDED} {one_line(part.title)}"
-            lines.append(Line(words=title, style="title", folds=part))
-        elif len(shown) > 1:
-            lines.append(Line(words=one_line(part.title), style="title"))
-        if not folds:
-            lines += _table_lines(part)
+            sign = FOLDED if folded else UNFOLDED
+            lines.append(Line(words=f"{sign} {title}", style="title", folds=part))
+        elif len(shown) > 1 or isinstance(part, Text):
+            lines.append(Line(words=title, style="title"))
+        if not folded:
+            lines += _text_lines(part, width) if isinstance(part, Text) else _table_lines(part)
     return lines
 
 
-def _text_lines(part: Text, width: int) -> list[Line]:
-    lines = [Line(words=one_line(part.title), style="title")]
+def _text_lines(part: Text, width: int) -> Iterator[Line]:
     for paragraph in (*part.paragraphs, *(f"{name}: {address}" for name, address in part.links)):
-        lines += [Line(words=text) for text in wrapped(paragraph, max(8, width - LEAD))]
-    return lines
+        for text in wrapped(paragraph, max(8, width - LEAD)):
+            yield Line(words=text)
 
 
-def _table_lines(table: Table) -> list[Line]:
-    lines = [Line(table)]
+def _table_lines(table: Table) -> Iterator[Line]:
+    yield Line(table)
     for place, group in enumerate(group for group in table.groups if group):
         if place:
-            lines.append(Line(table, words=RULE, style="quiet"))
-        lines += [Line(table, row) for row in group]
-    return lines
+            yield Line(table, words=RULE, style="quiet")
+        for row in group:
+            yield Line(table, row)

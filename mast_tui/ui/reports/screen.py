@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.reports.model import Row
+from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.agreement_source import AgreementSource
-from mast_tui.ui.reports.detail import row_title, row_words
+from mast_tui.ui.reports.base import TablesScreen
+from mast_tui.ui.reports.detail import notes_words, row_title, row_words
 from mast_tui.ui.reports.fitting import choosable
-from mast_tui.ui.reports.lines import ReportLines
 from mast_tui.ui.reports.signatures_source import SignaturesSource
 from mast_tui.ui.reports.source import Counting, LeftError, Page, Source
 from mast_tui.ui.reports.traces import (
@@ -32,25 +29,19 @@ from mast_tui.ui.reports.traces import (
     TracesScreen,
 )
 from mast_tui.ui.screens.ask import Ask
-from mast_tui.ui.screens.opening import OpensTraces
 from mast_tui.ui.services.writes import writes
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.span_view import TITLE_FRAME, SpanView
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.span_view import TITLE_FRAME
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.ui.desk import Desk
 
 
-class ReportScreen(OpensTraces):
+class ReportScreen(TablesScreen):
     """Shows the report that its source counts; subclasses say which keys there are."""
 
-    CSS_PATH = ["../screens/room.tcss", "reports.tcss"]
-    AUTO_FOCUS = "#table"
-    where: ClassVar[Where]
     traces: ClassVar[type[TracesScreen]]
 
     @dataclass
@@ -71,37 +62,19 @@ class ReportScreen(OpensTraces):
         self._away = False
         source.attach(self)
 
-    def compose(self) -> ComposeResult:
-        """The table, and the row under its cursor in words."""
-        yield TitleBar()
+    def compose_pages(self) -> ComposeResult:
+        """The names of the pages."""
         yield PageBar(tuple(self.source.pages.values()))
-        with Vertical(classes="filled"):
-            yield Static(id="about", markup=False)
-            yield ReportLines(id="table")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
-
-    @property
-    def main_list(self) -> ReportLines:
-        """The tables of the open page."""
-        return self.query_one(ReportLines)
 
     @property
     def row(self) -> Row | None:
         """The row under the cursor, None where there are no figures."""
         return None if self._shown.section is None else self.main_list.row
 
-    @property
-    def detail(self) -> SpanView:
-        """The row under the cursor in words."""
-        return self.query_one("#detail", SpanView)
-
     def on_mount(self) -> None:
         """Count as soon as the workspace is open."""
-        self.detail.can_focus = False
-        self._show_words("Opening the workspace …")
+        super().on_mount()
+        self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.when_ready(self.source.start)
 
@@ -191,21 +164,15 @@ class ReportScreen(OpensTraces):
         shown = self._shown = self.source.shown()
         section = shown.section
         if section is None:
-            self._show_words(shown.words)
+            self.show_words(shown.words)
             return
         self.remove_class("-empty")
-        about = self.query_one("#about", Static)
-        about.display = bool(shown.about)
-        about.update(Content(shown.about))
+        self.show_about(shown.about)
         self.main_list.show(
             section.parts, pending=shown.pending, place=self._stood.get(self._place)
         )
         self.main_list.focus()
         self._show_detail()
-
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     @property
     def _place(self) -> str:
@@ -214,30 +181,39 @@ class ReportScreen(OpensTraces):
         return self.page if section is None else section.id
 
     def _show_detail(self) -> None:
-        table, row, section = self.main_list.table, self.main_list.row, self._shown.section
-        if table is None or row is None or section is None:
+        table, row, folds = self.main_list.table, self.main_list.row, self.main_list.folds
+        shown = self._shown
+        notes = (*(shown.section.notes if shown.section else ()), *shown.notes)
+        if table is not None and row is not None:
+            title = row_title(table, row)
+            words = row_words(
+                table, row, chosen=self.main_list.chosen, pending=shown.pending, notes=notes
+            )
+        elif folds is not None:
+            title = folds.title
+            words = "\n".join(notes_words(folds, notes=notes)) if isinstance(folds, Table) else ""
+        else:
             return
-        keys = []
-        if self.main_list.behind is not None:
+        self.detail.border_title = plain_title(title)
+        self.detail.border_subtitle = plain_title(" · ".join(self._keys_here()))
+        if self.detail.text != words:
+            self.detail.show_text(words)
+
+    def _keys_here(self) -> Sequence[str]:
+        """What keys do on the row under the cursor, as much of it as there is room for."""
+        lines, keys = self.main_list, []
+        if lines.folds is not None:
+            keys.append("Enter: fold, unfold")
+        elif lines.behind is not None:
             keys.append("Enter: the traces behind")
-        elif self.source.opening(row.id) is not None:
+        elif lines.row is not None and self.source.opening(lines.row.id) is not None:
             keys.append("Enter: open it")
-        keys += ["← → column"] if len(choosable(table)) > 1 else []
+        if lines.table is not None and len(choosable(lines.table)) > 1:
+            keys.append("← → column")
         keys += [*self._shown.keys, "d b scroll"]
         while len(" · ".join(keys)) > self.size.width - TITLE_FRAME:
             keys.pop()
-        self.detail.border_title = plain_title(row_title(table, row))
-        self.detail.border_subtitle = plain_title(" · ".join(keys))
-        notes = (*section.notes, *self._shown.notes)
-        words = row_words(
-            table,
-            row,
-            chosen=self.main_list.chosen,
-            pending=self._shown.pending,
-            notes=notes,
-        )
-        if self.detail.text != words:
-            self.detail.show_text(words)
+        return keys
 
     @on(VirtualLines.Moved, "#table")
     def _moved(self, event: VirtualLines.Moved) -> None:

@@ -7,24 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on, work
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.reports.base import TablesScreen
 from mast_tui.ui.reports.detail import row_words
-from mast_tui.ui.reports.lines import ReportLines
 from mast_tui.ui.reports.source import Listing
 from mast_tui.ui.screens.annotate_judging import Evidence
-from mast_tui.ui.screens.opening import OpensTraces
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.span_view import SpanView
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -33,12 +25,8 @@ if TYPE_CHECKING:
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 
 
-class TracesScreen(OpensTraces):
+class TracesScreen(TablesScreen):
     """One row per trace; Enter opens it at its place, Escape comes back to the figure."""
-
-    CSS_PATH = ["../screens/room.tcss", "reports.tcss"]
-    AUTO_FOCUS = "#table"
-    where: ClassVar[Where]
 
     @dataclass
     class Found(Message):
@@ -62,30 +50,10 @@ class TracesScreen(OpensTraces):
         self._looking = True
         self._then: list[Callable[[], None]] = []
 
-    def compose(self) -> ComposeResult:
-        """The traces, and the one under the cursor in words."""
-        yield TitleBar()
-        with Vertical(classes="filled"):
-            yield ReportLines(id="table")
-            yield SpanView(id="detail", classes="detail")
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
-        yield HintBar(self.where)
-
-    @property
-    def main_list(self) -> ReportLines:
-        """The traces."""
-        return self.query_one(ReportLines)
-
-    @property
-    def detail(self) -> SpanView:
-        """The trace under the cursor in words."""
-        return self.query_one("#detail", SpanView)
-
     def on_mount(self) -> None:
         """Find the traces."""
-        self.detail.can_focus = False
-        self._show_words("Finding the traces …")
+        super().on_mount()
+        self.show_words("Finding the traces …")
         self._show_title()
         self.mast.when_ready(self._start)
 
@@ -105,9 +73,9 @@ class TracesScreen(OpensTraces):
         """List the traces, and do what was asked for while they were looked for."""
         self._listing, self._looking = message.listing, False
         if message.problem is not None:
-            self._show_words(one_line(message.problem))
+            self.show_words(one_line(message.problem))
         elif message.listing is None or not message.listing.table.rows:
-            self._show_words(NOTHING)
+            self.show_words(NOTHING)
         else:
             self._show_rows(message.listing)
         self._show_title()
@@ -120,10 +88,6 @@ class TracesScreen(OpensTraces):
     def _show_title(self) -> None:
         facts = () if self._listing is None else self._listing.facts
         self.title_bar.show((self._figure, *facts), self.who())
-
-    def _show_words(self, words: str) -> None:
-        self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
 
     def _show_rows(self, listing: Listing) -> None:
         table = listing.table
