@@ -47,6 +47,11 @@ _MCNEMAR: Final = Column(
     "McNemar's p, corrected over the modes", keeps=60,
 )  # fmt: skip
 
+_FOUR: Final = Column(
+    "counts", "TP/FP/FN/TN", Kind.TEXT, "true and false positives, false and true negatives",
+    keeps=20,
+)  # fmt: skip
+
 _UNDEFINED: Final = {
     "no_variance": "one of the two says the same of all traces",
     "no_overlap": "there is no trace to divide by",
@@ -160,8 +165,6 @@ def _rates(judge: Values) -> Table:
         Column("present", "present", Kind.TEXT, f"called present by the judge / {against}",
                keeps=70),
         *_RATES,
-        Column("counts", "TP/FP/FN/TN", Kind.TEXT,
-               "true and false positives, false and true negatives", keeps=20),
     )  # fmt: skip
     return Table(
         "judge",
@@ -186,7 +189,7 @@ def _beside_chance(judge: Values) -> Table:
     return Table(
         "judge_chance",
         f"{judge['judge']} against {against_words(judge)}, beside chance",
-        (_CODE, _NAME, *_BESIDE, _MCNEMAR),
+        (_CODE, _NAME, *_BESIDE, _MCNEMAR, _FOUR),
         _groups(judge, _BESIDE, detail=False),
         f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
         f"{_intervals(judge)}",
@@ -202,16 +205,16 @@ def _beside_chance(judge: Values) -> Table:
 def _groups(
     judge: Values, columns: Sequence[Column], *, detail: bool
 ) -> tuple[tuple[Row, ...], ...]:
-    """Make a row per mode, then the totals; with ``detail`` and counts, or bare."""
+    """Make a row per mode, then the totals; with ``detail`` or marked."""
     slugs = tuple(mode["slug"] for mode in judge["modes"].values())
 
-    def counts(table: Values) -> dict[str, Cell]:
-        return {**_counts(table), **_cells(table, columns)} if detail else _cells(table, columns)
+    def cells(table: Values) -> dict[str, Cell]:
+        return {**_counts(table), **_cells(table, columns)}
 
     modes = [
         Row(
             mode["slug"],
-            {"code": code, "name": mode["name"], **counts(mode),
+            {"code": code, "name": mode["name"], **cells(mode),
              "mcnemar_p_adjusted": mode["mcnemar_p_adjusted"]},
             mark="" if detail else _mark(mode),
             detail=tuple(_mode_detail(judge, code)) if detail else (),
@@ -223,7 +226,7 @@ def _groups(
     totals = (
         Row("macro", {"name": "mean over modes", **_cells(judge["macro"], columns)},
             behind=_behind("Mean over modes", slugs)),
-        Row("pooled", {"name": "all modes pooled", **counts(pooled)},
+        Row("pooled", {"name": "all modes pooled", **cells(pooled)},
             mark="" if detail else _mark(pooled),
             detail=tuple(_table_detail(judge, pooled)) if detail else (),
             behind=_behind("All modes pooled", slugs)),

@@ -93,12 +93,11 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
 
 def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
     text = datasheet(gold_export(filled, MAST, REPORT))
-    row = next(line for line in text.splitlines() if line.startswith("| 1.1 |"))
-    assert row.startswith("| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 –")
+    assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 – |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
         assert part in caption
-    assert "it takes 16, 20 or 50, by figure" in text
+    assert "– no interval, as there are too few traces" in text
     assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
     assert "a share of 0.5, one in the others; seed 11" in text

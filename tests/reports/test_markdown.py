@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -55,3 +56,11 @@ def test_a_sentence_begins_no_list(words: str) -> None:
 
 def test_entities_stay_what_was_written() -> None:
     assert plain("&lt;b&gt;") == r"\&lt;b\&gt;"
+
+
+def test_as_a_part_of_another_text_its_headings_stand_lower() -> None:
+    lines = render_markdown(sample.report(), level=2).splitlines()
+    assert "## Agreement" in lines
+    assert not [line for line in lines if line.startswith("# ")]
+    alone = replace(sample.report(), sections=sample.report().sections[:1])
+    assert [line for line in render_markdown(alone).splitlines() if line.startswith("## ")] == []

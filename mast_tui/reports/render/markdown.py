@@ -54,8 +54,9 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
     ]
     for section in report.sections:
         inside = [block for block in _section(section, f"{marks}##") if block]
-        if inside:
-            blocks += [f"{marks}# {plain(section.title)}", *inside]
+        if inside and len(report.sections) > 1:
+            blocks.append(f"{marks}# {plain(section.title)}")
+        blocks += inside
     blocks += _notes(note for note in report.notes if not note.warning)
     return "\n\n".join(filter(None, blocks)) + "\n"
 
