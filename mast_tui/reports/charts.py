@@ -174,8 +174,9 @@ class _OfGroup:
         yield from self.of_places()
         if group["together"]["failed"]:
             note = (
-                "Cells: number of failed traces that show both modes; the darker, the larger their "
-                f"share of the traces with either. n = {group['failed']} failed traces."
+                "Cells: number of failed traces that show both modes; the stronger the colour, the "
+                "larger their share of the traces with either. n = "
+                f"{group['failed']} failed traces."
             )
             drawn = together(group["together"]["failed"], self.names)
             yield self.chart("together", "Modes that show together", note, drawn)
@@ -277,16 +278,16 @@ class _OfGroup:
         if found["onset"]:
             note = (
                 f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
-                "for each mode's first span, the darker the more traces. Dots: medians; lines: "
-                f"quartiles. n = {found['first_failure']['n']} of {found['of']} {which} with a "
-                "failure, those whose labels name spans."
+                "for each mode's first span, the stronger the colour the more traces. Dots: "
+                f"medians; lines: quartiles. n = {found['first_failure']['n']} of {found['of']} "
+                f"{which} with a failure, those whose labels name spans."
             )
             drawn = onset(found, self.names)
             yield self.chart("onset", "Where in the run failures set on", note, drawn)
         if found["order"]:
             note = (
                 "Cells: in how many of the traces with both modes the mode of the row sets on "
-                "before that of the column; the darker, the larger the share. n = "
+                "before that of the column; the stronger the colour, the larger the share. n = "
                 f"{found['traces']} {which} whose labels name spans."
             )
             drawn = order(found["order"], self.names)

@@ -89,7 +89,7 @@ _STUDY: Final = (
     ),
 )
 
-_CODE: Final = Column("code", "", Kind.TEXT, "code", keeps=100)
+_CODE: Final = Column("code", "code", Kind.TEXT, keeps=100)
 _NAME: Final = Column("name", "mode", Kind.TEXT, keeps=100)
 
 
@@ -112,7 +112,7 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
             group_words(document, name),
             tuple(_page_of(group)),
             tuple(_group_facts(group.group)),
-            (*group.first_failure(), *_cannot_say(group.group["cannot_say"])),
+            tuple(group.in_short()),
         )
         sections.append(section)
     if document["comparison"] is not None:
@@ -674,7 +674,9 @@ class _Group:
                 keeps=20,
             ),
         )
-        return self.table("category_shares", "Categories of failure", columns, [rows])
+        folded = self.every is None
+        title = "Shares of the categories"
+        return self.table("category_shares", title, columns, [rows], folded=folded)
 
     # Places.
 
@@ -696,6 +698,18 @@ class _Group:
             f"over {_counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
             f"{self.which} that show a failure"
         )
+
+    def in_short(self) -> Iterator[Note]:
+        """What stands under a group, among it what its folded tables tell in full."""
+        shares = [
+            f"{one['name']} {_percent(one['failed']['share'])}"
+            for one in self.group["categories"].values()
+            if one["failed"]["share"] is not None
+        ]
+        if shares:
+            yield Note(f"Of what shows in failed traces: {', '.join(shares)}.", "categories")
+        yield from self.first_failure()
+        yield from _cannot_say(self.group["cannot_say"])
 
     def first_failure(self) -> Iterator[Note]:
         """Where the first failure stands, in a sentence."""
@@ -737,7 +751,7 @@ class _Group:
         )
         title = "Where the first failure stands"
         n = self._of_places(places)
-        # On a page a chart shows it, and a sentence stands beside the other tables.
+        # On a page a chart shows it, and a sentence stands under the group.
         folded = self.every is None
         return self.table("first_failure", title, columns, [rows], *notes, n=n, folded=folded)
 

@@ -35,7 +35,7 @@ COLUMNS: Final = (
     Column("kappa", "κ", name="Cohen's κ", keeps=90),
     Column("alpha", "α", name="Krippendorff's α", keeps=80),
     Column("ac1", "AC1", name="Gwet's AC1", keeps=20),
-    Column("points", "diff", Kind.POINTS, name="difference in percentage points", keeps=25),
+    Column("points", "diff", Kind.POINTS, name="failed less successful", keeps=25),
     Column("p", "p", Kind.P_VALUE, keeps=10, interval=False),
     Column("nothing", "empty", Kind.NUMBER, name="what nobody has"),
 )

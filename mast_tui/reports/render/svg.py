@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from html import escape
@@ -20,6 +21,9 @@ MARK: Final = "mast-tui figure"
 """Stands in every drawing that is written as a file, so that one's own are known again."""
 
 _MARGIN: Final = 16
+
+_BOLD: Final = 17.0
+"""The size of a title as its width counts: bold letters of 15 are as wide as plain ones of 17."""
 
 FONTS: Final = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 
@@ -80,6 +84,13 @@ _STYLE: Final = Template("""
 .v-under { stroke: $paper; stroke-width: 2.8; fill: none; }
 .v-dot { fill: $ink; stroke: $paper; stroke-width: 1; }
 """)
+
+
+_FOR_BROWSERS: Final = re.compile(
+    r"^\.v-halo \{.*\}$| text-rendering: geometricPrecision;", re.MULTILINE
+)
+"""What cairosvg takes otherwise: it knows no order of painting, so that the halo of words would
+cover them, and loses half of each letter at that precision."""
 
 
 def figure_style(colours: dict[str, str]) -> str:
@@ -222,6 +233,38 @@ class Drawing:
             self.line(x, y - 3, x, y + 3, "v-end")
 
 
+class PictureError(Exception):
+    """A drawing that cannot be turned into another format here."""
+
+
+def picture(chart_svg: str, form: Literal["pdf", "png"]) -> bytes:
+    """Turn a drawing that stands alone into a PDF or a PNG.
+
+    Args:
+        chart_svg: What ``standalone_svg`` has written.
+        form: ``pdf`` for papers, or ``png`` at twice the size for screens.
+
+    Raises:
+        PictureError: Where the library for it, or the one that it needs itself, is missing.
+    """
+    try:
+        import cairosvg
+    except ModuleNotFoundError as error:
+        raise PictureError(
+            f"{form.upper()} needs the extra 'pictures'; "
+            "install it with: pip install 'mast-tui[pictures]'"
+        ) from error
+    except OSError as error:
+        # The package is there; the library of the system that it draws with is not.
+        raise PictureError(
+            f"{form.upper()} needs the cairo library of the system (libcairo): {error}"
+        ) from error
+    written = _FOR_BROWSERS.sub("", chart_svg).encode("utf-8")
+    if form == "pdf":
+        return bytes(cairosvg.svg2pdf(bytestring=written))
+    return bytes(cairosvg.svg2png(bytestring=written, scale=2))
+
+
 def inline_svg(chart: Chart) -> str:
     """Write a drawing as an element of an HTML page, which styles it."""
     wide = ' class="wide"' if chart.width > WIDTH else ""
@@ -246,7 +289,7 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin
     around = Drawing(width)
-    heading = [] if bare else wrapped(chart.title, chart.width, 15.5)
+    heading = [] if bare else wrapped(chart.title, chart.width, _BOLD)
     note = [] if bare else wrapped(chart.note, chart.width, 10.5, most=8)
     top = 0.0 if bare else margin + 20 * len(heading) + 6
     height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin

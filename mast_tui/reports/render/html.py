@@ -1,0 +1,160 @@
+"""A report as one HTML page that needs nothing beside it.
+
+The page asks nothing of any network. Its policy lets no script run but its own, whatever stands in
+labels and traces; every word is escaped, with control characters made visible.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from mast_tui.reports.model import Chart, Column, Estimate, Kind, Report, Row, Table, Text
+from mast_tui.reports.render.cells import Written, is_right, unit, written
+from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg
+from mast_tui.safe_text import display_lines, one_line
+
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_PAGE_COLOURS: Final = (
+    {"link": "#24548f", "soft": "#f4f6f8", "shade": "#c3cad2", "bar": "#b9cbe4"},
+    {"link": "#8fb7ee", "soft": "#1d2228", "shade": "#000000", "bar": "#35506f"},
+)
+_USED: Final = ("paper", "ink", "muted", "grid")
+
+
+def render_html(report: Report) -> str:
+    """Write a report as a page: contents, then its sections with their tables and drawings."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.filters.update(anchor=_anchor, display_lines=display_lines)
+    environment.tests.update(
+        table=lambda part: isinstance(part, Table),
+        chart=lambda part: isinstance(part, Chart),
+        text=lambda part: isinstance(part, Text),
+        page=lambda address: address.startswith(("https://", "http://")),
+    )
+    script = (_TEMPLATES / "report.js").read_text("utf-8")
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        heads=_heads,
+        groups=_groups,
+        drawing=lambda chart: Markup(inline_svg(chart)),
+        style=Markup(_style()),
+        script=Markup(script),
+        digest=b64encode(sha256(script.encode("utf-8")).digest()).decode(),
+    )
+
+
+def _visible(value: object) -> object:
+    """Whatever a template writes, on one line and without control characters; then it escapes."""
+    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+
+
+def _style() -> str:
+    light, dark = (
+        ":root { "
+        + " ".join(f"--{name}: {colours[name]};" for name in _USED)
+        + " ".join(f" --{name}: {colour};" for name, colour in page.items())
+        + " }\n"
+        + figure_style(colours)
+        for colours, page in zip((LIGHT, DARK), _PAGE_COLOURS, strict=True)
+    )
+    # On paper the colours are the light ones, whatever the screen prefers.
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n" + (
+        _TEMPLATES / "report.css"
+    ).read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The heading of a column; ``tip`` has its whole name and unit, where these say more."""
+
+    column: Column
+    tip: str
+    kind: str
+    has_interval: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell, with its numbers in full for sorting and for copies.
+
+    ``letters`` is how wide the numbers of its column are, ``share`` how far its bar reaches in
+    percent; None where there is no bar.
+    """
+
+    words: Written
+    mark: str
+    kind: str
+    letters: int
+    ends: tuple[float, float] | None
+    share: float | None
+
+
+def _columns(table: Table) -> tuple[Column, ...]:
+    return table.shown()[0] or table.columns
+
+
+def _heads(table: Table) -> list[_Head]:
+    heads = []
+    for column in _columns(table):
+        tip = ", ".join(filter(None, (column.name, unit(column))))
+        has_interval = any(_ends(row, column) for row in table.rows)
+        heads.append(_Head(column, tip, _kind(table, column), has_interval))
+    return heads
+
+
+def _kind(table: Table, column: Column) -> str:
+    """The class of a column's cells: ``n`` for numbers, ``r`` for those with nothing beside."""
+    if not is_right(column):
+        return ""
+    beside = column.kind is Kind.SHARE or any(written(row, column).interval for row in table.rows)
+    return "n" if beside else "n r"
+
+
+def _groups(table: Table) -> list[list[list[_Cell]]]:
+    columns = _columns(table)
+    kinds = [_kind(table, one) for one in columns]
+    letters = [
+        max((len(written(row, one).text) for row in table.rows), default=0) for one in columns
+    ]
+    return [
+        [
+            [
+                _cell(row, one, row.mark if place == 0 else "", kinds[place], letters[place])
+                for place, one in enumerate(columns)
+            ]
+            for row in rows
+        ]
+        for rows in table.groups
+    ]
+
+
+def _cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
+    words = written(row, column)
+    share = None
+    if column.kind is Kind.SHARE and words.value is not None:
+        share = round(100 * min(max(words.value, 0), 1), 2)
+    return _Cell(words, mark, kind, letters, _ends(row, column), share)
+
+
+def _ends(row: Row, column: Column) -> tuple[float, float] | None:
+    cell = row.cells.get(column.key)
+    return cell.ci if isinstance(cell, Estimate) and cell.value is not None else None
