@@ -207,4 +207,4 @@ def test_every_choice_of_a_report_has_a_key_and_every_key_a_choice(
     assert pages == set(made.pages)
     for _, name, given in asked:
         if name == "choose":
-            inspect.signature(made.choices[given[0]]).bind(*given[1:])
+            inspect.signature(made.choices[str(given[0])]).bind(*given[1:])

@@ -247,8 +247,8 @@ async def test_what_is_folded_opens_on_its_title() -> None:
 async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
     leads = {"kappa": Behind("κ of it"), "ac1": Behind("AC1 of it")}
     cells = replace(row(0), behind_cells=leads)
-    plain = row(1)
-    both = replace(table(), groups=((cells, plain),))
+    plain, one = row(1), replace(row(2), behind_cells={"kappa": Behind("κ of 2")})
+    both = replace(table(), groups=((cells, plain, one),))
     async with shown(both) as app:
         lines = app.lines
         assert lines.chosen == "kappa"
@@ -258,6 +258,8 @@ async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
         assert lines.behind == Behind("AC1 of it")
         lines.move_by(1)
         assert lines.behind == Behind("1.1")
+        lines.move_by(1)
+        assert lines.behind is None
     async with shown(table()) as app:
         assert not app.lines.move_across(1)
         assert app.lines.behind == Behind("1.0")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.reports.model import Estimate, Row
+from mast_tui.reports.model import Behind, Estimate, Row
 from mast_tui.reports.signatures import group_report
 from mast_tui.ui.reports.signatures_behind import Wanted, chain_words, traces_behind
 from mast_tui.ui.reports.signatures_counts import Choice, Signatures
@@ -73,7 +73,9 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
         report = group_report(found.report, group, every=every)
         for table in report.tables:
             for row in table.rows:
-                cells = {**row.behind_cells, **({None: row.behind} if row.behind else {})}
+                cells: dict[str | None, Behind] = {**row.behind_cells}
+                if row.behind is not None and not row.behind_cells:
+                    cells[None] = row.behind
                 for column, behind in cells.items():
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):

@@ -72,11 +72,12 @@ class Layout:
         return replace(self, columns=(*self.columns[:place], *others, *self.columns[place + 1 :]))
 
     def edges(self, key: str) -> tuple[int, int] | None:
-        """Where a column begins and ends, None where it is not shown."""
+        """Where the values of a column begin and end, None where it is not shown."""
         begin = LEAD
         for one in self.columns:
             if one.column.key == key:
-                return begin, begin + one.width
+                values = begin + (one.bar and one.bar + 1)
+                return values, values + one.values
             begin += one.width + self.gap
         return None
 

@@ -127,7 +127,8 @@ class ReportLines(VirtualLines):
         row, chosen = self.row, self.chosen
         if row is None:
             return None
-        return row.behind_cells.get(chosen, row.behind) if chosen is not None else row.behind
+        # Where other cells have traces of their own, those of the row are not the chosen cell's.
+        return row.behind_cells.get(chosen or "") if row.behind_cells else row.behind
 
     def show(
         self,

@@ -211,7 +211,7 @@ class ReportScreen(TablesScreen):
         if lines.table is not None and len(choosable(lines.table)) > 1:
             keys.append("← → column")
         keys += [*self._shown.keys, "d b scroll"]
-        while len(" · ".join(keys)) > self.size.width - TITLE_FRAME:
+        while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
 
