@@ -47,8 +47,6 @@ HOW_TO_GIVE_OUTCOMES: Final = (
 _Side = Literal["failed", "succeeded"]
 _SIDES: Final[tuple[_Side, ...]] = ("failed", "succeeded")
 
-_CLASS_SIGNS: Final[Mapping[str, str]] = {"fatal": "▲", "benign": "○", "unclear": "?"}
-
 _BECAUSE: Final[Mapping[str, str]] = {
     "more_in_failed": "more often in failed traces",
     "seen_in_successes": "seen in successful traces as well",
@@ -491,7 +489,7 @@ class _Group:
             "all": _rate(mode["all"], self.group["traces"]),
             **_difference_cells(mode, ratio=False),
             "p_adjusted": _p_cell(mode, "p_adjusted"),
-            "severity": f"{_CLASS_SIGNS[mode['severity']]} {mode['severity']}",
+            "severity": mode["severity"],
             "stated": mode["stated"],
         }
         leads: dict[str, Behind] = {}

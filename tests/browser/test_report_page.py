@@ -1,4 +1,4 @@
-"""The report as a page in a real browser: it loads from disk alone, and shows all it holds."""
+"""The report on signatures in a real browser: it loads from disk alone, and shows all it holds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mast_tui.signatures.html_page import report_html
 
+from mast_tui.reports.render.html import render_html
+from mast_tui.reports.signatures import signatures_report
 from tests.browser.chromium import NAMES, Page, browser, chromium_path
-from tests.figures.signatures.small_report import HOSTILE, small_extras, small_report
+from tests.figures.signatures.small_report import HOSTILE, small_report
+from tests.reports.small_extras import small_extras
+
+LONGEST_GROUP = 6_000
+"""So many CSS pixels a group takes on a screen 1280 wide, with all that is folded closed."""
 
 FIGURES = """
-[...document.querySelectorAll("figure")].map((figure) => {
+[...document.querySelectorAll("figure")].filter((one) => one.querySelector("svg")).map((figure) => {
   const box = figure.querySelector(".box"), svg = figure.querySelector("svg");
   const outer = box.getBoundingClientRect(), inner = svg.getBoundingClientRect();
   return {
-    id: figure.id, left: outer.left, right: outer.right, width: outer.width, height: outer.height,
+    id: figure.closest("[id]").id,
+    left: outer.left, right: outer.right, width: outer.width, height: outer.height,
     drawn: inner.width, tall: inner.height,
     // How far the box scrolls, beside how much of the drawing lies beyond its edge.
     reach: box.scrollWidth, text: svg.querySelectorAll("text").length,
@@ -48,11 +54,13 @@ OVERLAPS = """
 """
 COLUMN = """
 [...document.querySelectorAll("table.sorts")[0].tBodies[0].rows].map((row) => {
-  const cell = row.cells[6];
+  const cell = row.cells[4];
   return cell.dataset.v === "" ? null : Number(cell.dataset.v);
 })
 """
-PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[6].firstChild.click()'
+PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[4].firstChild.click()'
+OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+HEIGHT = 'document.querySelector("#group-plain").getBoundingClientRect().height'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'
 
 
@@ -66,20 +74,25 @@ def test_the_page_stands_on_its_own_in_a_real_browser(tmp_path: Path) -> None:
         warnings.warn(missing, stacklevel=1)
         pytest.skip(missing)
     file = tmp_path / "report.html"
-    file.write_text(report_html(small_report(), extras=small_extras()), "utf-8")
+    file.write_text(render_html(signatures_report(small_report(), extras=small_extras())), "utf-8")
     inks = set()
     with browser(program, tmp_path / "profile") as page:
-        for width, scheme in ((1280, "light"), (390, "dark")):
+        for width, scheme in (
+            (1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")
+        ):  # fmt: skip
             page.size(width)
             page.prefer(scheme)
             page.open(file)
+            if width == 1280:
+                assert 0 < page.value(HEIGHT) <= LONGEST_GROUP
+            page.value(OPEN)
             every_figure_is_seen(page, width)
             assert page.value(OVERLAPS) == []
             inks.add(page.value(INK))
         foreign_words_are_words(page)
         tables_sort(page)
         assert page.said() == []
-        assert {*page.asked_for()} == {file.as_uri()}
+        assert {url.partition("#")[0] for url in page.asked_for()} == {file.as_uri()}
         # What is tried here would be seen above, had the page tried it.
         scripts_of_others_are_refused(page)
     assert len(inks) == 2, "light and dark show the same ink"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
     lines = study("report", "--compare", "GPT-OSS-120B,Gemini-3-Flash").out.splitlines()
     assert max(cell_len(line) for line in lines) <= 100
     for mode in load_mast().modes:
-        assert sum(line.startswith(f"{mode.code}  {mode.name[:7]}") for line in lines) == 3
+        assert sum(line.startswith(f"{mode.code}   {mode.name[:7]}") for line in lines) == 3
     assert sum("fatal    both" in line for line in lines) == 2
     text = " ".join(" ".join(lines).split())
     assert "modes per failed trace 2.6" in text
@@ -252,6 +253,38 @@ def test_figures_where_no_folder_can_be_made_are_refused_in_a_line(
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "cannot be made" in done.err
     assert (tmp_path / "file").read_text("utf-8") == "mine"
+
+
+def test_one_report_is_written_in_every_language_at_once(study: Cli, tmp_path: Path) -> None:
+    files = ("--html", "r.html", "--markdown", "r.md", "--csv", "r.csv", "--latex", "r.tex")
+    done = study("report", *files, "--figures", "drawn", "--bare", "--rounds", "0")
+    assert done.code == 0, done.err
+    page, text, rows, tex = (
+        (tmp_path / f"r.{end}").read_text("utf-8") for end in ("html", "md", "csv", "tex")
+    )
+    for name in ("GPT-OSS-120B", "Gemini-3-Flash"):
+        assert name in page
+        assert f"## {name}" in text
+        assert name in tex
+        assert any(f",{name}," in row for row in rows.splitlines())
+    (drawn,) = (tmp_path / "drawn").glob("prevalence-gpt-oss-120b.svg")
+    assert 'class="v-t v-h"' not in drawn.read_text("utf-8")
+    assert page.count("<svg") == len(list((tmp_path / "drawn").iterdir()))
+    # What is one's own is replaced, and nothing at all where two would be one.
+    assert study("report", *files, "--rounds", "0").code == 0
+    assert study("report", "--html", "a", "--csv", "a").code == 2
+    assert study("report", "--bare").code == 2
+
+
+def test_images_that_cannot_be_drawn_here_are_refused_in_a_sentence(
+    study: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    done = study("report", "--figures", "drawn", "--figures-format", "pdf", "--html", "r.html")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "mast-tui[figures]" in done.err
+    assert not (tmp_path / "drawn").exists()
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_one_label_is_spoken_of_as_one(cli: Cli, tmp_path: Path) -> None:

@@ -120,6 +120,15 @@ def test_a_new_column_is_in_the_table() -> None:
     assert "<0.001" in read.words
 
 
+def test_a_folded_drawing_is_closed() -> None:
+    report = sample.report()
+    chart = replace(sample.chart(), folded=True)
+    section = replace(report.sections[1], parts=(chart,))
+    read = Read(render_html(replace(report, sections=(section,))))
+    assert [one["id"] for one in read.of("details")] == ["pictures-shares"]
+    assert len(read.of("svg")) == 1
+
+
 def test_paragraphs_keep_their_lines() -> None:
     report = sample.report()
     section = report.sections[0]

@@ -1,4 +1,4 @@
-"""Drawings as files: with their words and without, and as pictures."""
+"""Drawings as files: with their words and without, and as images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mast_tui.reports.render.svg import MARK, PictureError, inline_svg, picture, standalone_svg
+from mast_tui.reports.render.images import image_of
+from mast_tui.reports.render.svg import MARK, inline_svg, standalone_svg
 from tests.reports import sample
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -40,15 +41,7 @@ def test_in_a_page_it_has_names_of_its_own() -> None:
     assert "style" not in {child.tag for child in root}
 
 
-def test_a_picture_without_the_library_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "cairosvg", None)
-    with pytest.raises(PictureError, match=r"pip install 'mast-tui\[pictures\]'"):
-        picture(standalone_svg(sample.chart()), "pdf")
-
-
-def test_a_picture_has_no_style_that_its_library_takes_otherwise(
+def test_an_image_has_no_style_that_its_library_takes_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: list[bytes] = []
@@ -58,18 +51,8 @@ def test_a_picture_has_no_style_that_its_library_takes_otherwise(
         return b"%PDF"
 
     monkeypatch.setitem(sys.modules, "cairosvg", SimpleNamespace(svg2pdf=svg2pdf))
-    assert picture(standalone_svg(sample.chart()), "pdf") == b"%PDF"
+    image_of(sample.chart(), "pdf")
     assert b".v-halo" not in given[0]
     assert b"text-rendering" not in given[0]
     assert b".v-failed {" in given[0]
     ElementTree.fromstring(given[0])
-
-
-def test_pictures() -> None:
-    try:
-        import cairosvg  # noqa: F401
-    except (ImportError, OSError) as error:
-        pytest.skip(f"no pictures here: {error}")
-    written = standalone_svg(sample.chart())
-    assert picture(written, "pdf").startswith(b"%PDF")
-    assert picture(written, "png").startswith(b"\x89PNG")

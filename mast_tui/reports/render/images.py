@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from typing import Final
@@ -12,6 +13,12 @@ from mast_tui.reports.render.svg import MARK, standalone_svg
 FORMATS: Final = ("svg", "pdf", "png")
 _PNG_SCALE: Final = 3
 """So many pixels for each unit of a drawing, some 300 to the inch in a paper's column."""
+
+_FOR_BROWSERS: Final = re.compile(
+    r"^\.v-halo \{.*\}$| text-rendering: geometricPrecision;", re.MULTILINE
+)
+"""Styles that CairoSVG takes otherwise: it knows no order of painting, so that the halo of words
+would cover them, and loses half of each letter at that precision."""
 
 _PNG_HEAD: Final = 33
 """The bytes of a PNG's signature and header."""
@@ -58,7 +65,7 @@ def image_of(chart: Chart, image: str, *, bare: bool = False) -> str | tuple[byt
     check_format(image)
     import cairosvg
 
-    drawn = svg.encode("utf-8")
+    drawn = _FOR_BROWSERS.sub("", svg).encode("utf-8")
     if image == "pdf":
         # What follows the end of a PDF is a comment.
         pdf: bytes = cairosvg.svg2pdf(bytestring=drawn)

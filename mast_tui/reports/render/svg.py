@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass, field
 from html import escape
@@ -84,13 +83,6 @@ _STYLE: Final = Template("""
 .v-under { stroke: $paper; stroke-width: 2.8; fill: none; }
 .v-dot { fill: $ink; stroke: $paper; stroke-width: 1; }
 """)
-
-
-_FOR_BROWSERS: Final = re.compile(
-    r"^\.v-halo \{.*\}$| text-rendering: geometricPrecision;", re.MULTILINE
-)
-"""What cairosvg takes otherwise: it knows no order of painting, so that the halo of words would
-cover them, and loses half of each letter at that precision."""
 
 
 def figure_style(colours: dict[str, str]) -> str:
@@ -231,38 +223,6 @@ class Drawing:
         self.line(low, y, high, y, "v-end")
         for x in (low, high):
             self.line(x, y - 3, x, y + 3, "v-end")
-
-
-class PictureError(Exception):
-    """A drawing that cannot be turned into another format here."""
-
-
-def picture(chart_svg: str, form: Literal["pdf", "png"]) -> bytes:
-    """Turn a drawing that stands alone into a PDF or a PNG.
-
-    Args:
-        chart_svg: What ``standalone_svg`` has written.
-        form: ``pdf`` for papers, or ``png`` at twice the size for screens.
-
-    Raises:
-        PictureError: Where the library for it, or the one that it needs itself, is missing.
-    """
-    try:
-        import cairosvg
-    except ModuleNotFoundError as error:
-        raise PictureError(
-            f"{form.upper()} needs the extra 'pictures'; "
-            "install it with: pip install 'mast-tui[pictures]'"
-        ) from error
-    except OSError as error:
-        # The package is there; the library of the system that it draws with is not.
-        raise PictureError(
-            f"{form.upper()} needs the cairo library of the system (libcairo): {error}"
-        ) from error
-    written = _FOR_BROWSERS.sub("", chart_svg).encode("utf-8")
-    if form == "pdf":
-        return bytes(cairosvg.svg2pdf(bytestring=written))
-    return bytes(cairosvg.svg2png(bytestring=written, scale=2))
 
 
 def inline_svg(chart: Chart) -> str:
