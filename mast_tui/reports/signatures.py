@@ -919,7 +919,8 @@ class _Group:
         for place, one in enumerate(places["chains"]):
             codes = tuple(code for step in one["steps"] for code in step)
             words = " → ".join("+".join(step) for step in one["steps"])
-            lead = self.behind(words, *codes, placed=True)
+            chain = tuple(tuple(step) for step in one["steps"])
+            lead = self.behind(words, *codes, chain=chain)
             rows.append(Row(f"chain {place}", {"chain": words, "count": one["count"]}, behind=lead))
         columns = (
             Column("chain", "modes by onset", Kind.TEXT, keeps=100),

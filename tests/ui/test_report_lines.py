@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from mast_tui.reports.model import Behind, Column, Estimate, Kind, Note, Part, Row, Table, Text
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Part,
+    Row,
+    Table,
+    Text,
+)
 from mast_tui.ui.reports.cells import bar, interval_words, value_words
 from mast_tui.ui.reports.detail import row_title, row_words
 from mast_tui.ui.reports.fitting import fitted
@@ -29,9 +40,9 @@ COLUMNS = (
 EMPTY = Column("nowhere", "nowhere", Kind.COUNT)
 
 
-def row(place: int, **more: object) -> Row:
+def row(place: int, **more: Cell) -> Row:
     """A row with all its cells, and traces behind it."""
-    cells = {
+    cells: dict[str, Cell] = {
         "code": f"1.{place}",
         "name": f"Step repetition of the {place}th kind",
         "n": 10 + place,
@@ -39,7 +50,7 @@ def row(place: int, **more: object) -> Row:
         "ac1": Estimate(0.5, (-0.2, 0.8)),
         "share": Estimate(0.5, (0.25, 0.75), n=20),
     }
-    return Row(f"m{place}", {**cells, **more}, behind=Behind(f"1.{place}"))  # type: ignore[arg-type]
+    return Row(f"m{place}", {**cells, **more}, behind=Behind(f"1.{place}"))
 
 
 def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
@@ -119,7 +130,7 @@ def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
 def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:
     keys = [f"c{place}" for place in range(30)]
     leads = {key: Behind(key) for key in keys}
-    cells = {"name": "one", **dict.fromkeys(keys, 7)}
+    cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
     columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
     matrix = Table("matrix", "", columns, ((Row("one", cells, behind_cells=leads),),))
     layout = fitted(matrix, 60, chosen="c20", pending=False)

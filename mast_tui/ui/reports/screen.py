@@ -105,11 +105,12 @@ class ReportScreen(TablesScreen):
             except LeftError:
                 return
 
-        self.run_worker(work, group=group, exclusive=True, thread=True)
+        self.run_worker(work, group=group, thread=True)
 
     def forget(self, group: str) -> None:
-        """Pass over what comes of the group's counting that is under way."""
+        """Stop the group's counting that is under way, and pass over what it has posted."""
         self._turns[group] = self._turns.get(group, 0) + 1
+        self.workers.cancel_group(self, group)
 
     def on_report_screen_counted(self, message: Counted) -> None:
         """Take in what was counted last."""

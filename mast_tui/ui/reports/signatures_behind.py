@@ -26,6 +26,9 @@ COLUMNS: Final = (
     Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
 
+Chain = tuple[tuple[str, ...], ...]
+"""Modes by their onset, those of one span together."""
+
 _SIGNS: Final[Mapping[str, str]] = {
     "isolated": "·",
     "between": "+",
@@ -49,7 +52,8 @@ class Wanted:
 
     ``tenth`` is the part of the run, from 0, in which the first failure stands; ``first`` a mode
     that comes first; ``step`` two modes of which the second sets on next after the first;
-    ``placed`` keeps only traces in which all the ``modes`` have a place.
+    ``placed`` keeps only traces in which all the ``modes`` have a place; ``chain`` those in which
+    modes set on in just this order.
     """
 
     outcome: str | None = None
@@ -58,6 +62,7 @@ class Wanted:
     first: str | None = None
     step: tuple[str, str] | None = None
     placed: bool = False
+    chain: Chain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class FailingTrace:
     outcome: str
     shape: str
     modes: tuple[str, ...]
-    chain: tuple[tuple[str, ...], ...]
+    chain: Chain
     first: int | None
     at: int | None
     spans: int
@@ -120,11 +125,20 @@ def _placed(found: Onsets, codes: Sequence[str]) -> dict[int, Placed]:
     return placed
 
 
+def _chain(placed: Placed) -> Chain:
+    steps: dict[int, list[str]] = {}
+    for code, _, step in placed:
+        steps.setdefault(step, []).append(code)
+    return tuple(tuple(codes) for codes in steps.values())
+
+
 def _fits(
     given: SignatureInput, row: int, everything: Mapping[int, Placed], wanted: Wanted
 ) -> bool:
     placed = everything.get(row, [])
     if wanted.placed and not set(wanted.modes) <= {code for code, _, _ in placed}:
+        return False
+    if wanted.chain is not None and _chain(placed) != wanted.chain:
         return False
     if wanted.first is not None and (wanted.first, 0) not in {(c, s) for c, _, s in placed}:
         return False
@@ -168,11 +182,6 @@ def _failing(
     from mast_tui.figures.signatures.model import PRESENT
 
     verdicts = (given.verdicts[row] == PRESENT).tolist()
-    steps: list[list[str]] = []
-    for code, _, step in placed:
-        if step == len(steps):
-            steps.append([])
-        steps[step].append(code)
     looked = wanted.modes or wanted.step or ()
     at = next((first for code, first, _ in placed if code in looked or not looked), None)
     outcome = ("", "failed", "succeeded")[int(given.outcome[row])]
@@ -181,7 +190,7 @@ def _failing(
         outcome,
         shape,
         tuple(code for code, present in zip(codes, verdicts, strict=True) if present),
-        tuple(tuple(step) for step in steps),
+        _chain(placed),
         placed[0][1] if placed else None,
         at,
         int(given.spans[row]),

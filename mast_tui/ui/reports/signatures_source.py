@@ -373,6 +373,7 @@ def wanted(behind: Behind) -> Wanted:
         first=which.get("first"),
         step=which.get("step"),
         placed=which.get("placed", False),
+        chain=which.get("chain"),
     )
 
 

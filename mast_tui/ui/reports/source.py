@@ -90,7 +90,7 @@ class Host(Protocol):
         """
 
     def forget(self, group: str) -> None:
-        """Pass over what comes of the group's counting that is under way."""
+        """Stop the group's counting that is under way, and pass over what it has posted."""
 
     def show(self) -> None:
         """Show the open page anew."""
