@@ -194,12 +194,13 @@ def agree_command(
     if mode is not None:
         print_traces(traces | sight, as_json=as_json)
         return
-    if len(figures["annotators"]) < 2:
-        say("agreement needs two annotators with finished traces; name them with --annotators")
     document: Mapping[str, Any] = {**figures, **sight}
     report = agreement_report(figures, sight=sight.get("sight"))
     _write_files(report, outputs, named)
     if as_json:
+        for note in report.notes:
+            if note.reason == "few_annotators":
+                say(note.text)
         print_json(document)
     elif markdown == "-":
         sys.stdout.write(_rendered(report, "--markdown"))

@@ -124,7 +124,7 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
         None if spans is None else places_section(spans),
         None if judge is None else judge_section(judge, sight=sight),
     ]
-    notes = [*_whose_sight(document, sight), *_copied(document)]
+    notes = [*_nothing(document), *_whose_sight(document, sight), *_copied(document)]
     if spans is None:
         notes.append(Note("Places were not compared.", "no_spans"))
     if judge is None:
@@ -755,6 +755,22 @@ def _halving(document: Values) -> Iterator[Note]:
         yield Note(
             f"More traces, labelled by two, that would halve the interval of κ: {told}{none}.",
             "halving",
+        )
+
+
+def _nothing(document: Values) -> Iterator[Note]:
+    """Why nobody can be compared, where that is so."""
+    if len(document["annotators"]) < 2:
+        yield Note(
+            "Agreement needs two annotators with finished traces; --annotators names them.",
+            "few_annotators",
+            warning=True,
+        )
+    elif not _shared(document):
+        yield Note(
+            "Agreement needs a trace that two of them have finished.",
+            "nothing_shared",
+            warning=True,
         )
 
 

@@ -567,6 +567,14 @@ def _prevalence_detail(found: Values | None) -> Iterator[str]:
 def _notes(judge: Values, sight: Values | None) -> Iterator[Note]:
     """What holds for all of the page; warnings first."""
     traces, gold = judge["traces"], judge["gold"]
+    if not judge["pooled"]["n"]:
+        against = against_words(judge)
+        yield Note(
+            f"{judge['judge']} cannot be held against {against} yet: that needs traces that it has "
+            f"judged and that may be seen, with a verdict of {against} that counts.",
+            "nothing_compared",
+            warning=True,
+        )
     yield from _useless(judge)
     if gold is not None and traces["compared"]:
         words = gold_words(gold)

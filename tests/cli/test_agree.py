@@ -203,6 +203,15 @@ def test_other_files_are_written_beside_the_text(
     assert two("agree", *FEW, option, "server.log", "--force").code == 0
 
 
+def test_json_for_one_person_says_on_stderr_that_it_takes_two(two: Cli) -> None:
+    done = two("agree", *FEW, "--annotators", "ann", "--json")
+    assert done.json["annotators"] == ["ann"]
+    assert "Agreement needs two annotators" in done.err
+    text = two("agree", *FEW, "--annotators", "ann")
+    assert "Agreement needs two annotators" in text.out
+    assert text.err == ""
+
+
 def test_two_options_cannot_name_one_file(two: Cli) -> None:
     done = two("agree", "--csv", "x", "--latex", "x")
     assert (done.code, "--csv and --latex name the same file" in done.err) == (2, True)

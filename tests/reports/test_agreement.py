@@ -354,6 +354,12 @@ def test_what_fleiss_rests_on_is_told_where_others_rest_on_more() -> None:
     assert "7 traces that two or more have finished, 3 of them finished by all" in report.about
 
 
+def test_why_nobody_can_be_compared_is_a_warning() -> None:
+    assert note(of_words({"ann": "110"}), "few_annotators").warning
+    assert note(of_words({"ann": "11··", "bob": "··10"}), "nothing_shared").warning
+    assert not reasons(of_two("10", "11")) & {"few_annotators", "nothing_shared"}
+
+
 def test_categories_are_a_page_of_their_own() -> None:
     report = agreement_report(whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1)))
     both = row(table(report, "categories"), "c")

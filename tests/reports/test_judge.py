@@ -106,6 +106,7 @@ def test_without_anything_to_compare_the_reasons_stand_there() -> None:
             k for k in one.cells if k in ("true_positive_rate", "cohen_kappa")
         ))).undefined for one in rows} == {"no_overlap"}  # fmt: skip
     assert "Nothing to compare" in detail(row(table(page, "judge"), MODE))
+    assert note(page, "nothing_compared").warning
     assert {"no_confidence", "no_answers", "no_places", "not_withheld"} <= reasons(page)
     assert len(page.parts) == 2
 

@@ -94,10 +94,11 @@ def test_where_there_is_little_room_low_intervals_go_then_names_then_columns() -
 
 def test_intervals_that_had_no_room_are_named() -> None:
     columns = (NAME, Column("k", "κ", keeps=90), Column("a", "α"), Column("p", "P+"))
-    cells = {"k": Estimate(0.5, (0.25, 0.75)), "a": Estimate(0.5, withheld="few_traces"), "p": 0.5}
-    lines = lines_of(Row("1", {"name": "x", **cells}), columns=columns, width=26)
+    withheld = Estimate(0.5, withheld="few_traces")
+    row = Row("1", {"name": "x", "k": Estimate(0.5, (0.25, 0.75)), "a": withheld, "p": 0.5})
+    lines = lines_of(row, columns=columns, width=26)
     assert "No room for the intervals of: κ." in " ".join(lines)
-    assert "No room" not in " ".join(lines_of(Row("1", {"name": "x", **cells}), columns=columns))
+    assert "No room" not in " ".join(lines_of(row, columns=columns))
 
 
 def test_what_stands_above_is_not_told_again() -> None:

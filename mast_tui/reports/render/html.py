@@ -26,6 +26,9 @@ _PAGE_COLOURS: Final = (
     {"link": "#24548f", "soft": "#f4f6f8", "shade": "#c3cad2", "bar": "#b9cbe4"},
     {"link": "#8fb7ee", "soft": "#1d2228", "shade": "#000000", "bar": "#35506f"},
 )
+_SHORT: Final = 24
+"""Letters up to which words stay on one line in a table."""
+
 _USED: Final = ("paper", "ink", "muted", "grid")
 
 
@@ -122,9 +125,10 @@ def _heads(table: Table) -> list[_Head]:
 
 
 def _kind(table: Table, column: Column) -> str:
-    """The class of a column's cells: ``n`` for numbers, ``r`` for those with nothing beside."""
+    """The class of a column's cells: ``n`` numbers, ``r`` such with nothing beside, ``s`` short."""
     if not is_right(column):
-        return ""
+        longest = max((len(written(row, column).whole) for row in table.rows), default=0)
+        return "s" if longest <= _SHORT else ""
     beside = column.kind is Kind.SHARE or any(written(row, column).interval for row in table.rows)
     return "n" if beside else "n r"
 
