@@ -24,7 +24,6 @@ from mast_tui.adjudication.queue import (
 from mast_tui.adjudication.trace import Adjudication
 from mast_tui.adjudication.words import (
     OrderOf,
-    TraceOf,
     TraceWords,
     orders_from_files,
     traces_from_files,
@@ -41,7 +40,6 @@ __all__ = [
     "ModePage",
     "OrderOf",
     "QueueEntry",
-    "TraceOf",
     "TraceWords",
     "access_to",
     "accesses_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
@@ -17,9 +17,6 @@ from mast_tui.workspace.store import Workspace
 
 OrderOf = Callable[[str], Order]
 """The order of the spans of a trace, by its id; ``no_order`` where the trace is not at hand."""
-
-TraceOf = Callable[[str], Trace | None]
-"""A trace by its id; None where it is not at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +101,30 @@ def words_by_trace(
     }
 
 
-def traces_from_files(workspace: Workspace) -> TraceOf:
-    """Look up the workspace's traces, which are read from their files when first asked for.
+def traces_from_files(
+    workspace: Workspace, known: Sequence[Trace] = ()
+) -> Callable[[str], Trace | None]:
+    """Give the workspace's traces, wholly read, from their files.
 
-    A trace whose file has gone, cannot be read or holds something else now is not at hand.
+    Args:
+        workspace: The workspace that knows where the files were.
+        known: Traces that are read already.
+
+    Returns:
+        A function from a trace's id to the trace; to None where its file has gone, cannot be read
+        or holds something else now. It remembers nothing.
     """
     records = {record.trace_id: record for record in workspace.traces()}
-    at_hand: dict[str, Trace | None] = {}
+    at_hand = {trace.identity.trace_id: trace for trace in known}
 
     def trace_of(trace_id: str) -> Trace | None:
-        if trace_id not in at_hand:
-            record, trace = records.get(trace_id), None
-            if record is not None and record.path is not None:
-                for found in read_file(record.path, named=True).traces:
-                    here = workspace.find_trace(TraceRecord.of(found))
-                    if here is not None and here.trace_id == trace_id:
-                        trace = found
-            at_hand[trace_id] = trace
-        trace = at_hand[trace_id]
+        record = records.get(trace_id)
+        trace = at_hand.get(trace_id)
+        if trace is None and record is not None and record.path is not None:
+            for found in read_file(record.path, named=True).traces:
+                here = workspace.find_trace(TraceRecord.of(found))
+                if here is not None and here.trace_id == trace_id:
+                    trace = found
         if trace is not None:
             read_fully(trace)
         return trace
@@ -129,13 +132,17 @@ def traces_from_files(workspace: Workspace) -> TraceOf:
     return trace_of
 
 
-def orders_from_files(workspace: Workspace, trace_of: TraceOf | None = None) -> OrderOf:
-    """The orders of the workspace's traces, read from their files when first asked for.
+def orders_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> OrderOf:
+    """Give the orders of the workspace's traces, read from their files when first asked for.
 
-    ``trace_of`` is where traces are looked up, for who reads more of them. A trace that is not at
-    hand has no order.
+    Args:
+        workspace: The workspace that knows where the files were.
+        known: Traces that are read already.
+
+    Returns:
+        The order of a trace by its id; of one that is not at hand, ``no_order``.
     """
-    trace_of = traces_from_files(workspace) if trace_of is None else trace_of
+    trace_of = traces_from_files(workspace, known)
     orders: dict[str, Order] = {}
 
     def order_of(trace_id: str) -> Order:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     "--by",
     default="model",
     show_default=True,
-    metavar="model|system|benchmark|task|reader|all",
-    help="What tells the groups apart; all makes one group.",
+    metavar="FIELD[,FIELD]|all",
+    help="What tells the groups apart: model, system, benchmark, task, reader, version, date, or "
+    "several of them; all makes one group.",
 )
 @click.option(
     "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,20 +112,23 @@ def extras_for(
     workspace: Workspace, taxonomy: Taxonomy, given: SignatureInput, *, places: bool
 ) -> Extras:
     """What a report shows beside its figures; with ``places`` spans from the traces' files."""
-    from mast_tui.adjudication import orders_from_files, traces_from_files
+    from mast_tui.adjudication import traces_from_files
     from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.gold import no_order
     from mast_tui.reports.examples import extras_from_workspace
     from mast_tui.traces.model import Trace
 
     def nowhere(_trace: str) -> Trace | None:
         return None
 
-    trace_of = traces_from_files(workspace) if places else nowhere
-    orders = orders_from_files(workspace, trace_of=trace_of)
+    trace_of = cache(traces_from_files(workspace)) if places else nowhere
 
-    def order_of(trace: str) -> Order:
-        return orders(trace) if places else no_order
+    def order_of(trace_id: str) -> Order:
+        # A trace is read only when one of its spans is asked for.
+        def order(key: str) -> int | None:
+            trace = trace_of(trace_id)
+            return None if trace is None else trace.index_of(key)
+
+        return order
 
     def text_of(trace_id: str, key: str) -> str:
         trace = trace_of(trace_id)

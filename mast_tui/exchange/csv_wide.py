@@ -16,10 +16,13 @@ from mast_tui.labels import WHOLE_TRACE, Label, Origin, VerdictValue, annotator_
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
+from mast_tui.traces.times import unix_seconds
 from mast_tui.workspace.records import TraceRecord
 
 FACTS: Final = ("system", "model", "benchmark", "outcome")
 SCORE: Final = "score"
+VERSION: Final = "version"
+DATE: Final = "date"
 CELLS: Final[Mapping[str, VerdictValue | None]] = {
     "1": VerdictValue.PRESENT,
     "0": VerdictValue.ABSENT,
@@ -61,7 +64,7 @@ def read_csv_wide(
     that is no such table; a bad row is a problem.
     """
     codes = [mode.code for mode in taxonomy.modes]
-    known = ("trace_id", "annotator", *FACTS, *codes, SCORE)
+    known = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
     drafts: dict[tuple[str, str], WorkDraft] = {}
     traces: dict[str, TraceRecord] = {}
     problems: list[RowProblem] = []
@@ -139,7 +142,16 @@ def _trace(row: CsvRow) -> TraceRecord:
         benchmark=row.cells.get("benchmark", "").strip() or None,
         outcome=_OUTCOMES[outcome],
         score=_score(row.cells.get(SCORE, "").strip()),
+        version=row.cells.get(VERSION, "").strip() or None,
+        started=_started(row.cells.get(DATE, "").strip()),
     )
+
+
+def _started(text: str) -> float | None:
+    started = unix_seconds(text) if text else None
+    if text and started is None:
+        raise ValueError(f"date is {text!r}; it must be as in 2026-03-31")
+    return started
 
 
 def _score(text: str) -> float | None:
@@ -158,8 +170,11 @@ def write_csv_wide(rows: Iterable[WideRow], taxonomy: Taxonomy) -> str:
     """The rows of ``csv-wide``, in the order of traces and annotators."""
     ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
     codes = tuple(mode.code for mode in taxonomy.modes)
-    score = (SCORE,) if any(row.trace.score is not None for row in ordered) else ()
-    columns = ("trace_id", "annotator", *FACTS, *codes, *score)
+    told = [
+        *([SCORE] if any(row.trace.score is not None for row in ordered) else ()),
+        *([VERSION] if any(row.trace.version is not None for row in ordered) else ()),
+    ]
+    columns = ("trace_id", "annotator", *FACTS, *codes, *told)
     return csv_text(columns, (_cells(row, taxonomy) for row in ordered))
 
 
@@ -174,4 +189,5 @@ def _cells(row: WideRow, taxonomy: Taxonomy) -> dict[str, str]:
         "outcome": "" if trace.outcome is Outcome.UNKNOWN else trace.outcome,
         **{mode.code: WRITTEN[row.verdicts.get(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
+        VERSION: trace.version or "",
     }

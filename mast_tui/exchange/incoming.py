@@ -44,6 +44,8 @@ def joined(known: TraceRecord, new: TraceRecord) -> TraceRecord:
         model=_one_of("model", known.model, new.model),
         benchmark=_one_of("benchmark", known.benchmark, new.benchmark),
         score=_one_of("score", known.score, new.score),
+        version=_one_of("version", known.version, new.version),
+        started=_one_of("date", known.started, new.started),
         outcome=outcomes.pop() if outcomes else Outcome.UNKNOWN,
     )
 

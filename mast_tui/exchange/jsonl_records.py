@@ -46,6 +46,8 @@ def trace_values(trace: TraceRecord) -> Values:
         benchmark=trace.benchmark,
         outcome=None if trace.outcome is Outcome.UNKNOWN else trace.outcome.value,
         score=trace.score,
+        version=trace.version,
+        started=trace.started,
     )
 
 
@@ -64,6 +66,8 @@ def trace_from(fields: Fields) -> TraceRecord:
         benchmark=fields.text_or_none("benchmark"),
         outcome=fields.word("outcome", Outcome, Outcome.UNKNOWN),
         score=fields.number_or_none("score"),
+        version=fields.text_or_none("version"),
+        started=fields.number_or_none("started"),
     )
 
 

@@ -1,48 +1,135 @@
-"""Shares with their Wilson intervals, and the exact test of McNemar."""
+"""Confidence intervals of shares, of their differences and of their ratios, by formula.
+
+Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made in ``bootstrap`` and
+``jackknife``.
+"""
 
 from __future__ import annotations
 
-from math import sqrt
+from functools import cache
+from math import exp, log, sqrt
 from statistics import NormalDist
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
 
 
-def wilson(hits: int, n: int, *, level: float = LEVEL) -> Interval | None:
-    """The score interval of a share ``hits`` / ``n`` (Wilson 1927), None for n = 0.
+@cache
+def normal_quantile(level: float = LEVEL) -> float:
+    """Give the z within which the normal distribution holds ``level`` on both sides of 0."""
+    return NormalDist().inv_cdf((1 + level) / 2)
 
-    Raises ``ValueError`` where there are more hits than cases, or fewer than none.
+
+def wilson(hits: int, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Give the score interval of a share (Wilson 1927, JASA 22:209-212).
+
+    Args:
+        hits: How many cases it is a share of.
+        n: How many cases there are.
+        level: How often the interval is to hold.
+
+    Returns:
+        Both ends, between 0 and 1; None for n = 0.
+
+    Raises:
+        ValueError: There are more hits than cases, or fewer than none.
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} of {n} is no share")
     if n == 0:
         return None
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = normal_quantile(level)
     middle = (hits + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * sqrt(hits * (n - hits) / n + z * z / 4)
     # At either end the interval ends there; subtraction alone leaves a rounding error.
-    low = 0.0 if hits == 0 else middle - half
-    high = 1.0 if hits == n else middle + half
-    return low, high
+    return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
 
 
 def share(hits: int, n: int, *, level: float = LEVEL) -> Coefficient:
-    """A share with its Wilson interval; ``no_overlap`` of nothing."""
+    """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
     if n == 0:
         return Coefficient(undefined="no_overlap")
     return Coefficient(hits / n, ci=wilson(hits, n, level=level))
 
 
-def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of McNemar's test: whether one says 'present' more often.
+def newcombe(hits: int, n: int, other: int, of: int) -> Interval | None:
+    """Give the interval of a difference of two independent shares from both Wilson intervals.
 
-    ``only_first`` and ``only_second`` count the units that one alone calls present. Of a fair coin
-    thrown as often, twice the chance of so few or fewer of the rarer (1 where that is more).
+    Newcombe 1998, Statistics in Medicine 17:873-890, method 10.
+
+    Args:
+        hits: The hits of the first share.
+        n: Its cases.
+        other: The hits of the second share.
+        of: Its cases.
+
+    Returns:
+        Both ends of ``hits/n - other/of``, between -1 and 1; None where a side has no case.
     """
-    n = only_first + only_second
-    term = total = 1
-    for k in range(min(only_first, only_second)):
-        term = term * (n - k) // (k + 1)
-        total += term
-    return min(1.0, 2 * total / 2**n) if n else 1.0
+    ends, ends_of_other = wilson(hits, n), wilson(other, of)
+    if ends is None or ends_of_other is None:
+        return None
+    return _joined(hits / n, ends, other / of, ends_of_other, 0.0)
+
+
+def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
+    """Give the interval of a difference of two shares of the same cases.
+
+    Newcombe 1998, Statistics in Medicine 17:2635-2650, method 10: both Wilson intervals, joined
+    with the correlation φ of the two answers, which is corrected for continuity where it is above
+    0, and is 0 where a margin is empty.
+
+    Args:
+        both: The cases that are hits on both sides.
+        only_first: The hits of the first side alone.
+        only_second: The hits of the second side alone.
+        neither: The cases that are hits on neither.
+
+    Returns:
+        Both ends of the first share less the second, between -1 and 1; None of no case.
+    """
+    n = both + only_first + only_second + neither
+    first, second = both + only_first, both + only_second
+    ends, ends_of_second = wilson(first, n), wilson(second, n)
+    if ends is None or ends_of_second is None:
+        return None
+    margins = first * (n - first) * second * (n - second)
+    cross = float(both * neither - only_first * only_second)
+    if cross > 0:
+        cross = max(cross - n / 2, 0)
+    phi = cross / sqrt(margins) if margins else 0.0
+    return _joined(first / n, ends, second / n, ends_of_second, phi)
+
+
+def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
+    """The interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
+
+    def distance(one: float, other: float) -> float:
+        # Rounding may bring a square below 0.
+        return sqrt(max(one * one - 2 * phi * one * other + other * other, 0.0))
+
+    down = distance(p - ends[0], ends_of_q[1] - q)
+    up = distance(ends[1] - p, q - ends_of_q[0])
+    return p - q - down, p - q + up
+
+
+def katz(hits: int, n: int, other: int, of: int) -> Interval | None:
+    """Give the interval of the ratio of two shares by its logarithm.
+
+    Katz and others 1978, Biometrics 34:469-474.
+
+    Args:
+        hits: The hits of the first share.
+        n: Its cases.
+        other: The hits of the second share.
+        of: Its cases.
+
+    Returns:
+        Both ends of ``(hits/n) / (other/of)``; None where either has no hit, as the logarithm has
+        no spread then.
+    """
+    if not hits or not other:
+        return None
+    middle = log(hits / n) - log(other / of)
+    half = normal_quantile() * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
+    return exp(middle - half), exp(middle + half)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.co_occurrence import TogetherJson
     from mast_tui.figures.signatures.groups import GroupJson
     from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
+    from mast_tui.figures.signatures.paired import PairedCountsJson
     from mast_tui.figures.signatures.places import PlacesJson, TransitionJson
     from mast_tui.figures.signatures.rates import RateJson
     from mast_tui.figures.signatures.report import Report
@@ -115,6 +116,8 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
         sections.append(section)
     if document["comparison"] is not None:
         sections.append(_comparison(document))
+    if document["trend"] is not None:
+        sections.append(_trend(document))
     method = (_method(document), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
     traces = document["traces"]
@@ -128,7 +131,9 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
     by = document["by"]
     return model.Report(
         id="signatures",
-        title="Failure signatures" if by == "all" else f"Failure signatures by {by}",
+        title="Failure signatures"
+        if by == "all"
+        else f"Failure signatures by {by.replace(',', ' and ')}",
         about=_about(document),
         sections=tuple(sections),
         notes=tuple(_cannot_say(document["cannot_say"])),
@@ -286,7 +291,7 @@ def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[s
             reasons.get("difference_pp") if points is None else None,
         ),
     }
-    if ratio or found["risk_ratio"] is not None:
+    if ratio or found.get("risk_ratio") is not None:
         cells["risk_ratio"] = Estimate(
             found["risk_ratio"],
             _interval(found["risk_ratio_ci"]),
@@ -459,11 +464,14 @@ class _Group:
                     "succeeded_n": mode["succeeded"]["n"],
                     "unsure": mode["unsure"],
                     "open": mode["open"],
+                    "with": _rate(given["present"], 0),
+                    "without": _rate(given["absent"], 0),
                     "p_value": _p_cell(mode, "p_value"),
                     "severity_because": _BECAUSE[mode["severity_because"]],
                 },
             )
             for code, mode in self.group["modes"].items()
+            for given in (mode["success_given"],)
         ]
         columns = (
             _CODE,
@@ -474,11 +482,17 @@ class _Group:
             Column("succeeded_n", "of", Kind.COUNT, "successful traces judged on it"),
             Column("unsure", "unsure", Kind.COUNT, "traces on which it is unsure"),
             Column("open", "open", Kind.COUNT, "traces not judged on it"),
+            Column("with", "success with it", Kind.SHARE, "share of success with the mode"),
+            Column("without", "without it", Kind.SHARE, "share of success without the mode"),
             Column("p_value", "p", Kind.P_VALUE, "p of Fisher's exact test"),
             Column("severity_because", "class because", Kind.TEXT, "why the class is what it is"),
         )
+        note = Note(
+            "Success with and without a mode is no effect of it: outcomes came as they did.",
+            "no_effect",
+        )
         title = "Counts and tests of the modes"
-        return self.table("counts", title, columns, [rows], folded=True)
+        return self.table("counts", title, columns, [rows], note, folded=True)
 
     def _mode_row(self, code: str, mode: ModeJson) -> Row:
         cells: dict[str, Cell] = {
@@ -688,6 +702,7 @@ class _Group:
         yield self._steps(places)
         yield self._onsets(places)
         yield self._after_fatal(places)
+        yield self.bill()
         yield self._order(places)
         yield self._chains(places)
 
@@ -931,6 +946,40 @@ class _Group:
         return self.table(
             "chain_counts", "Chains of failure", columns, [rows], note, n=n, folded=True
         )
+
+    def bill(self) -> Table | None:
+        """What failed runs used up before and after they were lost, where that was counted."""
+        rows = []
+        for one in self.group["bill"] or ():
+            by = "as labels say" if one["by"] == "labels" else "by the class of its mode"
+            for name, sums in (("tokens", one["tokens"]), ("minutes", one["minutes"])):
+                if sums is None:
+                    continue
+                cells: dict[str, Cell] = {
+                    "by": by,
+                    "what": name,
+                    "total": round(sums["total"]),
+                    "before": round(sums["before_first_fatal"]),
+                    "after": round(sums["after"]),
+                    "share": sums["share_after"],
+                    "n": sums["traces"],
+                }
+                most = sorted(sums["by_mode"].items(), key=lambda item: -item[1])
+                told = [f"{code} {value:,.0f}" for code, value in most if value]
+                words = (f"After a first fatal failure by mode: {', '.join(told)}.",) * bool(told)
+                rows.append(Row(f"bill {one['by']} {name}", cells, detail=words))
+        columns = (
+            Column("by", "fatal", Kind.TEXT, "what makes it fatal", keeps=100),
+            Column("what", "used up", Kind.TEXT, keeps=99),
+            Column("total", "all", Kind.COUNT, "all that failed traces used up", keeps=60),
+            Column("before", "before", Kind.COUNT, "before the first fatal failure", keeps=70),
+            Column("after", "after", Kind.COUNT, "from the first fatal failure on", keeps=90),
+            Column("share", "share after", Kind.SHARE, "share from then on", keeps=95),
+            Column("n", "n", Kind.COUNT, "failed traces of which it is known", keeps=80),
+        )
+        title = "What failed runs used up once they were lost"
+        n = f"over {self.group['failed']:,} failed traces"
+        return self.table("bill", title, columns, [rows], n=n)
 
     # What shows together.
 
@@ -1233,7 +1282,136 @@ def _comparison(document: Report) -> Section:
         ),
     )
     title = f"{first} against {second}"
-    return Section("comparison", title, (*comparison_charts(document), table), tuple(facts))
+    parts: tuple[model.Part, ...] = (
+        *comparison_charts(document),
+        table,
+        *_tables(_paired(document)),
+    )
+    return Section("comparison", title, parts, tuple(facts))
+
+
+def _paired(document: Report) -> Table | None:
+    """Two sides over the tasks that both did."""
+    found = document["paired"]
+    if found is None:
+        return None
+    first, second = found["pair"]
+    both: list[tuple[str, str, PairedCountsJson, float | None]] = [
+        ("", "run failed", found["failed"], None)
+    ]
+    modes = [
+        (code, mode["name"], mode, mode["p_adjusted"]) for code, mode in found["modes"].items()
+    ]
+    groups = tuple(
+        tuple(
+            Row(
+                code or "failed",
+                {
+                    "code": code,
+                    "name": name,
+                    "first": _rate(one["first"], found["tasks"]),
+                    "second": _rate(one["second"], found["tasks"]),
+                    "only_first": one["only_first"],
+                    "only_second": one["only_second"],
+                    "difference_pp": _difference_cells(one, ratio=False)["difference_pp"],
+                    "p_value": Estimate(one["p_value"], undefined=one.get("undefined")),
+                    "p_adjusted": adjusted,
+                },
+            )
+            for code, name, one, adjusted in rows
+        )
+        for rows in (both, modes)
+    )
+    columns = (
+        _CODE,
+        _NAME,
+        Column("first", first, Kind.SHARE, f"share of the tasks, {first}", keeps=95),
+        Column("second", second, Kind.SHARE, f"share of the tasks, {second}", keeps=95),
+        Column("only_first", "only first", Kind.COUNT, f"tasks of {first} alone", keeps=30),
+        Column("only_second", "only second", Kind.COUNT, f"tasks of {second} alone", keeps=30),
+        _difference_columns(first, second)[0],
+        Column("p_value", "p", Kind.P_VALUE, "p of McNemar's exact test", keeps=40),
+        _P_ADJUSTED,
+    )
+    left = found["left_out"]
+    notes = [
+        Note(
+            "Each task counts with one run of either, the first by trace id; differences with "
+            "Newcombe's paired interval, p by McNemar's exact test.",
+            "paired",
+        )
+    ]
+    if any(map(any, (left["no_task"], left["repeated"], left["unpaired"]))):
+        words = "; ".join(
+            f"{what} {pair[0]:,} and {pair[1]:,}"
+            for what, pair in (
+                ("traces that name no task", left["no_task"]),
+                ("further runs of a task", left["repeated"]),
+                ("tasks that the other one did not do", left["unpaired"]),
+            )
+            if any(pair)
+        )
+        notes.append(Note(f"Left out of {first} and {second}: {words}.", "left_out"))
+    caption = f"{_counted(found['tasks'], 'task')} that both did. {source_words(document)}"
+    title = f"{first} and {second} on the same tasks"
+    return Table("paired", title, columns, groups, caption, tuple(notes))
+
+
+def _trend(document: Report) -> Section:
+    """Whether modes grow more or less frequent along the groups."""
+    found = document["trend"]
+    assert found is not None
+    groups = found["groups"]
+    parts = []
+    for id, which, title in (
+        ("trend", "failed", "Trend in failed traces"),
+        ("trend-all", "all", "Trend in all traces"),
+    ):
+        modes = found["modes"]["failed" if which == "failed" else "all"]
+        rows = tuple(
+            Row(
+                code,
+                {
+                    "code": code,
+                    "name": mode["name"],
+                    "first": Estimate(
+                        mode["rates"][0]["rate"], undefined=mode["rates"][0].get("undefined")
+                    ),
+                    "last": Estimate(
+                        mode["rates"][-1]["rate"], undefined=mode["rates"][-1].get("undefined")
+                    ),
+                    "slope_pp": Estimate(
+                        None if mode["slope_pp"] is None else mode["slope_pp"] / 100,
+                        undefined=mode.get("undefined"),
+                    ),
+                    "p_adjusted": Estimate(mode["p_adjusted"], undefined=mode.get("undefined")),
+                },
+                detail=(
+                    "; ".join(
+                        f"{group} {_rate_words(rate)}"
+                        for group, rate in zip(groups, mode["rates"], strict=True)
+                    ),
+                ),
+            )
+            for code, mode in modes.items()
+        )
+        columns = (
+            _CODE,
+            _NAME,
+            Column("first", groups[0], Kind.SHARE, f"share, {groups[0]}", keeps=80),
+            Column("last", groups[-1], Kind.SHARE, f"share, {groups[-1]}", keeps=80),
+            Column("slope_pp", "each step", Kind.POINTS, "points from a group to the next"),
+            _P_ADJUSTED,
+        )
+        caption = f"Along {', '.join(groups)}. {source_words(document)}"
+        notes = [Note("p: test for trend after Cochran and Armitage.", "trend")]
+        if found["left_out"]:
+            notes.append(
+                Note(f"{_counted(found['left_out'], 'trace')} of no group left out.", "left_out")
+            )
+        folded = which == "all"
+        parts.append(Table(id, title, columns, (rows,), caption, tuple(notes), folded))
+    return Section("trend", f"Trend by {found['by']}", tuple(parts))
 
 
 def _reading(document: Report) -> Iterator[str]:

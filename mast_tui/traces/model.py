@@ -98,7 +98,9 @@ class TraceMeta:
     """What the source tells about a run as a whole.
 
     ``hidden`` holds what an annotator working blind must not see (reward, ground truth, labels
-    carried in the file), by name. ``score`` lies in [0, 1].
+    carried in the file), by name. ``score`` lies in [0, 1]. ``version`` is that of the system that
+    ran, ``started`` when the run began in Unix seconds; an ``outcomes.csv`` tells them, and of most
+    runs the spans tell when they began.
     """
 
     task: str | None = None
@@ -108,6 +110,8 @@ class TraceMeta:
     outcome: Outcome = Outcome.UNKNOWN
     score: float | None = None
     hidden: tuple[tuple[str, str], ...] = ()
+    version: str | None = None
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

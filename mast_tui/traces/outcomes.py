@@ -2,7 +2,8 @@
 
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
-``benchmark``; all but ``trace`` are optional.
+``benchmark``, ``version`` (of the system), ``date`` (ISO 8601, by itself or with a time; without
+a zone UTC); all but ``trace`` are optional.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
 from mast_tui.traces.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.times import unix_seconds
 
 FILE_NAME: Final = "outcomes.csv"
 
@@ -154,7 +156,16 @@ def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> Tra
         benchmark=cells.get("benchmark") or None,
         outcome=outcome or Outcome.UNKNOWN,
         score=_score(cells.get("score", ""), place, problems),
+        version=cells.get("version") or None,
+        started=_started(cells.get("date", ""), place, problems),
     )
+
+
+def _started(cell: str, place: str, problems: list[Problem]) -> float | None:
+    started = unix_seconds(cell) if cell else None
+    if cell and started is None:
+        problems.append(Problem(place, f"date is {cell!r}; it must be as in 2026-03-31"))
+    return started
 
 
 def _score(cell: str, place: str, problems: list[Problem]) -> float | None:

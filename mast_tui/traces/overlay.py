@@ -25,6 +25,8 @@ def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
         outcome=also.outcome if meta.outcome is Outcome.UNKNOWN else meta.outcome,
         score=also.score if meta.score is None else meta.score,
         hidden=meta.hidden + tuple(item for item in also.hidden if item not in meta.hidden),
+        version=meta.version or also.version,
+        started=also.started if meta.started is None else meta.started,
     )
 
 

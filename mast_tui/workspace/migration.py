@@ -52,6 +52,10 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         'CREATE TABLE imported_events ("import" TEXT NOT NULL, event TEXT NOT NULL, '
         'PRIMARY KEY ("import", event)) WITHOUT ROWID',
     ),
+    5: (
+        "ALTER TABLE traces ADD COLUMN version TEXT",
+        "ALTER TABLE traces ADD COLUMN started FLOAT",
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

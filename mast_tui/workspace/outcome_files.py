@@ -64,26 +64,19 @@ def take_outcomes(workspace: Workspace) -> list[str]:
 
 def _with_files(workspace: Workspace) -> list[_Known]:
     """The traces that have a file; of the others, which may be many, no object is made."""
-    columns = ("id", "path", "record", "system", "model", "benchmark", "outcome", "score")
+    facts = ("system", "model", "benchmark", "outcome", "score", "version", "started")
 
     def take(rows: Iterator[tuple[Any, ...]]) -> list[_Known]:
         return [
-            _Known(
-                trace_id,
-                Path(path),
-                record,
-                TraceMeta(
-                    system=system,
-                    model=model,
-                    benchmark=benchmark,
-                    outcome=Outcome(outcome),
-                    score=score,
-                ),
-            )
-            for trace_id, path, record, system, model, benchmark, outcome, score in rows
+            _Known(trace_id, Path(path), record, _meta(dict(zip(facts, told, strict=True))))
+            for trace_id, path, record, *told in rows
         ]
 
-    return workspace.read_columns("traces", columns, take, given="path")
+    return workspace.read_columns("traces", ("id", "path", "record", *facts), take, given="path")
+
+
+def _meta(told: dict[str, Any]) -> TraceMeta:
+    return TraceMeta(**{**told, "outcome": Outcome(told["outcome"])})
 
 
 def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
@@ -92,10 +85,13 @@ def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
         (told.system, known.system),
         (told.model, known.model),
         (told.benchmark, known.benchmark),
+        (told.version, known.version),
     ):
         if new and new != old:
             return True
     if told.outcome is not Outcome.UNKNOWN and told.outcome is not known.outcome:
+        return True
+    if told.started is not None and told.started != known.started:
         return True
     return told.score is not None and told.score != known.score
 

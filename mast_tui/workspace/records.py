@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from mast_tui.labels import AnnotatorKind, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
+
+_FIRST_SPANS: Final = 8
+"""Instructions have no time in some formats; further on nobody looks for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,7 @@ class TraceRecord:
     workspace's own is ``id~2`` and so on. ``identity`` is None where only labels of the trace are
     known and never its content. ``path`` is where it was last seen, never a part of what it is;
     ``record`` its place in that file. ``spans`` is None while nobody has counted them all.
+    ``version`` is that of the system; ``started`` when the run began, in Unix seconds.
     """
 
     trace_id: str
@@ -31,11 +36,19 @@ class TraceRecord:
     benchmark: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     score: float | None = None
+    version: str | None = None
+    started: float | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> TraceRecord:
-        """The record of a trace that a reader has read, as far as it has come."""
-        meta = trace.meta
+        """The record of a trace that a reader has read, as far as it has come.
+
+        It began when an ``outcomes.csv`` says, else with the first of its spans that has a time.
+        """
+        meta, started = trace.meta, trace.meta.started
+        if started is None:
+            first = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
+            started = next((one.start for one in first if one.start is not None), None)
         return cls(
             trace_id=trace.identity.trace_id,
             identity=trace.identity,
@@ -48,6 +61,8 @@ class TraceRecord:
             benchmark=meta.benchmark,
             outcome=meta.outcome,
             score=meta.score,
+            version=meta.version,
+            started=started,
         )
 
 

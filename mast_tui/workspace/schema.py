@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -242,6 +242,8 @@ traces: Final = Table(
     _text("outcome"),
     Column("score", Float, nullable=True),
     _whole("spans", empty=True),
+    _text("version", empty=True),
+    Column("started", Float, nullable=True),
     Index("traces_by_base", "base_id"),
 )
 

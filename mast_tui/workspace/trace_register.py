@@ -21,7 +21,10 @@ _HEAD_BYTES: Final = 64 * 1024
 
 _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
-_FACTS: Final = ("task", "system", "model", "benchmark", "score", "spans", "path", "record")
+_FACTS: Final = (
+    *("task", "system", "model", "benchmark", "version", "started"),
+    *("score", "spans", "path", "record"),
+)
 
 _TABLE: Final = schema.traces
 _NAMED: Final = (
@@ -164,6 +167,8 @@ def _to_row(record: TraceRecord, trace_id: str) -> Row:
         "outcome": record.outcome.value,
         "score": record.score,
         "spans": record.spans,
+        "version": record.version,
+        "started": record.started,
     }
 
 
@@ -190,4 +195,6 @@ def _of_row(row: RowMapping) -> TraceRecord:
         benchmark=row["benchmark"],
         outcome=Outcome(row["outcome"]),
         score=row["score"],
+        version=row["version"],
+        started=row["started"],
     )

@@ -190,7 +190,7 @@ class TestOrders:
         messages.unlink()
         assert orders_from_files(office.workspace)(trace_id)(key) is None
         assert orders_from_files(office.workspace)("t9")(key) is None
-        assert orders_from_files(office.workspace, lambda _: trace)(trace_id)(key) == 0
+        assert orders_from_files(office.workspace, [trace])(trace_id)(key) == 0
 
     def test_another_trace_in_the_same_place_lends_it_no_order(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.model import (
     ABSENT,
     OPEN,
@@ -16,6 +18,7 @@ from mast_tui.figures.signatures.model import (
     UNSURE,
     ModeInfo,
     Places,
+    Runs,
     SignatureInput,
     Whole,
 )
@@ -248,6 +251,69 @@ def test_a_warning_stands_where_all_models_at_once_mislead(document: Report) -> 
     assert "Simpson's paradox): 1.3" in shown.notes[0].text
     assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
     assert shown.rows[0].cells["risk_ratio"] == Estimate(None, None, "none_in_succeeded")
+
+
+def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> None:
+    names = ("2.0", "10.0")
+    task = np.array([i // 2 % 10 for i in range(40)])
+    made = replace(
+        small_input(),
+        by="version",
+        group_names=names,
+        group_parts=tuple((name,) for name in names),
+        group=np.arange(40) % 2,
+        runs=Runs(task, np.arange(40) % 2, names),
+    )
+    document = signature_report(made, rounds=0, compare=names)
+    report = signatures_report(document)
+    paired = document["paired"]
+    assert paired is not None
+    shown = table(report, "paired")
+    assert [len(group) for group in shown.groups] == [1, len(document["groups"]["2.0"]["modes"])]
+    for row in shown.groups[1]:
+        mode = paired["modes"][row.id]
+        assert row.cells["only_first"] == mode["only_first"]
+        assert row.cells["p_adjusted"] == mode["p_adjusted"]
+    assert "further runs of a task" in shown.notes[1].text
+    trend = document["trend"]
+    assert trend is not None
+    rows = table(report, "trend").rows
+    for row in rows:
+        slope, found = row.cells["slope_pp"], trend["modes"]["failed"][row.id]["slope_pp"]
+        assert isinstance(slope, Estimate)
+        assert slope.value == (None if found is None else pytest.approx(found / 100))
+    assert table(report, "trend-all").folded
+    assert [section.id for section in report.sections][-2:] == ["trend", "method"]
+
+
+def test_what_failed_runs_used_up_stands_beside_places() -> None:
+    spent = Spent(np.ones((40, 2), dtype=np.int64), None)
+    made = small_input()
+    places = replace(made.places, fatal=np.ones(len(made.places.trace), dtype=bool))
+    document = signature_report(
+        replace(made, places=places), rounds=0, spent_of=lambda _trace: spent
+    )
+    (row, *_) = table(signatures_report(document), "bill-plain").rows
+    bill = document["groups"][PLAIN]["bill"]
+    assert bill is not None
+    sums = bill[0]["tokens"]
+    assert sums is not None
+    assert row.cells["total"] == sums["total"]
+    assert row.cells["share"] == sums["share_after"]
+
+
+def test_success_with_and_without_a_mode_is_told_and_called_no_effect(
+    document: Report, made: Made
+) -> None:
+    counts = table(made, "counts-plain")
+    for row in counts.rows:
+        given = document["groups"][PLAIN]["modes"][row.id]["success_given"]
+        for key, side in (("with", given["present"]), ("without", given["absent"])):
+            share = row.cells[key]
+            assert isinstance(share, Estimate)
+            assert share.value == side["rate"]
+            assert share.n == (side["n"] or None)
+    assert "no effect" in counts.notes[0].text
 
 
 def test_a_report_of_nothing_is_a_report_all_the_same() -> None:

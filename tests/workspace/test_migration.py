@@ -158,9 +158,30 @@ def test_a_file_that_knows_no_imports_takes_them(tmp_path: Path) -> None:
     with closing(sqlite3.connect(file)) as raw, raw:
         raw.execute("DROP TABLE imports")
         raw.execute("DROP TABLE imported_events")
+        raw.execute("ALTER TABLE traces DROP COLUMN version")
+        raw.execute("ALTER TABLE traces DROP COLUMN started")
         raw.execute("PRAGMA user_version = 4")
     with closing(Workspace.open(file)) as workspace:
         assert workspace.imports() == ()
+    assert shape(file) == today
+
+
+def test_a_file_that_knows_no_versions_and_dates_of_traces_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    with closing(Workspace.open(file)) as workspace:
+        workspace.register_trace(TraceRecord("t", model="m"))
+    today = shape(file)
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("ALTER TABLE traces DROP COLUMN version")
+        raw.execute("ALTER TABLE traces DROP COLUMN started")
+        raw.execute("PRAGMA user_version = 5")
+    told = TraceRecord("t", model="m", version="1.2", started=3.5)
+    with closing(Workspace.open(file)) as workspace:
+        assert workspace.traces() == (TraceRecord("t", model="m"),)
+        workspace.register_trace(TraceRecord("t", version="1.2", started=3.5))
+        assert workspace.traces() == (told,)
+        workspace.register_trace(TraceRecord("t"))
+        assert workspace.traces() == (told,)
     assert shape(file) == today
 
 

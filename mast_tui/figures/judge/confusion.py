@@ -70,8 +70,16 @@ def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
     return Compared(judge, reference, left_out, len(examples))
 
 
-def _features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
-    """Traces × modes × (TP, FP, FN, TN): the one table that each unit adds to."""
+def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
+    """Give for each unit the one table that it adds to.
+
+    Args:
+        found: What was compared.
+        modes: Slugs, in the order of the columns.
+
+    Returns:
+        Zeros and ones, traces × modes × (TP, FP, FN, TN), the traces as ``found.traces``.
+    """
     rows = {trace: i for i, trace in enumerate(found.traces)}
     columns = {mode: i for i, mode in enumerate(modes)}
     cells = np.zeros((len(rows), len(columns), 4))
@@ -131,7 +139,7 @@ class TraceSums:
 
 def trace_sums(found: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
     """The tables of what was compared, and the same in ``rounds`` resamples of the traces."""
-    cells = _features(found, modes)
+    cells = features(found, modes)
     total = cells.sum(axis=0)
     flat = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
     resampled = flat.reshape(-1, *total.shape)

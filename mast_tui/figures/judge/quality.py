@@ -13,17 +13,18 @@ from typing import Final, TypedDict, cast
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
-from mast_tui.figures.intervals import mcnemar, share
+from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of_mean
 from mast_tui.figures.judge.confusion import REASONS, Compared, TraceSums
-from mast_tui.figures.multiple_testing import benjamini_hochberg
+from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
 
-# Which counts of a table a rate is a share of, its hits first: TP, FP, FN, TN.
-_SHARES: Final[Mapping[str, tuple[int, ...]]] = {
-    "true_positive_rate": (0, 2),
-    "true_negative_rate": (3, 1),
-    "precision": (0, 1),
+# Of which counts of a table (TP, FP, FN, TN) a rate is a share, its hits first, then the rest.
+_SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
+    "true_positive_rate": ([0], [2]),
+    "true_negative_rate": ([3], [1]),
+    "precision": ([0], [1]),
+    "raw_agreement": ([0, 3], [1, 2]),
 }
 
 _NONE: Final = np.empty((0, 4))
@@ -91,35 +92,34 @@ def quality(found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, st
     for i, (slug, code, name) in enumerate(modes):
         own = sums.mode(i)
         left = {reason: found.left_out[reason][slug] for reason in REASONS}
-        figures = _with_shares(_figures(own), own.total)
-        table = _table(own.total, figures, left)
+        table = _table(own.total, figures_of_mode(own), left)
         by_mode[code] = {"slug": slug, "name": name, **table, "mcnemar_p_adjusted": None}
     adjusted = benjamini_hochberg([mode["mcnemar_p"] for mode in by_mode.values()])
     for mode, p in zip(by_mode.values(), adjusted, strict=True):
         mode["mcnemar_p_adjusted"] = p
     every = sums.pooled()
     left = {reason: found.left_out[reason].total() for reason in REASONS}
-    return Quality(by_mode, _macro(sums), _table(every.total, _figures(every), left))
+    return Quality(by_mode, _macro(sums), _table(every.total, figures_of(every), left))
 
 
-def _figures(sums: TraceSums) -> dict[str, Coefficient]:
+def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
+    """Give every figure of one table, with intervals by resampling traces."""
     return {
         name: coefficient(figure, sums.total, sums.resampled, sums.without)
         for name, figure in FIGURES.items()
     }
 
 
-def _with_shares(figures: dict[str, Coefficient], table: Tables) -> dict[str, Coefficient]:
-    """The figures of one mode, where every unit is a trace of its own, so that rates are shares."""
-    shares = {
-        name: share(int(table[hits]), int(table[[hits, *rest]].sum()))
-        for name, (hits, *rest) in _SHARES.items()
-    }
-    shares["raw_agreement"] = share(int(table[0] + table[3]), int(table.sum()))
-    return {
-        name: shares[name] if name in shares and one.value is not None else one
-        for name, one in figures.items()
-    }
+def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
+    """Give every figure of the table of one mode.
+
+    There every unit is a trace of its own, so that rates are shares, with Wilson intervals.
+    """
+    table, figures = sums.total, figures_of(sums)
+    for name, (hits, rest) in _SHARES.items():
+        if figures[name].value is not None:
+            figures[name] = share(int(table[hits].sum()), int(table[hits + rest].sum()))
+    return figures
 
 
 def _table(

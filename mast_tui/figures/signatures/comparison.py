@@ -6,10 +6,11 @@ from typing import TypedDict
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import LEVEL
 from mast_tui.figures.signatures.groups import GroupFigures
 from mast_tui.figures.signatures.model import FAILED, SignatureInput
 from mast_tui.figures.signatures.modes import Counts, DifferenceJson, differences
-from mast_tui.figures.signatures.rates import LEVEL, RateJson
+from mast_tui.figures.signatures.rates import RateJson
 
 
 class ComparedModeJson(DifferenceJson):

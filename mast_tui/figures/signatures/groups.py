@@ -8,6 +8,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
 from mast_tui.figures.signatures.co_occurrence import TogetherJson, together
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -88,8 +89,13 @@ class PlacesByOutcome(TypedDict):
 
 
 class GroupJson(TypedDict):
-    """One model, system or benchmark; ``shapes`` count its failed traces."""
+    """One model, system or benchmark; ``shapes`` count its failed traces.
 
+    ``parts`` are the values by field that make the group, none where it is all traces. ``bill`` is
+    what the failed traces used up, None where that was not asked for or no place is known.
+    """
+
+    parts: dict[str, str]
     traces: int
     failed: int
     succeeded: int
@@ -102,6 +108,7 @@ class GroupJson(TypedDict):
     stratified: StratifiedJson | None
     together: TogetherByOutcome
     places: PlacesByOutcome | None
+    bill: list[BillJson] | None
     cannot_say: list[str]
 
 
@@ -117,7 +124,8 @@ class GroupFigures:
 class Setting:
     """What is the same for every group of a report.
 
-    ``fatal`` are the first failures that were labelled as fatal.
+    ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
+    used up, where that is asked for.
     """
 
     given: SignatureInput
@@ -127,15 +135,22 @@ class Setting:
     rules: Rules
     rounds: int
     seed: int
+    spent_of: SpentOf | None = None
 
     def seeded(self, seed: int) -> Setting:
         """The same with another seed."""
         return replace(self, seed=seed)
 
 
-def group_figures(setting: Setting, chosen: Flags) -> GroupFigures:
-    """The table of the ``chosen`` traces."""
+def group_figures(setting: Setting, group: int) -> GroupFigures:
+    """Make the table of a group.
+
+    Args:
+        setting: What is the same for every group.
+        group: Its place in the input's ``group_names``.
+    """
     given, rules = setting.given, setting.rules
+    chosen = given.group == group
     verdicts = given.verdicts[chosen]
     failed = given.outcome[chosen] == FAILED
     succeeded = given.outcome[chosen] == SUCCEEDED
@@ -146,6 +161,7 @@ def group_figures(setting: Setting, chosen: Flags) -> GroupFigures:
     values = resampled(verdicts[failed], setting.rounds, setting.seed)
     counted = np.bincount(shapes(verdicts[failed], rules), minlength=len(SHAPES)).tolist()
     table: GroupJson = {
+        "parts": given.parts(group),
         "traces": int(chosen.sum()),
         "failed": int(failed.sum()),
         "succeeded": int(succeeded.sum()),
@@ -163,6 +179,7 @@ def group_figures(setting: Setting, chosen: Flags) -> GroupFigures:
             "all": together(verdicts, codes),
         },
         "places": _places(setting, chosen, modes),
+        "bill": _bill(setting, chosen, modes),
         "cannot_say": [],
     }
     table["cannot_say"] = cannot_say(table, rules)
@@ -275,10 +292,9 @@ def _places(setting: Setting, chosen: Flags, modes: dict[str, ModeJson]) -> Plac
     given, places = setting.given, setting.given.places
     if not chosen[places.trace].any():
         return None
-    fatal = np.array([table["severity"] == "fatal" for table in modes.values()], dtype=bool)
     found: dict[str, FirstFatal] = {
         "labels": setting.fatal,
-        "class": first_fatal(given, fatal[places.mode] & chosen[places.trace]),
+        "class": first_fatal(given, _of_fatal_modes(given, modes) & chosen[places.trace]),
     }
     failed = chosen & (given.outcome == FAILED)
     shows = (given.verdicts == PRESENT).any(axis=1)
@@ -288,3 +304,23 @@ def _places(setting: Setting, chosen: Flags, modes: dict[str, ModeJson]) -> Plac
         return places_table(given, setting.onsets, traces, showing, found)
 
     return {"failed": table(failed), "all": table(chosen)}
+
+
+def _of_fatal_modes(given: SignatureInput, modes: dict[str, ModeJson]) -> Flags:
+    """Whether each label with a place is of a mode that is called fatal in the group."""
+    fatal = np.array([table["severity"] == "fatal" for table in modes.values()], dtype=bool)
+    found: Flags = fatal[given.places.mode]
+    return found
+
+
+def _bill(setting: Setting, chosen: Flags, modes: dict[str, ModeJson]) -> list[BillJson] | None:
+    given = setting.given
+    if setting.spent_of is None or not chosen[given.places.trace].any():
+        return None
+    here = chosen[given.places.trace]
+    return bills(
+        given,
+        setting.spent_of,
+        chosen & (given.outcome == FAILED),
+        {"labels": given.places.fatal & here, "class": _of_fatal_modes(given, modes) & here},
+    )

@@ -59,17 +59,37 @@ def no_places() -> Places:
     return Places(none, none, none, none, np.zeros(0, dtype=bool))
 
 
+ALL: Final = "all"
+"""Instead of a field: every trace is in one group."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Which model did which task, for figures over tasks that several models did.
+
+    ``task`` and ``model`` have a number for each trace, -1 where it is not known. Tasks of one name
+    in two benchmarks are two. ``model_names`` are the names of the models by their numbers.
+    """
+
+    task: Whole
+    model: Whole
+    model_names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SignatureInput:
     """Somebody's words on many traces, in columns.
 
-    ``traces`` are ids; ``group`` the place of each trace's group in ``group_names``; ``outcome``
+    ``by`` is what tells the groups apart: ``all``, a field, or several with a comma between them.
+    ``traces`` are ids; ``group`` the place of each trace's group in ``group_names``, and
+    ``group_parts`` the value of each field by group; ``outcome``
     UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
     OPEN, PRESENT, ABSENT or UNSURE; ``spans`` how many spans each trace has, -1 where nobody
     counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is not known
     here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
     ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
+    ``runs`` is None where nobody has asked which task each trace is a run of.
     """
 
     taxonomy_ref: str
@@ -92,6 +112,18 @@ class SignatureInput:
     gold: GoldMixJson | None = None
     stratum: Whole | None = None
     stratum_names: tuple[str, ...] = ()
+    group_parts: tuple[tuple[str, ...], ...] = ()
+    runs: Runs | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What tells the groups apart, field by field; nothing where all traces are one group."""
+        return () if self.by == ALL else tuple(self.by.split(","))
+
+    def parts(self, group: int) -> dict[str, str]:
+        """Give the value of each field of a group, by its place in ``group_names``."""
+        values = self.group_parts[group] if self.group_parts else (self.group_names[group],)
+        return dict(zip(self.fields, values, strict=True)) if self.fields else {}
 
 
 @dataclass(frozen=True, slots=True)

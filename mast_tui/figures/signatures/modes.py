@@ -9,10 +9,10 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.multiple_testing import benjamini_hochberg
-from mast_tui.figures.signatures.fisher import LogFactorials, fisher_exact
+from mast_tui.figures.intervals import katz, newcombe
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.rates import RateJson, katz, newcombe, rate
+from mast_tui.figures.signatures.rates import RateJson, rate
+from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
 Why = Literal["more_in_failed", "seen_in_successes", "too_few_traces", "not_told_apart"]
@@ -37,6 +37,17 @@ class DifferenceJson(TypedDict):
     undefined: NotRequired[dict[str, str]]
 
 
+class SuccessGivenJson(TypedDict):
+    """Of the traces that show a mode, and of those without it, the shares that succeeded.
+
+    Both are of the traces judged on the mode whose outcome is known. Since outcomes were not drawn
+    but came as they did, neither is an effect of the mode.
+    """
+
+    present: RateJson
+    absent: RateJson
+
+
 class ModeJson(DifferenceJson):
     """One mode in one group.
 
@@ -53,6 +64,7 @@ class ModeJson(DifferenceJson):
     all: RateJson
     failed: RateJson
     succeeded: RateJson
+    success_given: SuccessGivenJson
     severity: Severity
     severity_because: Why
     stated: str | None
@@ -73,8 +85,12 @@ class Counts:
         absent = (verdicts == ABSENT).sum(axis=0)
         return cls(tuple(present.tolist()), tuple((present + absent).tolist()))
 
+    def absent(self, mode: int) -> int:
+        """Count the traces judged on one mode that do not show it."""
+        return self.judged[mode] - self.present[mode]
+
     def rate(self, mode: int) -> RateJson:
-        """The share of one mode."""
+        """Give the share of one mode."""
         return rate(self.present[mode], self.judged[mode])
 
 
@@ -178,6 +194,10 @@ def mode_tables(
                 "all": everything.rate(i),
                 "failed": lost.rate(i),
                 "succeeded": won.rate(i),
+                "success_given": {
+                    "present": rate(won.present[i], won.present[i] + lost.present[i]),
+                    "absent": rate(won.absent(i), won.absent(i) + lost.absent(i)),
+                },
                 **found,
                 "severity": word,
                 "severity_because": why,

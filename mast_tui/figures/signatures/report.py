@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import LEVEL, ROUNDS
+from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import ComparisonJson, comparison
 from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal, onsets
+from mast_tui.figures.signatures.paired import PairedJson, paired_groups
 from mast_tui.figures.signatures.published_claims import stated_for
-from mast_tui.figures.signatures.rates import LEVEL
+from mast_tui.figures.signatures.trend import TrendJson, trend
 from mast_tui.gold.sources import GoldMixJson, gold_words
-
-ROUNDS: Final = 2000
 
 Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
 """Per group, per mode code: how often the mode really shows where only a judge has looked."""
@@ -61,7 +62,11 @@ class TracesJson(TypedDict):
 
 
 class Report(TypedDict):
-    """Failure signatures by group; a figure that cannot be had is null with a reason beside it."""
+    """Failure signatures by group; a figure that cannot be had is null with a reason beside it.
+
+    ``comparison`` and ``paired`` are None where no groups were to be compared, ``paired`` also
+    where no task is known that both did; ``trend`` where the groups have no order.
+    """
 
     by: str
     labels: str
@@ -74,6 +79,8 @@ class Report(TypedDict):
     traces: TracesJson
     groups: dict[str, GroupJson]
     comparison: ComparisonJson | None
+    paired: PairedJson | None
+    trend: TrendJson | None
     cannot_say: list[str]
 
 
@@ -84,20 +91,32 @@ def signature_report(
     rounds: int = ROUNDS,
     seed: int = 0,
     compare: tuple[str, str] | None = None,
+    in_order: Sequence[str] | None = None,
     corrected: Corrected | None = None,
+    spent_of: SpentOf | None = None,
 ) -> Report:
-    """The report, ready for any JSON writer; it never holds NaN.
+    """Make the report, ready for any JSON writer; it never holds NaN.
 
-    ``compare`` names two groups. ``corrected`` are corrected prevalences where the labels are a
-    judge's. ``rounds`` 0 leaves out the intervals that need resampling. Raises ``ValueError`` for a
-    group to compare that there is not.
+    Args:
+        given: Whose words on which traces, and their groups.
+        rules: Where the lines are drawn; by default as ``Rules`` has them.
+        rounds: How many resamples; 0 leaves out the intervals that need them.
+        seed: What the resamples are drawn from.
+        compare: Two groups against each other, also task by task where both did the same tasks.
+        in_order: Groups in the order along which a trend is asked for; versions and dates have
+            their own.
+        corrected: Corrected prevalences, where the labels are a judge's.
+        spent_of: What traces used up, for the bill of what they did once they were lost.
+
+    Raises:
+        ValueError: A group to compare, or in the order, is not there.
     """
     rules = Rules() if rules is None else rules
     for name in compare or ():
         if name not in given.group_names:
             there = ", ".join(given.group_names) or "none"
             raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
-    figures = _figures(given, rules, rounds, seed)
+    figures = _figures(given, rules, rounds, seed, spent_of)
     for name, by_mode in (corrected or {}).items():
         for code, found in by_mode.items():
             figures[name].table["modes"][code]["corrected"] = dict(found)
@@ -130,8 +149,15 @@ def signature_report(
         },
         "groups": {name: one.table for name, one in figures.items()},
         "comparison": comparison(given, compare, figures) if compare else None,
+        "paired": _paired(given, compare) if compare else None,
+        "trend": trend(given, in_order),
         "cannot_say": _cannot_say(given),
     }
+
+
+def _paired(given: SignatureInput, compare: tuple[str, str]) -> PairedJson | None:
+    found = None if given.runs is None else paired_groups(given, *compare)
+    return found if found is not None and found["tasks"] else None
 
 
 def whose_labels(report: Report) -> str:
@@ -143,7 +169,7 @@ def whose_labels(report: Report) -> str:
 
 
 def _figures(
-    given: SignatureInput, rules: Rules, rounds: int, seed: int
+    given: SignatureInput, rules: Rules, rounds: int, seed: int, spent_of: SpentOf | None
 ) -> dict[str, GroupFigures]:
     stated = stated_for(given.taxonomy_ref)
     classes = {} if stated is None else stated.classes
@@ -155,10 +181,11 @@ def _figures(
         rules,
         rounds,
         seed,
+        spent_of,
     )
     return {
         # Groups are drawn apart from each other, so from seeds of their own.
-        name: group_figures(setting.seeded(seed + place), given.group == place)
+        name: group_figures(setting.seeded(seed + place), place)
         for place, name in enumerate(given.group_names)
     }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import LEVEL, Interval
+from mast_tui.figures.intervals import normal_quantile
 from mast_tui.figures.signatures.model import ABSENT, PRESENT
-from mast_tui.figures.signatures.rates import LEVEL, Interval
 
 MOST_PATTERNS: Final = 1000
 """Beyond so many different traces the interval is that of the standard error, which then says the
@@ -62,7 +62,7 @@ def interval(verdicts: NDArray[np.uint8], values: Values) -> Interval | None:
     if estimate is None or len(verdicts) < 2:
         return None
     if not len(values):
-        half = NormalDist().inv_cdf((1 + LEVEL) / 2) * standard_error(verdicts)
+        half = normal_quantile() * standard_error(verdicts)
         return max(0.0, estimate - half), estimate + half
     defined = values[~np.isnan(values)]
     if defined.size <= _LEAST_DEFINED * values.size:

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, log, sqrt
-from statistics import NormalDist
-from typing import Final, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import Interval
+from mast_tui.figures.intervals import normal_quantile
 from mast_tui.figures.signatures.model import FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.figures.signatures.rates import LEVEL, Interval
 
 Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
-
-_Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 class StratifiedModeJson(TypedDict):
@@ -127,7 +125,7 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
         spread = sum(
             (n * of * (a + b) - a * b * (n + of)) / (n + of) ** 2 for a, n, b, of in used
         ) / (first * second)
-        middle, half = log(first / second), _Z * sqrt(spread)
+        middle, half = log(first / second), normal_quantile() * sqrt(spread)
         found["risk_ratio_ci"] = [exp(middle - half), exp(middle + half)]
     elif not first and not second:
         found["undefined"] = "never_seen"
@@ -144,5 +142,5 @@ def _difference(used: Sequence[Stratum]) -> tuple[float, Interval]:
         (n * n * b - of * of * a + n * of * (of - n) / 2) / (n + of) ** 2 for a, n, b, of in used
     )
     q = sum((a * (of - b) + b * (n - a)) / (2 * (n + of)) for a, n, b, of in used)
-    half = _Z * sqrt(max(0.0, value * p + q)) / weight
+    half = normal_quantile() * sqrt(max(0.0, value * p + q)) / weight
     return value, (max(-1.0, value - half), min(1.0, value + half))

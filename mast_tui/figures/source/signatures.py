@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from mast_tui.figures.signatures.model import (
+    ALL,
     FAILED,
     NO_VALUE,
     SUCCEEDED,
     UNKNOWN,
     ModeInfo,
     Places,
+    Runs,
     SignatureInput,
     Whole,
 )
@@ -30,11 +33,13 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-FIELDS: Final = ("model", "system", "benchmark", "task", "reader")
-"""What is known of traces and can tell groups apart."""
+FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
+"""What is known of traces and can tell groups apart; the date is the day in UTC."""
 
-ALL: Final = "all"
-"""Instead of a field: every trace is in one group."""
+_NAMES_OF_COLUMNS: Final = {"date": "started"}
+
+BETWEEN: Final = " · "
+"""What stands in a group's name between the values of several fields."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
@@ -64,21 +69,16 @@ def input_from_workspace(
     ``which`` says how much of the gold counts. Raises
     ``WorkspaceError`` for a field that there is not, and for a name that nobody here has.
     """
-    if by not in (*FIELDS, ALL):
-        there = ", ".join((*FIELDS, ALL))
-        raise WorkspaceError(f"--by {by!r} is nothing that is known of traces; there are: {there}")
+    fields = fields_of(by)
     if labels == GOLD:
         words = words_of_gold(workspace, taxonomy, _asking(gold), order_of, traces, which)
         kind = GOLD
     else:
         words = words_of(workspace, taxonomy, labels, traces)
         kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
-    known = _facts(workspace, words, by)
-    names, group = _grouped(known.values)
-    models, model = _grouped(known.models)
-    strata = tuple(name for name in models if name != NO_VALUE)
-    stratum = np.array(model, dtype=np.int64)
-    stratum[stratum == len(strata)] = -1
+    known = _facts(workspace, words, fields)
+    names, parts, group = _groups(known.values)
+    strata, stratum = _numbered(known.models)
     outcome, score = np.array(known.outcomes, dtype=np.int8), np.array(known.scores, dtype=float)
     if failed_below is not None:
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
@@ -88,7 +88,7 @@ def input_from_workspace(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(ModeInfo(m.slug, m.code, m.name, m.category) for m in taxonomy.modes),
         categories=tuple((one.id, one.name) for one in taxonomy.categories),
-        by=by,
+        by=",".join(fields) or ALL,
         labels=labels,
         labels_kind=kind,
         traces=words.traces,
@@ -103,9 +103,39 @@ def input_from_workspace(
         unplaced=unplaced,
         failed_below=failed_below,
         gold=words.mix,
-        stratum=stratum if by == ALL else None,
-        stratum_names=strata if by == ALL else (),
+        stratum=None if fields else stratum,
+        stratum_names=() if fields else strata,
+        group_parts=parts,
+        runs=Runs(_numbered(known.tasks)[1], stratum, strata),
     )
+
+
+def fields_of(by: str) -> tuple[str, ...]:
+    """Take apart what is to tell groups apart.
+
+    Args:
+        by: ``all``, one of ``FIELDS``, or several of them with commas between.
+
+    Returns:
+        The fields, in the order that was asked for; none for ``all``.
+
+    Raises:
+        WorkspaceError: A field is not known of traces, or stands there twice.
+    """
+    fields = tuple(name.strip() for name in by.split(","))
+    if fields == (ALL,):
+        return ()
+    for place, field in enumerate(fields):
+        if field == ALL:
+            raise WorkspaceError("--by all makes one group of all traces; it stands alone")
+        if field not in FIELDS:
+            there = ", ".join((*FIELDS, ALL))
+            raise WorkspaceError(
+                f"--by {field!r} is nothing that is known of traces; there are: {there}"
+            )
+        if field in fields[:place]:
+            raise WorkspaceError(f"--by names {field} twice")
+    return fields
 
 
 def without_outcomes(
@@ -138,47 +168,90 @@ def _asking(gold: GoldOf | Mapping[str, GoldTrace] | None) -> GoldOf:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of the traces, in their order; spans are -1 and scores NaN where nothing is."""
+    """What is known of the traces, in their order; spans are -1 and scores NaN where nothing is.
 
-    values: list[str | None]
+    ``values`` are those of the fields that tell groups apart. A task goes with its benchmark.
+    """
+
+    values: list[tuple[str, ...]]
     models: list[str | None]
+    tasks: list[tuple[str, str] | None]
     outcomes: list[int]
     scores: list[float]
     spans: list[int]
 
 
-def _facts(workspace: Workspace, words: Words, by: str) -> _Facts:
+_COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans")
+
+
+def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> _Facts:
     rows = {trace: row for row, trace in enumerate(words.traces)}
     n = len(rows)
     found = _Facts(
-        [ALL if by == ALL else None] * n,
+        [(NO_VALUE,) * len(fields)] * n,
+        [None] * n,
         [None] * n,
         [UNKNOWN] * n,
         [float("nan")] * n,
         [-1] * n,
     )
 
+    dated = fields.index("date") if "date" in fields else None
+
     def take(read: Iterator[tuple[Any, ...]]) -> None:
-        for trace, value, model, outcome, score, spans in read:
+        for trace, model, benchmark, task, outcome, score, spans, *values in read:
             row = rows.get(trace)
             if row is not None:
-                found.values[row] = ALL if by == ALL else value
+                if dated is not None and values[dated] is not None:
+                    values[dated] = _day(values[dated])
+                found.values[row] = tuple(value or NO_VALUE for value in values)
                 found.models[row] = model
+                found.tasks[row] = (benchmark or "", task) if task else None
                 found.outcomes[row] = _OUTCOMES.get(outcome, UNKNOWN)
                 found.scores[row] = float("nan") if score is None else score
                 found.spans[row] = -1 if spans is None else spans
 
-    field = "id" if by == ALL else by
-    workspace.read_columns("traces", ("id", field, "model", "outcome", "score", "spans"), take)
+    named = (_NAMES_OF_COLUMNS.get(field, field) for field in fields)
+    workspace.read_columns("traces", (*_COLUMNS, *named), take)
     return found
 
 
-def _grouped(values: Sequence[str | None]) -> tuple[tuple[str, ...], list[int]]:
-    """The names of the groups, the unknown one last, and the place of each trace's own."""
-    found = {value or NO_VALUE for value in values}
-    names = sorted(found - {NO_VALUE}) + [NO_VALUE] * (NO_VALUE in found)
+def _day(started: float) -> str | None:
+    """The day of a moment in Unix seconds, in UTC; None of one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(started, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _groups(
+    values: Sequence[tuple[str, ...]],
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[int]]:
+    """The names and parts of the groups, and the place of each trace's own.
+
+    They are in the order of their parts, of each the unknown one last.
+    """
+    parts = sorted(set(values), key=lambda one: [(value == NO_VALUE, value) for value in one])
+    places = {one: place for place, one in enumerate(parts)}
+    names: list[str] = []
+    for one in parts:
+        name = BETWEEN.join(one) or ALL
+        # Values that hold what stands between them could make two groups of one name.
+        while name in names:
+            name += "*"
+        names.append(name)
+    return tuple(names), tuple(parts), [places[one] for one in values]
+
+
+_Value = TypeVar("_Value", str, tuple[str, str])
+
+
+def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
+    """The different values in their order, and the number of each trace's own; -1 for none."""
+    names = sorted({value for value in values if value})
     places = {name: place for place, name in enumerate(names)}
-    return tuple(names), [places[value or NO_VALUE] for value in values]
+    numbers = [places[value] if value else -1 for value in values]
+    return tuple(names), np.array(numbers, dtype=np.int64)
 
 
 def _placed(words: Words, order_of: Callable[[str], Order]) -> tuple[Places, int]:

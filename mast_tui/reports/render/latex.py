@@ -14,6 +14,7 @@ _HEAD: Final = r"""% Needs in the preamble:
 %   \usepackage[T1]{fontenc}
 %   \usepackage{booktabs}
 %   \usepackage{graphicx}
+%   \usepackage{amssymb}
 % Names in other scripts than Latin need XeLaTeX or LuaLaTeX, and a font that has them.
 """
 
@@ -59,6 +60,13 @@ _SPECIAL: Final = {
     "⟨": r"$\langle$",
     "⟩": r"$\rangle$",
     "∞": r"$\infty$",
+    "²": "$^{2}$",
+    "∩": r"$\cap$",
+    "∪": r"$\cup$",
+    "Σ": r"$\Sigma$",
+    "▲": r"$\blacktriangle$",
+    "○": r"$\circ$",
+    "●": r"$\bullet$",
     "α": r"$\alpha$",
     "β": r"$\beta$",
     "γ": r"$\gamma$",

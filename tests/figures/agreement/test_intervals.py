@@ -10,7 +10,8 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_elsewhere
 from statsmodels.stats.proportion import proportion_confint
 
 from mast_tui.figures.bootstrap import interval, resampled_sums, resamples
-from mast_tui.figures.intervals import mcnemar, share, wilson
+from mast_tui.figures.intervals import share, wilson
+from mast_tui.figures.significance import mcnemar
 
 COUNTS = st.integers(0, 400)
 

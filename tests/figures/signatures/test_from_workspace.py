@@ -17,6 +17,7 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     SignatureInput,
 )
+from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.sides import BITS
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
@@ -185,6 +186,82 @@ def test_groups_are_told_apart_by_any_field_and_the_unknown_stands_last() -> Non
     assert read(office, by="all").group_names == ("all",)
     with pytest.raises(WorkspaceError, match="weather"):
         read(office, by="weather")
+
+
+def test_two_fields_at_once_tell_groups_apart() -> None:
+    office = Office("t0")
+    for name, model, benchmark in (
+        ("t1", "b", "swe"),
+        ("t2", "a", "swe"),
+        ("t3", "a", None),
+        ("t4", "a", "tau"),
+        ("t5", "a", "swe"),
+    ):
+        office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
+        office.finish("ann", value=ABSENT, trace=name)
+    found = read(office, by="model, benchmark")
+    assert found.by == "model,benchmark"
+    assert found.group_names == ("a · swe", "a · tau", f"a · {NO_VALUE}", "b · swe")
+    assert found.group.tolist() == [3, 0, 2, 1, 0]
+    assert found.parts(2) == {"model": "a", "benchmark": NO_VALUE}
+    assert read(office, by="benchmark").parts(0) == {"benchmark": "swe"}
+    assert read(office, by="all").parts(0) == {}
+    for by, word in (("model,model", "twice"), ("model,all", "alone"), ("model,", "known of")):
+        with pytest.raises(WorkspaceError, match=word):
+            read(office, by=by)
+
+
+def test_values_that_hold_what_stands_between_them_make_two_groups_all_the_same() -> None:
+    office = Office("t0")
+    for name, model, benchmark in (("t1", "a · b", "c"), ("t2", "a", "b · c")):
+        office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
+        office.finish("ann", value=ABSENT, trace=name)
+    found = read(office, by="model,benchmark")
+    assert len(set(found.group_names)) == 2
+    assert found.group.tolist() == [1, 0]
+
+
+def test_versions_and_days_tell_groups_apart() -> None:
+    office = Office("t0")
+    for name, version, started in (
+        ("t1", "1.10", 1_767_225_599.0),  # the last second of 2025
+        ("t2", "1.9", 1_767_225_600.0),
+        ("t3", None, None),
+        ("t4", "1.9", 1e300),
+    ):
+        office.workspace.register_trace(TraceRecord(name, version=version, started=started))
+        office.finish("ann", value=ABSENT, trace=name)
+    dates = read(office, by="date")
+    assert dates.group_names == ("2025-12-31", "2026-01-01", NO_VALUE)
+    assert dates.group.tolist() == [0, 1, 2, 2]
+    both = read(office, by="version,date")
+    assert both.group_names == (
+        "1.10 · 2025-12-31",
+        "1.9 · 2026-01-01",
+        f"1.9 · {NO_VALUE}",
+        f"{NO_VALUE} · {NO_VALUE}",
+    )
+    found = trend(read(office, by="version"))
+    assert found is not None
+    assert found["groups"] == ["1.9", "1.10"]
+
+
+def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups() -> None:
+    office = Office("t0")
+    for name, model, benchmark, task in (
+        ("t1", "b", "swe", "1"),
+        ("t2", "a", "swe", "1"),
+        ("t3", None, "tau", "1"),
+        ("t4", "a", None, None),
+    ):
+        record = TraceRecord(name, model=model, benchmark=benchmark, task=task)
+        office.workspace.register_trace(record)
+        office.finish("ann", value=ABSENT, trace=name)
+    runs = read(office, by="all").runs
+    assert runs is not None
+    assert runs.task.tolist() == [0, 0, 1, -1]
+    assert runs.model.tolist() == [1, 0, -1, 0]
+    assert runs.model_names == ("a", "b")
 
 
 def test_only_what_may_be_seen_is_counted() -> None:

@@ -10,9 +10,9 @@ from scipy.stats import fisher_exact as scipy_fisher
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from mast_tui.figures.multiple_testing import benjamini_hochberg
-from mast_tui.figures.signatures.fisher import LogFactorials, fisher_exact
-from mast_tui.figures.signatures.rates import katz, newcombe, rate, wilson
+from mast_tui.figures.intervals import katz, newcombe, wilson
+from mast_tui.figures.signatures.rates import rate
+from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Table = tuple[int, int, int, int]
 

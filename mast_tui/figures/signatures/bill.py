@@ -1,0 +1,176 @@
+"""What failed runs used up before and after they were lost: tokens and minutes.
+
+    document = signature_report(given, spent_of=spent_from(traces_from_files(workspace)))
+    document["groups"]["gpt-oss-120b"]["bill"]
+
+A run is lost with its first fatal failure. What it used from the first span of that failure on is
+put to the failure's mode; where several fatal failures set on at that span, to their modes in equal
+parts. So for each run, and for all of them, ``without_fatal`` + ``before_first_fatal`` + ``after``
+is the total, and the modes add up to ``after``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.signatures.model import Flags, SignatureInput
+from mast_tui.figures.signatures.onset import first_fatal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spent:
+    """What each span of a run used up, in reading order.
+
+    ``tokens`` (spans × 2) are those taken in and given out, ``minutes`` how long it was until the
+    next span; None where the run's source tells nothing of it.
+    """
+
+    tokens: NDArray[np.int64] | None
+    minutes: NDArray[np.float64] | None
+
+
+SpentOf = Callable[[str], Spent | None]
+"""What a trace used up, by its id; None where the trace is not at hand."""
+
+
+class SumsJson(TypedDict):
+    """One thing that runs use up, over the ``traces`` that tell of it.
+
+    ``without_fatal`` was used in runs without a fatal failure whose place is known, the rest in
+    those with one: ``before_first_fatal``, and ``after`` from its first span on. ``share_after`` is
+    the part of the total, None of nothing.
+    """
+
+    traces: int
+    total: float
+    without_fatal: float
+    before_first_fatal: float
+    after: float
+    share_after: float | None
+    by_mode: dict[str, float]
+
+
+class BillJson(TypedDict):
+    """What the ``traces`` that failed used up, ``with_fatal`` of which have a fatal failure.
+
+    ``by`` says what made it fatal: what was said of the ``labels``, or the ``class`` of the mode in
+    the group. ``at_hand`` are the traces whose files could be read; ``tokens`` are those taken in
+    and given out together. None is what no trace tells of.
+    """
+
+    by: str
+    traces: int
+    with_fatal: int
+    at_hand: int
+    traces_with_tokens: int
+    traces_with_minutes: int
+    tokens: SumsJson | None
+    input_tokens: SumsJson | None
+    output_tokens: SumsJson | None
+    minutes: SumsJson | None
+
+
+_AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
+
+
+def bills(
+    given: SignatureInput, spent_of: SpentOf, chosen: Flags, fatal: Mapping[str, Flags]
+) -> list[BillJson]:
+    """Count what some traces used up.
+
+    Args:
+        given: The input of the report.
+        spent_of: What each trace used up; asked once for each.
+        chosen: Which traces count, a flag for each.
+        fatal: Which labels with places are fatal, a flag for each, by what makes them so.
+
+    Returns:
+        A bill for each entry of ``fatal``, over the same traces.
+    """
+    rows = np.flatnonzero(chosen).tolist()
+    found = {row: spent for row in rows if (spent := spent_of(given.traces[row])) is not None}
+    return [_bill(given, by, flags, rows, found) for by, flags in fatal.items()]
+
+
+def _bill(
+    given: SignatureInput, by: str, fatal: Flags, rows: Sequence[int], found: Mapping[int, Spent]
+) -> BillJson:
+    firsts = first_fatal(given, fatal).first
+    places = given.places
+    opening = fatal & (places.first == firsts[places.trace])
+    blamed: dict[int, set[int]] = {}
+    columns = places.trace[opening].tolist(), places.mode[opening].tolist()
+    for row, mode in zip(*columns, strict=True):
+        blamed.setdefault(row, set()).add(mode)
+    sums = {name: _Sums(len(given.modes)) for name in _AMOUNTS}
+    for row, spent in found.items():
+        at, modes = int(firsts[row]), sorted(blamed.get(row, ()))
+        if spent.tokens is not None:
+            taken_in, given_out = spent.tokens.T
+            for name, one in zip(
+                _AMOUNTS, (taken_in + given_out, taken_in, given_out), strict=False
+            ):
+                sums[name].add(one, at, modes)
+        if spent.minutes is not None:
+            sums["minutes"].add(spent.minutes, at, modes)
+    codes = [mode.code for mode in given.modes]
+    return {
+        "by": by,
+        "traces": len(rows),
+        "with_fatal": sum(row in blamed for row in rows),
+        "at_hand": len(found),
+        "traces_with_tokens": sums["tokens"].traces,
+        "traces_with_minutes": sums["minutes"].traces,
+        "tokens": sums["tokens"].to_json(codes),
+        "input_tokens": sums["input_tokens"].to_json(codes),
+        "output_tokens": sums["output_tokens"].to_json(codes),
+        "minutes": sums["minutes"].to_json(codes),
+    }
+
+
+class _Sums:
+    """The sums of one thing over runs."""
+
+    def __init__(self, modes: int) -> None:
+        self.traces = 0
+        self._total: float = 0
+        self._without: float = 0
+        self._before: float = 0
+        self._by_mode: list[float] = [0] * modes
+
+    def add(
+        self, amounts: NDArray[np.int64] | NDArray[np.float64], at: int, modes: Sequence[int]
+    ) -> None:
+        """Add what the spans of a run used; ``at`` is the first one of its first fatal failure."""
+        total = amounts.sum().item()
+        self.traces += 1
+        self._total += total
+        if not modes:
+            self._without += total
+            return
+        before = amounts[:at].sum().item()
+        self._before += before
+        for mode in modes:
+            self._by_mode[mode] += (total - before) / len(modes)
+
+    def to_json(self, codes: Sequence[str]) -> SumsJson | None:
+        """Give the sums; None where no run tells of it."""
+        if not self.traces:
+            return None
+        after = self._total - self._without - self._before
+        return {
+            "traces": self.traces,
+            "total": self._total,
+            "without_fatal": self._without,
+            "before_first_fatal": self._before,
+            "after": after,
+            "share_after": after / self._total if self._total else None,
+            "by_mode": {
+                code: spent for code, spent in zip(codes, self._by_mode, strict=True) if spent
+            },
+        }

@@ -1,0 +1,150 @@
+"""Whether modes grow more or less frequent along ordered groups, such as versions or dates.
+
+    given = input_from_workspace(workspace, taxonomy, gold=…, by="version")
+    document["trend"] = trend(given)
+
+Groups of other fields have an order only where somebody says one: ``trend(given, ["v1", "v2"])``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NotRequired, TypedDict
+
+import numpy as np
+
+from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
+from mast_tui.figures.signatures.modes import Counts
+from mast_tui.figures.signatures.rates import RateJson, rate
+from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_armitage
+
+ORDERED: Final = ("version", "date")
+"""Fields whose values have an order of their own."""
+
+
+class TrendModeJson(TypedDict):
+    """One mode along the groups.
+
+    ``rates`` are the shares of traces that show it, group by group. ``slope_pp`` is by how many
+    points the share rises from one group to the next, by least squares weighted with the cases;
+    ``z`` and ``p_value`` are those of the test of Cochran and Armitage (``method`` says whether the
+    p-value was counted or is the normal distribution's), ``p_adjusted`` corrected over the modes
+    (Benjamini and Hochberg). They are null where fewer than two groups were judged on the mode
+    (``not_judged``), or every trace shows it, or none (``no_variance``): ``undefined`` says which.
+    """
+
+    name: str
+    rates: list[RateJson]
+    slope_pp: float | None
+    z: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    method: Method | None
+    undefined: NotRequired[str]
+
+
+class TrendByOutcome(TypedDict):
+    """The modes over the failed traces, and over all, each by code."""
+
+    failed: dict[str, TrendModeJson]
+    all: dict[str, TrendModeJson]
+
+
+class TrendJson(TypedDict):
+    """The trend over ``groups`` in their order, whose scores are 0, 1, 2, …
+
+    ``left_out`` counts the traces of no group among these, such as those of unknown date.
+    """
+
+    by: str
+    groups: list[str]
+    left_out: int
+    modes: TrendByOutcome
+
+
+def trend(given: SignatureInput, groups: Sequence[str] | None = None) -> TrendJson | None:
+    """Test each mode for a trend along groups.
+
+    Args:
+        given: The input of a report.
+        groups: Names of groups in the order that is meant; by default all known ones, where what
+            they are grouped by has an order: dates, and versions by the size of their numbers.
+
+    Returns:
+        The document; None where the groups have no order, or are fewer than two.
+
+    Raises:
+        ValueError: A group is not there, or named twice.
+    """
+    if groups is None:
+        if given.by not in ORDERED:
+            return None
+        known = [name for name in given.group_names if name != NO_VALUE]
+        groups = sorted(known, key=natural_order)
+    for place, name in enumerate(groups):
+        if name not in given.group_names:
+            there = ", ".join(given.group_names) or "none"
+            raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
+        if name in groups[:place]:
+            raise ValueError(f"{name!r} stands twice among the groups")
+    if len(groups) < 2:
+        return None
+    flags = [given.group == given.group_names.index(name) for name in groups]
+    failed = given.outcome == FAILED
+    return {
+        "by": given.by,
+        "groups": list(groups),
+        "left_out": len(given.traces) - sum(int(one.sum()) for one in flags),
+        "modes": {
+            "failed": _of_modes(given, [one & failed for one in flags]),
+            "all": _of_modes(given, flags),
+        },
+    }
+
+
+def natural_order(version: str) -> list[tuple[int, int, str]]:
+    """Give what to sort versions by: runs of digits by their size, so that 1.9 is before 1.10."""
+    pieces = re.findall(r"[0-9]+|[^0-9]+", version)
+    return [(0, int(one), "") if one.isascii() and one.isdigit() else (1, 0, one) for one in pieces]
+
+
+def _of_modes(given: SignatureInput, groups: list[Flags]) -> dict[str, TrendModeJson]:
+    counts = [Counts.of(given.verdicts[one]) for one in groups]
+    found = [
+        _of_mode(mode.name, [one.present[i] for one in counts], [one.judged[i] for one in counts])
+        for i, mode in enumerate(given.modes)
+    ]
+    adjusted = benjamini_hochberg([one["p_value"] for one in found])
+    for one, p in zip(found, adjusted, strict=True):
+        one["p_adjusted"] = p
+    return {mode.code: one for mode, one in zip(given.modes, found, strict=True)}
+
+
+def _of_mode(name: str, hits: list[int], cases: list[int]) -> TrendModeJson:
+    tested = cochran_armitage(hits, cases)
+    found: TrendModeJson = {
+        "name": name,
+        "rates": [rate(x, n) for x, n in zip(hits, cases, strict=True)],
+        "slope_pp": None,
+        "z": None,
+        "p_value": None,
+        "p_adjusted": None,
+        "method": None,
+    }
+    if sum(n > 0 for n in cases) < 2:
+        found["undefined"] = "not_judged"
+        return found
+    found["slope_pp"] = 100 * _slope(hits, cases)
+    if tested is None:
+        found["undefined"] = "no_variance"
+    else:
+        found["z"], found["p_value"], found["method"] = tested
+    return found
+
+
+def _slope(hits: list[int], cases: list[int]) -> float:
+    """The weighted least squares' slope of the shares over 0, 1, 2, …"""
+    x, n, score = np.array(hits), np.array(cases), np.arange(len(cases))
+    middle = (n * score).sum() / n.sum()
+    return float((x * (score - middle)).sum() / (n * (score - middle) ** 2).sum())

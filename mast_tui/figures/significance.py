@@ -1,0 +1,195 @@
+"""Tests of hypotheses, exact wherever that can be counted, and their correction for many at once.
+
+Every p-value is two-sided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import erfc, sqrt
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_TIE: Final = 1e-7
+"""What is as likely, or as far out, as what was seen counts with it; rounding must not tell them
+apart."""
+
+_MOST_STEPS: Final = 20_000_000
+"""Beyond so many additions an exact test gives way to the normal distribution."""
+
+_RARE: Final = 50
+"""Of more hits, and as many misses, the normal distribution is near enough."""
+
+Method = Literal["exact", "normal"]
+
+
+class LogFactorials:
+    """The logarithms of 0!, 1!, … up to a number, made once for many tests."""
+
+    def __init__(self, most: int) -> None:
+        steps = np.log(np.arange(1, most + 1, dtype=np.longdouble))
+        self._table = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
+
+    def choose(self, n: int, k: NDArray[np.int64]) -> NDArray[np.longdouble]:
+        """Give the logarithm of ``n`` over each ``k``."""
+        found: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
+        return found
+
+
+def fisher_exact(hits: int, n: int, other: int, of: int, logs: LogFactorials) -> float | None:
+    """Test whether two independent shares differ (Fisher 1935).
+
+    Args:
+        hits: The hits of the first share.
+        n: Its cases.
+        other: The hits of the second share.
+        of: Its cases.
+        logs: Logarithms of factorials up to ``n + of``.
+
+    Returns:
+        The chance of all tables with these margins that are no more likely than the one seen; None
+        where one side is empty.
+    """
+    if not n or not of:
+        return None
+    together = hits + other
+    k = np.arange(max(0, together - of), min(n, together) + 1, dtype=np.int64)
+    if len(k) == 1:
+        return 1.0
+    chance = logs.choose(n, k) + logs.choose(of, together - k)
+    chance = np.exp(chance - chance.max())
+    seen = chance[hits - int(k[0])]
+    return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Test whether two shares of the same cases differ (McNemar 1947, exact).
+
+    Args:
+        only_first: The cases that are hits of the first side alone.
+        only_second: Those of the second side alone.
+
+    Returns:
+        Of a fair coin thrown as often as the sides differ, twice the chance of so few or fewer of
+        the rarer; 1 where that is more, or where they never differ.
+    """
+    n = only_first + only_second
+    term = total = 1
+    for k in range(min(only_first, only_second)):
+        term = term * (n - k) // (k + 1)
+        total += term
+    return min(1.0, 2 * total / 2**n) if n else 1.0
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p-values for their number (Benjamini and Hochberg 1995); None stays None."""
+    places = [i for i, p in enumerate(p_values) if p is not None]
+    given = np.array([p for p in p_values if p is not None], dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    many = len(given)
+    raised = given[order] * many / np.arange(1, many + 1)
+    lowest = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
+    adjusted: list[float | None] = [None] * len(p_values)
+    for place, value in zip(order.tolist(), lowest.tolist(), strict=True):
+        adjusted[places[place]] = value
+    return adjusted
+
+
+def sign_flips(differences: Sequence[int]) -> float:
+    """Test whether whole numbers of independent cases lie about 0 (Fisher's randomisation test).
+
+    With differences of 1 and -1 alone this is McNemar's exact test; larger ones are those of
+    clusters, such as the modes of a trace, of which each is turned round as a whole.
+
+    Args:
+        differences: A number for each case; zeros tell nothing.
+
+    Returns:
+        The share of all ways to turn the signs round whose sum is as far from 0 or farther. Of too
+        many cases to count, by the normal distribution with z = Σd / √Σd² (Durkalski and others
+        2003, Statistics in Medicine 22:2417-2428).
+    """
+    sizes = np.abs(np.asarray(differences, dtype=np.int64))
+    sizes = sizes[sizes > 0]
+    total = int(sizes.sum())
+    if not total:
+        return 1.0
+    seen = abs(int(sum(differences)))
+    if len(sizes) * (total + 1) > _MOST_STEPS:
+        return erfc(seen / sqrt(2 * float((sizes**2).sum())))
+    # The chance of each sum of those that stay positive; the whole is twice that less the total.
+    chance = np.zeros(total + 1)
+    chance[0] = 1.0
+    for size in sizes.tolist():
+        chance[size:] = (chance[size:] + chance[: total + 1 - size]) / 2
+        chance[:size] /= 2
+    sums = 2 * np.arange(total + 1) - total
+    return min(1.0, float(chance[np.abs(sums) >= seen].sum()))
+
+
+class Trend(NamedTuple):
+    """What the test for a trend has found: z is above 0 where shares rise."""
+
+    z: float
+    p_value: float
+    method: Method
+
+
+def cochran_armitage(hits: Sequence[int], cases: Sequence[int]) -> Trend | None:
+    """Test whether shares rise or fall along ordered groups.
+
+    The groups have the scores t = 0, 1, 2, … With X hits among N cases and p = X / N the statistic
+    is T = Σ t·(x - n·p), its variance p·(1 - p)·(Σ n·t² - (Σ n·t)² / N), and z = T / √variance
+    (Cochran 1954, Biometrics 10:417-451; Armitage 1955, Biometrics 11:375-386).
+
+    Args:
+        hits: The hits x of each group, in order.
+        cases: Its cases n.
+
+    Returns:
+        z with its p-value. Where hits or misses are few that is the chance, given X and the cases
+        of the groups, of all tables whose T is as far from 0 or farther; else that of the normal
+        distribution. None where no p-value can be had: of fewer than two groups with cases, and
+        where every case is a hit, or none.
+    """
+    x, n = np.asarray(hits, dtype=np.int64), np.asarray(cases, dtype=np.int64)
+    score = np.arange(len(n))
+    all_hits, everything = int(x.sum()), int(n.sum())
+    if np.count_nonzero(n) < 2 or all_hits in (0, everything):
+        return None
+    share = all_hits / everything
+    statistic = float((score * (x - n * share)).sum())
+    weighted = float((n * score).sum())
+    spread = float((n * score * score).sum()) - weighted * weighted / everything
+    z = statistic / sqrt(share * (1 - share) * spread)
+    if 2 * all_hits > everything:
+        # As far out, and fewer to count.
+        x, all_hits = n - x, everything - all_hits
+    steps = all_hits * all_hits * (len(n) - 1) * int(np.minimum(n, all_hits).sum() + len(n))
+    if all_hits > _RARE or steps > _MOST_STEPS:
+        return Trend(z, erfc(abs(z) / sqrt(2)), "normal")
+    return Trend(z, _exact_trend(x, n, all_hits), "exact")
+
+
+def _exact_trend(x: NDArray[np.int64], n: NDArray[np.int64], all_hits: int) -> float:
+    """The chance of a sum of scores as far from the one expected, of all tables with X hits."""
+    score = np.arange(len(n))
+    expected = float((n * score).sum()) * all_hits / float(n.sum())
+    # Ways to have so many hits (rows) with this sum of scores (columns), in the groups so far.
+    ways = np.zeros((all_hits + 1, all_hits * (len(n) - 1) + 1))
+    ways[0, 0] = 1.0
+    for t, cases in enumerate(n.tolist()):
+        after = np.zeros_like(ways)
+        choose = 1.0
+        for k in range(min(cases, all_hits) + 1):
+            rows, columns = all_hits + 1 - k, ways.shape[1] - t * k
+            after[k:, t * k :] += choose * ways[:rows, :columns]
+            choose *= (cases - k) / (k + 1)
+        # Only shares of the last row count, so the whole may be brought back to small numbers.
+        ways = after / after.max()
+    chance = ways[all_hits]
+    far = np.abs(np.arange(len(chance)) - expected)
+    seen = abs(float((score * x).sum()) - expected)
+    return min(1.0, float(chance[far >= seen - _TIE].sum() / chance.sum()))

@@ -1,0 +1,162 @@
+"""Two judges on the same units: what differs, how surely, and what had to be left out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mast_tui.figures.intervals import newcombe_paired
+from mast_tui.figures.judge.compare import judges_compared
+from mast_tui.figures.judge.input import JudgeInput, Unit
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.significance import mcnemar, sign_flips
+from mast_tui.labels import VerdictValue
+from tests.figures.agreement.build_judge import given_words, said
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
+
+OTHER_JUDGE = "judge:large@56ef78ab"
+GOLD = "1111111111" + "0000000000"
+FIRST = "1111111100" + "0000000011"
+SECOND = "1111100000" + "0000001100"
+
+
+def judges(
+    first: dict[Unit, VerdictValue],
+    second: dict[Unit, VerdictValue],
+    gold: dict[Unit, VerdictValue],
+) -> tuple[JudgeInput, JudgeInput]:
+    return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
+
+
+def test_the_figures_of_one_mode_worked_by_hand() -> None:
+    found = judges_compared(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
+    mode = found["modes"]["1.3"]
+    assert [mode[k] for k in ("n", "both_right", "only_first_right", "only_second_right")] == [
+        20, 11, 5, 2,
+    ]  # fmt: skip
+    assert mode["neither_right"] == 2
+    assert mode["p_value"] == pytest.approx(mcnemar(5, 2))
+    rate = mode["true_positive_rate"]
+    assert (rate["first"]["value"], rate["second"]["value"]) == (0.8, 0.5)
+    assert rate["difference"]["value"] == pytest.approx(0.3)
+    # Of the ten that show it both find five, the first alone three, neither two.
+    assert rate["difference"]["ci"] == pytest.approx(newcombe_paired(5, 3, 0, 2))
+    assert mode["true_negative_rate"]["difference"]["ci"] == pytest.approx(
+        newcombe_paired(6, 2, 2, 0)
+    )
+    assert mode["raw_agreement"]["difference"]["ci"] == pytest.approx(newcombe_paired(11, 5, 2, 2))
+    assert mode["precision"]["difference"]["value"] == pytest.approx(8 / 10 - 5 / 7)
+    assert mode["f1"]["difference"]["value"] == pytest.approx(16 / 20 - 10 / 17)
+    assert mode["cohen_kappa"]["difference"]["value"] == pytest.approx(0.6 - 0.3)
+    assert mode["p_adjusted"] == mode["p_value"]
+    assert found["modes"]["3.1"]["p_value"] is None
+    assert found["modes"]["3.1"]["f1"]["difference"] == {"value": None, "undefined": "no_overlap"}
+
+
+def test_each_judge_has_the_figures_of_its_own_report_over_the_units_of_both() -> None:
+    first, second = judges(said(FIRST), said(SECOND), said(GOLD))
+    found = judges_compared(first, second, rounds=200)
+    for side, given in (("first", first), ("second", second)):
+        own = judge_report(given, rounds=200)
+        for part, whole in (
+            (found["modes"]["1.3"], own["modes"]["1.3"]),
+            (found["pooled"], own["pooled"]),
+        ):
+            for name in ("true_positive_rate", "precision", "cohen_kappa", "gwet_ac1"):
+                assert part[name][side] == whole[name]  # type: ignore[literal-required]
+    json.dumps(found, allow_nan=False)
+
+
+def test_only_units_count_that_both_can_be_compared_on() -> None:
+    first, second = judges(said("11110·?1"), said("1111·011"), said("1100000?"))
+    found = judges_compared(first, second, rounds=0)
+    assert (found["traces"], found["units"], found["left_out"]) == (4, 4, [1, 2])
+    assert found["modes"]["1.3"]["n"] == 4
+    assert found["judges"] == [first.judge, OTHER_JUDGE]
+
+
+def test_turning_the_judges_round_turns_the_differences_round() -> None:
+    rng = np.random.default_rng(4)
+    first, second = judges(*_drawn(rng, 40, 0.85, 0.7))
+    there, back = judges_compared(first, second), judges_compared(second, first)
+    for name in ("true_positive_rate", "cohen_kappa", "f1", "precision"):
+        one, other = _apart(there["pooled"], name), _apart(back["pooled"], name)
+        assert one == pytest.approx((-other[0], -other[2], -other[1]))
+    assert there["pooled"]["p_value"] == pytest.approx(back["pooled"]["p_value"])
+
+
+def _apart(table: Any, name: str) -> tuple[float, float, float]:
+    """A difference with both ends of its interval, where the table has one."""
+    one = table[name]["difference"]
+    return (one["value"], *(one.get("ci") or (0.0, 0.0)))
+
+
+def test_over_several_modes_a_trace_is_turned_round_as_a_whole() -> None:
+    gold = {**said("11111"), **said("11111", OTHER)}
+    first = dict(gold)
+    second = {**said("00011"), **said("00111", OTHER)}
+    found = judges_compared(*judges(first, second, gold), rounds=0)
+    assert found["pooled"]["p_value"] == pytest.approx(sign_flips([2, 2, 1, 0, 0]))
+    assert found["pooled"]["only_first_right"] == 5
+
+
+def test_judges_of_different_references_or_the_same_one_are_refused() -> None:
+    first, second = judges(said(FIRST), said(SECOND), said(GOLD))
+    with pytest.raises(ValueError, match="itself"):
+        judges_compared(first, first)
+    other = replace(second, reference=replace(second.reference, name="ann"))
+    with pytest.raises(ValueError, match="one reference"):
+        judges_compared(first, other)
+
+
+def test_judges_that_say_the_same_differ_by_nothing_and_have_no_interval_of_it() -> None:
+    found = judges_compared(*judges(said(FIRST), said(FIRST), said(GOLD)), rounds=200)
+    mode = found["modes"]["1.3"]
+    assert mode["p_value"] == 1.0
+    assert mode["cohen_kappa"]["difference"] == {"value": 0.0, "ci": None}
+
+
+Words = dict[Unit, VerdictValue]
+
+
+def _drawn(
+    rng: np.random.Generator, traces: int, first: float, second: float
+) -> tuple[Words, Words, Words]:
+    """Two modes, and two judges who are right so often; hard traces are hard for both."""
+    words: tuple[Words, Words, Words] = ({}, {}, {})
+    for i in range(traces):
+        hard = rng.random() < 0.3
+        for mode in (MODE, OTHER):
+            true = bool(rng.random() < 0.4)
+            unit = (f"t{i:03d}", mode)
+            words[2][unit] = PRESENT if true else ABSENT
+            for place, right in enumerate((first, second)):
+                says = true if rng.random() < right - 0.2 * hard else not true
+                words[place][unit] = PRESENT if says else ABSENT
+    return words
+
+
+@pytest.mark.parametrize("traces", [30, 60])
+def test_the_intervals_of_differences_hold_the_truth_as_often_as_they_say(traces: int) -> None:
+    rng = np.random.default_rng(9)
+    truth = judges_compared(*judges(*_drawn(rng, 20_000, 0.9, 0.8)), rounds=0)
+    held: dict[str, list[bool]] = {}
+    for _ in range(250):
+        found = judges_compared(*judges(*_drawn(rng, traces, 0.9, 0.8)), rounds=1)
+        for scope, one, true in (
+            ("pooled", found["pooled"], truth["pooled"]),
+            ("mode", found["modes"]["1.3"], truth["modes"]["1.3"]),
+        ):
+            for name in ("true_positive_rate", "precision", "f1", "cohen_kappa"):
+                if one[name]["difference"].get("ci"):
+                    low, high = _apart(one, name)[1:]
+                    held.setdefault(f"{scope} {name}", []).append(
+                        low <= _apart(true, name)[0] <= high
+                    )
+    assert len(held) >= 7
+    for name, all_held in held.items():
+        assert sum(all_held) / len(all_held) >= 0.91, name

@@ -1,0 +1,69 @@
+"""Few traces written down in short, as the input of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mast_tui.figures.signatures.model import (
+    ABSENT,
+    FAILED,
+    OPEN,
+    PRESENT,
+    SUCCEEDED,
+    UNKNOWN,
+    ModeInfo,
+    Places,
+    Runs,
+    SignatureInput,
+)
+
+MODES = (ModeInfo("loop", "1.3", "Step repetition", "1"), ModeInfo("stop", "3.1", "Early end", "3"))
+_VERDICTS = {"1": PRESENT, "0": ABSENT, "?": OPEN}
+_OUTCOMES = {"F": FAILED, "S": SUCCEEDED, "?": UNKNOWN}
+
+
+def input_of(
+    *rows: str,
+    by: str = "model",
+    groups: Sequence[str] = (),
+    places: Sequence[tuple[int, int, int, bool]] = (),
+    **more: Any,
+) -> SignatureInput:
+    """Traces as ``group task outcome verdicts``, such as ``gpt t1 F 10``; ``-`` is no task.
+
+    ``groups`` gives their order; ``places`` are (trace, mode, span, fatal).
+    """
+    cells = [row.split() for row in rows]
+    names = tuple(groups or sorted({group for group, *_ in cells}))
+    tasks = sorted({task for _, task, *_ in cells} - {"-"})
+    group = np.array([names.index(one) for one, *_ in cells], dtype=np.int64)
+    task = [tasks.index(one) if one != "-" else -1 for _, one, *_ in cells]
+    trace, mode, first, fatal = zip(*places, strict=True) if places else ((), (), (), ())
+    at = np.array(first, dtype=np.int64)
+    return SignatureInput(
+        taxonomy_ref="small@1",
+        modes=MODES,
+        categories=(("1", "Design"), ("3", "Verification")),
+        by=by,
+        labels="gold",
+        labels_kind="gold",
+        traces=tuple(f"t{i}" for i in range(len(cells))),
+        group_names=names,
+        group=group,
+        outcome=np.array([_OUTCOMES[one] for *_, one, _ in cells], dtype=np.int8),
+        score=np.full(len(cells), np.nan),
+        verdicts=np.array([[_VERDICTS[v] for v in one] for *_, one in cells], dtype=np.uint8),
+        spans=np.full(len(cells), 10, dtype=np.int64),
+        places=Places(
+            np.array(trace, dtype=np.int64),
+            np.array(mode, dtype=np.int64),
+            at,
+            at,
+            np.array(fatal, dtype=bool),
+        ),
+        runs=Runs(np.array(task, dtype=np.int64), group, names),
+        **more,
+    )

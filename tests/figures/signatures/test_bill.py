@@ -1,0 +1,137 @@
+"""What runs used before and after they were lost, to the last token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mast_tui.figures.signatures.bill import BillJson, Spent, SumsJson
+from mast_tui.figures.signatures.model import SignatureInput
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.source.spending import spent_in
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from tests.figures.signatures.build_input import input_of
+
+CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
+
+
+def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
+    """Spans that took in this much and gave out one token each."""
+    took = None if minutes is None else np.full(len(tokens), minutes)
+    return Spent(np.array([(one, 1) for one in tokens], dtype=np.int64), took)
+
+
+def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
+    given = input_of(
+        "g - F 11", "g - F 10", "g - F 00", "g - S 11", "g - F 10",
+        places=[
+            (0, 0, 2, True), (0, 1, 2, True), (0, 1, 0, False),  # both set on at #2
+            (1, 0, 1, True), (1, 1, 3, True),  # the first one pays
+            (3, 0, 0, True),  # has not failed
+            (4, 0, 0, True),  # not at hand
+        ],
+    )  # fmt: skip
+    books = {
+        "t0": spent(10, 20, 30, 41),
+        "t1": spent(5, 5, 5, minutes=None),
+        "t2": Spent(None, np.array([2.0])),
+    }
+    report = signature_report(given, rounds=0, spent_of=books.get)
+    (bill, _) = report["groups"]["g"]["bill"] or []
+    assert (bill["by"], bill["traces"], bill["with_fatal"], bill["at_hand"]) == ("labels", 4, 3, 3)
+    assert (bill["traces_with_tokens"], bill["traces_with_minutes"]) == (2, 2)
+    assert bill["input_tokens"] == {
+        "traces": 2,
+        "total": 116,
+        "without_fatal": 0,
+        "before_first_fatal": 35,
+        "after": 81,
+        "share_after": 81 / 116,
+        "by_mode": {"1.3": 35.5 + 10, "3.1": 35.5},
+    }
+    assert bill["output_tokens"] is not None
+    assert bill["output_tokens"]["total"] == 7
+    assert bill["tokens"] is not None
+    assert bill["tokens"]["total"] == 123
+    assert bill["minutes"] is not None
+    assert [bill["minutes"][k] for k in ("total", "without_fatal", "after")] == [6, 2, 2]
+
+
+def test_what_no_trace_tells_of_has_no_sum() -> None:
+    given = input_of("g - F 10", places=[(0, 0, 0, True)])
+    (bill, _) = (
+        signature_report(given, rounds=0, spent_of={"t0": Spent(None, None)}.get)["groups"]["g"][
+            "bill"
+        ]
+        or []
+    )
+    assert bill["tokens"] is bill["minutes"] is None
+    assert signature_report(given, rounds=0)["groups"]["g"]["bill"] is None
+
+
+def test_a_mode_that_is_fatal_in_its_group_pays_where_nobody_has_said_so() -> None:
+    rows = ["g - F 10"] * 12 + ["g - S 00"] * 12
+    given = input_of(*rows, places=[(i, 0, 1, False) for i in range(12)])
+    report = signature_report(given, rounds=0, spent_of=lambda _trace: spent(7, 8))
+    by_labels, by_class = report["groups"]["g"]["bill"] or []
+    assert (by_labels["with_fatal"], by_class["with_fatal"]) == (0, 12)
+    assert by_class["input_tokens"] is not None
+    assert by_class["input_tokens"]["by_mode"] == {"1.3": 12 * 8}
+
+
+def _corpus() -> list[Trace]:
+    found: list[Trace] = []
+    for path in sorted(CORPUS.rglob("*")):
+        if path.is_file():
+            found += read_file(path, named=False).traces
+    for trace in found:
+        read_fully(trace)
+    return found
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
+def test_the_bill_of_every_real_run_adds_up_to_what_it_used() -> None:
+    with_tokens = with_times = 0
+    for trace in _corpus():
+        spans = [trace.span(i) for i in range(len(trace))]
+        for at in {0, len(spans) // 2, len(spans) - 1} if spans else ():
+            given = input_of(
+                "g - F 11", places=[(0, 0, at, True), (0, 1, at, True), (0, 1, 0, False)]
+            )
+            bill = _one(given, spent_in(trace))
+            counted = [one.tokens for one in spans if one.tokens is not None]
+            if counted:
+                with_tokens += 1
+                whole = sum((one.input or 0) + (one.output or 0) for one in counted)
+                after = sum(
+                    (one.tokens.input or 0) + (one.tokens.output or 0)
+                    for one in spans[at:]
+                    if one.tokens is not None
+                )
+                _adds_up(bill["tokens"], whole, after)
+            else:
+                assert bill["tokens"] is None
+            times = [t for one in spans for t in (one.start, one.end) if t is not None]
+            if times:
+                with_times += 1
+                _adds_up(bill["minutes"], (max(times) - min(times)) / 60)
+    assert with_tokens >= 10
+    assert with_times >= 10
+
+
+def _one(given: SignatureInput, used: Spent) -> BillJson:
+    report = signature_report(given, rounds=0, spent_of=lambda _trace: used)
+    return (report["groups"]["g"]["bill"] or [])[0]
+
+
+def _adds_up(found: SumsJson | None, whole: float, after: float | None = None) -> None:
+    assert found is not None
+    assert found["total"] == pytest.approx(whole, abs=1e-6)
+    parts = found["without_fatal"] + found["before_first_fatal"] + sum(found["by_mode"].values())
+    assert parts == pytest.approx(whole, abs=1e-6)
+    assert found["after"] == pytest.approx(sum(found["by_mode"].values()), abs=1e-6)
+    if after is not None:
+        assert found["after"] == after

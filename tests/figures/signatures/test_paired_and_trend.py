@@ -1,0 +1,201 @@
+"""Tasks that two models did, success with and without a mode, and trends over versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_tui.figures.intervals import newcombe_paired
+from mast_tui.figures.signatures.model import Runs
+from mast_tui.figures.signatures.paired import paired_groups, paired_models
+from mast_tui.figures.signatures.rates import rate
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.signatures.trend import natural_order, trend
+from mast_tui.figures.significance import cochran_armitage, mcnemar
+from tests.figures.signatures.build_input import input_of
+
+TWO_MODELS = (
+    "gpt a F 10",
+    "gpt b F 10",
+    "gpt c S 00",
+    "gpt d F 1?",
+    "gpt a S 00",  # a again: the first one counts
+    "gpt e F 10",  # nobody else did e
+    "gpt - F 10",
+    "llama a F 10",
+    "llama b S 00",
+    "llama c S 00",
+    "llama d ? 01",
+)
+
+
+def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
+    found = paired_models(input_of(*TWO_MODELS), "gpt", "llama")
+    assert found["tasks"] == 4
+    assert found["left_out"] == {"no_task": [1, 0], "repeated": [1, 0], "unpaired": [1, 0]}
+    loop = found["modes"]["1.3"]
+    assert [loop[k] for k in ("n", "both", "only_first", "only_second", "neither")] == [
+        4, 1, 2, 0, 1,
+    ]  # fmt: skip
+    assert loop["first"] == rate(3, 4)
+    assert loop["second"] == rate(1, 4)
+    assert loop["difference_pp"] == 50
+    ends = newcombe_paired(1, 2, 0, 1) or ()
+    assert loop["difference_ci_pp"] == pytest.approx([100 * end for end in ends])
+    assert loop["p_value"] == mcnemar(2, 0) == 0.5
+    assert loop["p_adjusted"] == 1.0  # two modes, and the other one has p = 1
+    stop = found["modes"]["3.1"]
+    assert (stop["n"], stop["neither"]) == (3, 3)
+    failed = found["failed"]
+    assert [failed["n"], failed["both"], failed["only_first"], failed["neither"]] == [3, 1, 1, 1]
+
+
+def test_which_run_of_a_task_counts_does_not_hang_on_the_order_of_the_traces() -> None:
+    given = input_of(*TWO_MODELS)
+    names = tuple(f"t{9 - i}" if i < 10 else "t99" for i in range(len(given.traces)))
+    turned = paired_models(replace(given, traces=names), "gpt", "llama")
+    # Now the second run of a, which shows nothing, is the first by id.
+    assert turned["modes"]["1.3"]["both"] == 0
+    assert turned["modes"]["1.3"]["only_second"] == 1
+
+
+def test_turning_a_pair_round_turns_the_difference_round() -> None:
+    given = input_of(*TWO_MODELS)
+    there, back = (
+        paired_groups(given, *pair)["modes"]["1.3"] for pair in (("gpt", "llama"), ("llama", "gpt"))
+    )
+    assert there["difference_pp"] == -(back["difference_pp"] or 0)
+    low, high = there["difference_ci_pp"] or (0, 0)
+    assert back["difference_ci_pp"] == pytest.approx([-high, -low])
+    assert there["p_value"] == back["p_value"]
+
+
+def test_without_common_tasks_there_are_no_pairs() -> None:
+    found = paired_models(input_of("gpt a F 10", "llama b F 10"), "gpt", "llama")
+    assert found["tasks"] == 0
+    assert found["modes"]["1.3"]["undefined"] == "no_pairs"
+    assert found["modes"]["1.3"]["p_value"] is None
+    report = signature_report(
+        input_of("gpt a F 10", "llama b F 10"), compare=("gpt", "llama"), rounds=0
+    )
+    assert report["paired"] is None
+
+
+def test_a_report_that_compares_groups_pairs_their_tasks() -> None:
+    given = input_of(*TWO_MODELS)
+    report = signature_report(given, compare=("gpt", "llama"), rounds=0)
+    assert report["paired"] == paired_models(given, "gpt", "llama")
+    assert signature_report(given, rounds=0)["paired"] is None
+
+
+def test_a_pair_must_be_two_models_that_are_there() -> None:
+    given = input_of(*TWO_MODELS)
+    with pytest.raises(ValueError, match=r"no model 'claude'.*gpt, llama"):
+        paired_models(given, "gpt", "claude")
+    with pytest.raises(ValueError, match="itself"):
+        paired_models(given, "gpt", "gpt")
+    with pytest.raises(ValueError, match="not read"):
+        paired_models(replace(given, runs=None), "gpt", "llama")
+
+
+def test_the_share_of_pairs_that_differ_by_chance_is_as_small_as_said() -> None:
+    """Hard tasks fail both models alike; a test that left out the tasks would find too little."""
+    rng = np.random.default_rng(2)
+    tasks, false, held = 60, 0, 0
+    for _ in range(300):
+        hard = rng.random(tasks) < 0.5
+        chance = np.where(hard, 0.7, 0.1)
+        shows = (rng.random((2, tasks)) < chance).astype(int)
+        rows = [f"{'ab'[i]} {j} F {shows[i, j]}0" for i in range(2) for j in range(tasks)]
+        mode = paired_models(input_of(*rows), "a", "b")["modes"]["1.3"]
+        false += (mode["p_value"] or 0) < 0.05
+        low, high = mode["difference_ci_pp"] or (0, 0)
+        held += low <= 0 <= high
+    assert false / 300 <= 0.06
+    assert held / 300 >= 0.93
+
+
+def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
+    rows = [*["g - S 10"] * 3, *["g - F 10"] * 5, *["g - S 00"] * 6]
+    given = input_of(*rows, "g - F 0?", "g - ? 11")
+    mode = signature_report(given, rounds=0)["groups"]["g"]["modes"]
+    assert mode["1.3"]["success_given"] == {"present": rate(3, 8), "absent": rate(6, 7)}
+    assert mode["3.1"]["success_given"] == {"present": rate(0, 0), "absent": rate(9, 14)}
+
+
+VERSIONS = ("1.2", "1.9", "1.10")
+
+
+def over_versions(*shows: int, of: int = 10) -> list[str]:
+    return [
+        f"{version} - {'FS'[i % 2]} {int(i < hits)}0"
+        for version, hits in zip(VERSIONS, shows, strict=True)
+        for i in range(of)
+    ]
+
+
+def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
+    given = input_of(*over_versions(1, 3, 6), "(unknown) - F 10", by="version")
+    report = signature_report(given, rounds=0)
+    found = report["trend"]
+    assert found is not None
+    assert found["groups"] == ["1.2", "1.9", "1.10"]
+    assert found["left_out"] == 1
+    loop = found["modes"]["all"]["1.3"]
+    tested = cochran_armitage([1, 3, 6], [10, 10, 10])
+    assert tested is not None
+    assert (loop["z"], loop["p_value"], loop["method"]) == tested
+    assert loop["slope_pp"] == pytest.approx(25)
+    assert [one["count"] for one in loop["rates"]] == [1, 3, 6]
+    # Every other trace failed, so the hits among the failed ones are 1, 2 and 3 of 5.
+    assert [one["count"] for one in found["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
+    stop = found["modes"]["all"]["3.1"]
+    assert (stop["undefined"], stop["p_adjusted"], stop["slope_pp"]) == ("no_variance", None, 0)
+    assert loop["p_adjusted"] == loop["p_value"]
+
+
+def test_other_groups_have_a_trend_only_in_an_order_that_is_told() -> None:
+    given = input_of(*over_versions(1, 3, 6), by="system")
+    assert signature_report(given, rounds=0)["trend"] is None
+    there, back = trend(given, VERSIONS), trend(given, VERSIONS[::-1])
+    assert there is not None
+    assert back is not None
+    z = there["modes"]["all"]["1.3"]["z"]
+    assert z is not None
+    assert back["modes"]["all"]["1.3"]["z"] == pytest.approx(-z)
+    assert signature_report(given, rounds=0, in_order=VERSIONS)["trend"] == there
+    for groups, word in ((("1.2", "7"), "no system '7'"), (("1.2", "1.2"), "twice")):
+        with pytest.raises(ValueError, match=word):
+            trend(given, groups)
+    assert trend(given, ["1.2"]) is None
+
+
+def test_versions_stand_in_the_order_of_their_numbers() -> None:
+    there = ["v2", "v10", "1.10.0", "1.9", "1.9-rc2", "2026-03-01", "2025-12-31"]
+    assert sorted(there, key=natural_order) == [
+        "1.9", "1.9-rc2", "1.10.0", "2025-12-31", "2026-03-01", "v2", "v10",
+    ]  # fmt: skip
+
+
+def test_parts_say_what_makes_a_group() -> None:
+    given = input_of("x - F 10", "y - F 10")
+    assert signature_report(given, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
+    two = replace(
+        given,
+        by="model,benchmark",
+        group_names=("a · q", "b · q"),
+        group_parts=(("a", "q"), ("b", "q")),
+    )
+    report = signature_report(two, rounds=0)
+    assert report["by"] == "model,benchmark"
+    assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}
+    everything = replace(given, by="all", group_names=("all",), group=given.group * 0)
+    assert signature_report(everything, rounds=0)["groups"]["all"]["parts"] == {}
+
+
+def test_tasks_of_one_name_are_told_apart_by_their_numbers_alone() -> None:
+    runs = Runs(np.array([0, 1]), np.array([0, 1]), ("gpt", "llama"))
+    given = replace(input_of("gpt a F 10", "llama a F 10"), runs=runs)
+    assert paired_models(given, "gpt", "llama")["tasks"] == 0

@@ -1,0 +1,135 @@
+"""Tests for trends and clusters, and intervals of paired shares, beside counting all ways."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from statsmodels.stats.contingency_tables import Table
+
+from mast_tui.figures.intervals import newcombe_paired, wilson
+from mast_tui.figures.significance import cochran_armitage, mcnemar, sign_flips
+
+groups = st.lists(
+    st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
+    min_size=2,
+    max_size=6,
+)
+
+
+def test_the_trend_of_three_versions_worked_by_hand() -> None:
+    # 1, 3, 6 of 10: p = 1/3, T = 3 + 12 - (10 + 20)/3 = 5, variance = 2/9 · (50 - 30) = 40/9.
+    found = cochran_armitage([1, 3, 6], [10, 10, 10])
+    assert found is not None
+    assert found.z == pytest.approx(5 / sqrt(40 / 9))
+    assert found.method == "exact"
+
+
+@given(groups)
+@settings(max_examples=60, deadline=None)
+def test_the_statistic_is_that_of_statsmodels(rows: list[tuple[int, int]]) -> None:
+    hits, cases = [x for x, _ in rows], [n for _, n in rows]
+    found = cochran_armitage(hits, cases)
+    if sum(hits) in (0, sum(cases)):
+        assert found is None
+        return
+    assert found is not None
+    table = np.array([[n - x, x] for x, n in rows])
+    theirs = Table(table, shift_zeros=False).test_ordinal_association(col_scores=np.array([0, 1]))
+    # Theirs has the variance of the hypergeometric distribution, N - 1 in the stead of N.
+    many = sum(cases)
+    assert found.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
+
+
+@pytest.mark.parametrize(
+    ("hits", "cases"),
+    [
+        ([0, 1, 3], [3, 3, 4]),
+        ([2, 0, 1, 0], [2, 3, 2, 3]),
+        ([3, 2], [4, 5]),
+        ([4, 4, 1], [5, 4, 3]),
+    ],
+)
+def test_of_few_cases_every_way_to_place_the_hits_is_counted(
+    hits: list[int], cases: list[int]
+) -> None:
+    scores = [t for t, n in enumerate(cases) for _ in range(n)]
+    expected = sum(scores) * sum(hits) / sum(cases)
+    seen = abs(sum(t * x for t, x in enumerate(hits)) - expected)
+    ways = [abs(sum(scores[i] for i in one) - expected)
+            for one in combinations(range(len(scores)), sum(hits))]  # fmt: skip
+    found = cochran_armitage(hits, cases)
+    assert found is not None
+    assert found.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
+
+
+def test_of_many_cases_exact_and_normal_say_nearly_the_same() -> None:
+    exact = cochran_armitage([8, 12, 22], [400, 400, 400])
+    normal = cochran_armitage([80, 120, 220], [4000, 4000, 4000])
+    assert exact is not None
+    assert normal is not None
+    assert (exact.method, normal.method) == ("exact", "normal")
+    assert exact.p_value == pytest.approx(2 * norm.sf(abs(exact.z)), rel=0.3)
+
+
+def test_without_variance_or_groups_there_is_no_trend() -> None:
+    assert cochran_armitage([0, 0, 0], [5, 5, 5]) is None
+    assert cochran_armitage([5, 5], [5, 5]) is None
+    assert cochran_armitage([2, 0], [5, 0]) is None
+
+
+def test_the_trend_is_found_no_more_often_than_said_where_there_is_none() -> None:
+    rng = np.random.default_rng(3)
+    false = 0
+    for _ in range(1000):
+        found = cochran_armitage(rng.binomial([8, 15, 30, 12], 0.2).tolist(), [8, 15, 30, 12])
+        false += found is not None and found.p_value < 0.05
+    assert false / 1000 <= 0.06
+
+
+@given(st.lists(st.integers(-4, 4), max_size=9))
+@settings(max_examples=60, deadline=None)
+def test_the_test_by_signs_counts_every_way_to_turn_them(differences: list[int]) -> None:
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
+            for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
+    expected = sum(one >= abs(sum(differences)) for one in sums) / len(sums)
+    assert sign_flips(differences) == pytest.approx(expected)
+
+
+def test_of_single_cases_the_test_by_signs_is_mcnemars() -> None:
+    for a, b in ((0, 0), (1, 0), (3, 9), (20, 35)):
+        assert sign_flips([1] * a + [-1] * b + [0] * 4) == pytest.approx(mcnemar(a, b))
+    many = [1] * 3000 + [-1] * 2800
+    assert sign_flips(many * 2) == pytest.approx(mcnemar(6000, 5600), rel=0.05)
+
+
+def test_the_paired_interval_worked_by_hand() -> None:
+    # 6 both, 5 only the first, 1 only the second, 8 neither.
+    low, high = newcombe_paired(6, 5, 1, 8) or (0, 0)
+    (l1, u1), (l2, u2) = wilson(11, 20) or (0, 0), wilson(7, 20) or (0, 0)
+    phi = (6 * 8 - 5 * 1 - 10) / sqrt(11 * 9 * 7 * 13)
+    p, q = 0.55, 0.35
+    down = (p - l1) ** 2 - 2 * phi * (p - l1) * (u2 - q) + (u2 - q) ** 2
+    up = (u1 - p) ** 2 - 2 * phi * (u1 - p) * (q - l2) + (q - l2) ** 2
+    assert (low, high) == pytest.approx((0.2 - sqrt(down), 0.2 + sqrt(up)))
+    assert newcombe_paired(6, 1, 5, 8) == pytest.approx((-high, -low))
+    assert newcombe_paired(0, 0, 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    "cells", [(0.05, 0.10, 0.05, 0.80), (0.3, 0.2, 0.1, 0.4), (0.02, 0.05, 0.03, 0.90)]
+)
+def test_the_paired_interval_holds_the_truth_as_often_as_it_says(
+    cells: tuple[float, float, float, float],
+) -> None:
+    rng = np.random.default_rng(11)
+    held = 0
+    for both, first, second, neither in rng.multinomial(40, cells, size=2000).tolist():
+        low, high = newcombe_paired(both, first, second, neither) or (0, 0)
+        held += low <= cells[1] - cells[2] <= high
+    assert held / 2000 >= 0.94
