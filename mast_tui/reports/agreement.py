@@ -256,11 +256,11 @@ class _People:
         totals = (
             Row(
                 "macro",
-                {"name": "mean over modes", **_figures(macro, self.columns)},
+                {"name": "macro mean", **_figures(macro, self.columns)},
                 behind=_behind("Mean over modes", self.slugs),
             ),
             self._row(
-                "pooled", "", "all modes pooled", pooled, self.slugs, _shares_blocks(document),
+                "pooled", "", "pooled", pooled, self.slugs, _shares_blocks(document),
                 mark=COPIED if blocks else "",
             ),
         )  # fmt: skip
@@ -480,7 +480,7 @@ class _People:
                 self._pair_row(modes[code]["slug"], code, modes[code]["name"], one, first, second)
                 for code, one in tables.items()
             ]
-            total = self._pair_row("pooled", "", "all modes pooled", whole, first, second)
+            total = self._pair_row("pooled", "", "pooled", whole, first, second)
             yield Table(
                 f"pair_{place}",
                 f"{told}, by mode",
@@ -692,7 +692,7 @@ def _macro_note(document: Values, columns: Sequence[Column]) -> Note:
     ]
     of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
     return Note(
-        f"mean over modes: over those where the figure is defined{of}. all modes pooled: traces × "
+        f"macro mean: over the modes for which the figure is defined{of}. pooled: traces × "
         "modes in one table.",
         "macro",
     )

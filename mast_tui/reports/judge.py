@@ -224,9 +224,9 @@ def _groups(
     ]  # fmt: skip
     pooled = judge["pooled"]
     totals = (
-        Row("macro", {"name": "mean over modes", **_cells(judge["macro"], columns)},
+        Row("macro", {"name": "macro mean", **_cells(judge["macro"], columns)},
             behind=_behind("Mean over modes", slugs)),
-        Row("pooled", {"name": "all modes pooled", **cells(pooled)},
+        Row("pooled", {"name": "pooled", **cells(pooled)},
             mark="" if detail else _mark(pooled),
             detail=tuple(_table_detail(judge, pooled)) if detail else (),
             behind=_behind("All modes pooled", slugs)),
@@ -611,7 +611,7 @@ def _useless(judge: Values) -> Iterator[Note]:
     """The modes in which the judge's word could be chance."""
     tables = list(judge["modes"].items())
     if len(tables) > 1:
-        tables.append(("all modes pooled", judge["pooled"]))
+        tables.append(("pooled", judge["pooled"]))
     found = [name for name, one in tables if _may_be_chance(one["cohen_kappa"])]
     if found:
         yield Note(
@@ -684,7 +684,7 @@ def _mark(table: Values) -> str:
 
 
 def _paradox_note(judge: Values) -> Iterator[Note]:
-    tables = {**judge["modes"], "all modes pooled": judge["pooled"]}
+    tables = {**judge["modes"], "pooled": judge["pooled"]}
     marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
     if marked:
         yield Note(
@@ -701,7 +701,7 @@ def _macro_note(judge: Values, columns: Sequence[Column]) -> Note:
         f"{one.title} {defined[one.key]}" for one in columns if defined.get(one.key, total) < total
     ]
     of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
-    return Note(f"mean over modes: over those where the figure is defined{of}.", "macro")
+    return Note(f"macro mean: over the modes for which the figure is defined{of}.", "macro")
 
 
 def _intervals(judge: Values) -> str:

@@ -88,7 +88,7 @@ def _by_mode(spans: Values) -> Table:
     totals = (
         Row(
             "finding",
-            {"name": "finding, any mode", **_f1(found["finding"])},
+            {"name": "finding", **_f1(found["finding"])},
             detail=(
                 "The same place, whichever mode was named for it.",
                 *_f1_detail(found["finding"]),
@@ -98,7 +98,7 @@ def _by_mode(spans: Values) -> Table:
         Row(
             "finding_and_naming",
             {
-                "name": "finding and naming",
+                "name": "with naming",
                 **_f1(found["finding_and_naming"]),
                 "krippendorff_alpha_u": Estimate.of(alpha_u),
             },
@@ -129,7 +129,9 @@ def _by_mode(spans: Values) -> Table:
             Note(
                 "F1: of all places marked the share that pairs off one to one, exactly or with an "
                 "overlap of at least a half, or of 0.1. α spans: marked or not, over the spans "
-                "that two or more have read. α_U: where units lie on the spans that all have read.",
+                "that two or more have read. α_U: where units lie on the spans that all have read. "
+                "finding: the same place, whichever mode was named for it; with naming: the same "
+                "place with the same mode.",
                 "f1",
             ),
             *withheld_notes(found),
@@ -141,8 +143,8 @@ def _overlaps(found: Values) -> Table:
     """F1 by how much two places have to overlap."""
     rows = []
     for key, name in (
-        ("finding", "finding, any mode"),
-        ("finding_and_naming", "finding and naming"),
+        ("finding", "finding"),
+        ("finding_and_naming", "with naming"),
     ):
         cells: dict[str, Cell] = {"name": name}
         for level, figure in found[key]["overlap"].items():

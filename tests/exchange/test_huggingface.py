@@ -115,7 +115,7 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     )
     spans = span_report(given, rounds=20)
     text = datasheet(gold_export(filled, MAST, REPORT | {"spans": spans}))
-    row = next(line for line in text.splitlines() if "finding and naming" in line)
+    row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces whose files are not at hand" in text
 

@@ -28,7 +28,7 @@ def test_a_judge_of_no_use_looks_it_though_raw_and_ac1_look_fine() -> None:
     page = of_counts(*USELESS)
     warning = note(page, "not_better_than_chance")
     assert warning.warning
-    assert warning.text.startswith("Not shown to be better than chance: 1.3, all modes pooled.")
+    assert warning.text.startswith("Not shown to be better than chance: 1.3, pooled.")
     beside = table(page, "judge_chance")
     assert [column.key for column in beside.columns[2:5]] == [
         "cohen_kappa", "gwet_ac1", "raw_agreement",
@@ -57,7 +57,7 @@ def test_a_good_judge_is_not_called_useless() -> None:
 
 def test_few_traces_show_no_judge_to_be_better_than_chance() -> None:
     page = judge_section(judge_report(counted(4, 1, 1, 6), rounds=50))
-    assert "better than chance: 1.3, all modes pooled." in told(page)
+    assert "better than chance: 1.3, pooled." in told(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
     assert "it takes 20 or 50, by figure" in told(page)
 
