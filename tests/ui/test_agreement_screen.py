@@ -6,9 +6,11 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mast_tui.figures.agreement import report, tables
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
@@ -232,6 +234,7 @@ async def test_behind_a_cell_of_the_matrix_stand_the_traces_of_the_pair(two: Off
         assert screen(on).main_list.chosen == "with alice"
         await on.press("right")
         assert screen(on).main_list.chosen == "with bob"
+        assert "14 trace × mode pairs have a verdict by both" in words(on)
         await on.press("enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
         assert "bob and carol" in on.lines[0]
@@ -318,10 +321,25 @@ def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study
 ):
     # One person who worked with suggestions withheld alone: their pull cannot be measured.
     passes = tuple(assisted("ann", f"t{i}", True, {MODE: PRESENT}) for i in range(3))
-    report = judge_report(given_words({}, {}, passes=passes), rounds=0)
-    assert report["withheld"] is not None
-    words = nothing_of_judge(JudgeFigures(report, judges=("judge:rules@1",)))
+    found = judge_report(given_words({}, {}, passes=passes), rounds=0)
+    assert found["withheld"] is not None
+    words = nothing_of_judge(JudgeFigures(found, judges=("judge:rules@1",)))
     assert "cannot be held against" in words
     assert not nothing_of_judge(
         JudgeFigures(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",))
     )
+
+
+async def test_what_warns_of_the_figures_is_said_when_they_are_there(
+    two: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block: tables.BlockJson = {"traces": ["t0", "t1"], "annotators": ["alice", "bob"]}
+    counts = report.agreement_report
+
+    def copied(*given: Any, **named: Any) -> report.Report:
+        return {**counts(*given, **named), "identical_blocks": [block]}
+
+    monkeypatch.setattr(report, "agreement_report", copied)
+    async with agreeing(two) as on:
+        assert "2 traces share 1 block" in said(on)
+        assert "! 2 traces share 1 block of verdicts" in words(on)

@@ -307,6 +307,12 @@ def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() 
     assert words[-1] == "Seed 0."
 
 
+def test_a_cell_that_is_chosen_has_sentences_of_its_own() -> None:
+    one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
+    assert "Of κ alone.\nOf the row." in row_words(table(), one, chosen="kappa")
+    assert "Of κ alone." not in row_words(table(), one, chosen="ac1")
+
+
 def test_what_is_still_being_counted_is_said() -> None:
     one = row(0, kappa=Estimate(0.4))
     assert "0.40 its interval is being counted" in row_words(table(), one, pending=True)

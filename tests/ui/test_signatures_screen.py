@@ -116,7 +116,9 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         await on.press("2")
         assert "Where the first failure stands" in on.text
         await on.press("3", "right")
-        assert "how many show the one" in " ".join(screen(on).detail.text.split())
+        words = " ".join(screen(on).detail.text.split())
+        assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
+        assert "how many show the one" in words
         await on.press("tab")
         assert "[4 traces]" in on.text
         assert "isolated" in on.text

@@ -48,7 +48,7 @@ def row_words(
     values = [*_values(columns, row, pending=pending)]
     widest = max((cell_len(name) for name, _ in values), default=0)
     lines = [f"{set_cell_size(name, widest)}  {words}" for name, words in values]
-    for sentence in row.detail:
+    for sentence in (*row.detail_cells.get(chosen or "", ()), *row.detail):
         lines += display_lines(sentence)
     below = notes_words(table, notes=notes)
     return "\n".join([*lines, "", *below] if below else lines)
