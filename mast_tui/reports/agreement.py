@@ -416,12 +416,14 @@ class _People:
         rows = []
         for place, name in enumerate(names[1:], 1):
             cells: dict[str, Cell] = {"name": name}
-            behind = {}
+            behind, told = {}, {}
             for other in names[:place]:
                 key = f"with {other}"
-                cells[key] = Estimate.of(pairs[f"{other}|{name}"]["cohen_kappa"])
+                pair = pairs[f"{other}|{name}"]
+                cells[key] = Estimate.of(pair["cohen_kappa"])
                 behind[key] = self._behind_pair(other, name)
-            rows.append(Row(name, cells, behind_cells=behind))
+                told[key] = tuple(self._detail(pair, unit="trace × mode pair", pairs=False))
+            rows.append(Row(name, cells, behind_cells=behind, detail_cells=told))
         columns = [Column(f"with {name}", name, name=f"κ with {name}") for name in names[:-1]]
         return Table(
             "pairs_kappa",

@@ -110,6 +110,8 @@ class Row:
         detail: Sentences on this row alone, which a screen shows beside it and pages leave out.
         behind: The traces behind the row, None where there is no list.
         behind_cells: The same of single cells, by key; other cells lead to ``behind``.
+        detail_cells: Sentences on single cells, by key, which a screen shows with the cell that is
+            chosen.
     """
 
     id: str
@@ -118,6 +120,7 @@ class Row:
     detail: tuple[str, ...] = ()
     behind: Behind | None = None
     behind_cells: Mapping[str, Behind] = field(default_factory=dict)
+    detail_cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

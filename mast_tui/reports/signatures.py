@@ -934,7 +934,8 @@ class _Group:
         for place, one in enumerate(places["chains"]):
             codes = tuple(code for step in one["steps"] for code in step)
             words = " → ".join("+".join(step) for step in one["steps"])
-            lead = self.behind(words, *codes, placed=True)
+            chain = tuple(tuple(step) for step in one["steps"])
+            lead = self.behind(words, *codes, chain=chain)
             rows.append(Row(f"chain {place}", {"chain": words, "count": one["count"]}, behind=lead))
         columns = (
             Column("chain", "modes by onset", Kind.TEXT, keeps=100),
@@ -1001,7 +1002,7 @@ class _Group:
         rows = []
         for code, count in seen.items():
             cells: dict[str, Cell] = {"code": code, "name": self.mode_name(code)}
-            leads, said = {}, []
+            leads, told = {}, {}
             for other in seen:
                 pair = pairs.get(frozenset((code, other)))
                 both = count if other == code else 0 if pair is None else pair["both"]
@@ -1010,10 +1011,10 @@ class _Group:
                     codes = (code,) if other == code else (code, other)
                     title = f"{' and '.join(codes)} in {self.which}"
                     leads[f"with {other}"] = self.behind(title, *codes)
-                if pair is not None and other != code and both:
-                    said.append((-both, " ".join(_pair_words(pair, self.which))))
-            words = tuple(words for _, words in sorted(said)[:3])
-            rows.append(Row(code, cells, "", words, leads[f"with {code}"], leads))
+                if pair is not None and other != code:
+                    told[f"with {other}"] = tuple(_pair_words(pair, self.which))
+            lead = leads[f"with {code}"]
+            rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=told))
         columns = [_CODE, _NAME] + [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
             for code in seen

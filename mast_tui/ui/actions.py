@@ -8,8 +8,12 @@ from typing import Final
 from textual.binding import Binding, BindingType
 
 from mast_tui.ui.action_rows import MOVE, Action, Where, rows
-from mast_tui.ui.agreement_actions import AGREEMENT, AGREEMENT_TRACES
-from mast_tui.ui.signature_actions import SIGNATURE_TRACES, SIGNATURES
+from mast_tui.ui.report_actions import (
+    AGREEMENT,
+    AGREEMENT_TRACES,
+    SIGNATURE_TRACES,
+    SIGNATURES,
+)
 from mast_tui.ui.study_actions import STUDY
 
 __all__ = [

@@ -54,13 +54,13 @@ class Rooms(Judging):
 
     def action_agreement(self) -> None:
         """The agreement per mode."""
-        from mast_tui.ui.screens.agreement import AgreementScreen
+        from mast_tui.ui.reports.screen import AgreementScreen
 
         self.show_room(AgreementScreen())
 
     def action_signatures(self) -> None:
         """How and why runs fail."""
-        from mast_tui.ui.screens.signatures import SignaturesScreen
+        from mast_tui.ui.reports.screen import SignaturesScreen
 
         self.show_room(SignaturesScreen())
 

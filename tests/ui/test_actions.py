@@ -27,6 +27,8 @@ from mast_tui.ui.actions import (
     textual_keymap,
 )
 from mast_tui.ui.app import MastApp
+from mast_tui.ui.reports.agreement_source import AgreementSource
+from mast_tui.ui.reports.signatures_source import SignaturesSource
 
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 
@@ -52,7 +54,13 @@ expression."""
 
 
 def screen_class(where: Where) -> type[Screen[None]]:
-    module = import_module(f"mast_tui.ui.screens.{where}")
+    places = {
+        Where.AGREEMENT: "reports.screen",
+        Where.SIGNATURES: "reports.screen",
+        Where.AGREEMENT_TRACES: "reports.traces",
+        Where.SIGNATURE_TRACES: "reports.traces",
+    }
+    module = import_module(f"mast_tui.ui.{places.get(where, f'screens.{where}')}")
     name = where.value.title().replace("_", "")
     found: type[Screen[None]] = getattr(module, f"{name}Screen")
     return found
@@ -185,3 +193,18 @@ async def test_a_key_of_ones_own_works_whatever_character_it_is(key: str) -> Non
         await pilot.press("comma" if key == "," else "ampersand" if key == "&" else key)
         await pilot.press("9")
     assert app.heard == ["note", "suggestion -1"]
+
+
+@pytest.mark.parametrize("source", [AgreementSource, SignaturesSource])
+def test_every_choice_of_a_report_has_a_key_and_every_key_a_choice(
+    source: type[AgreementSource] | type[SignaturesSource],
+) -> None:
+    made = source()
+    asked = [parse(action.command) for action in actions_for(made.where)]
+    chosen = {given[0] for _, name, given in asked if name == "choose"}
+    assert chosen == set(made.choices)
+    pages = {given[0] for _, name, given in asked if name == "show_page"}
+    assert pages == set(made.pages)
+    for _, name, given in asked:
+        if name == "choose":
+            inspect.signature(made.choices[str(given[0])]).bind(*given[1:])

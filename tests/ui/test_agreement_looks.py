@@ -23,8 +23,9 @@ TEXTUAL = "8.2"
 """Another Textual draws borders, scroll bars or the pictures themselves in another way."""
 
 SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
-    "pairs-wide": ((120, 40), ("K", "3", "down")),
+    "pairs-wide": ((120, 40), ("K", "3", "down", *("j",) * 5, "enter", "j")),
     "judge-narrow": ((80, 24), ("K", "5", "G", "k", "k", "k")),
+    "traces-narrow": ((80, 24), ("K", "j", "j", "enter")),
 }
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mast_tui.figures.agreement import report, tables
+from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
+from mast_tui.reports.model import Table
+from mast_tui.ui.reports.agreement_counts import JudgeFigures
+from mast_tui.ui.reports.agreement_source import nothing_of_judge
+from mast_tui.ui.reports.cells import value_words
+from mast_tui.ui.reports.screen import AgreementScreen
+from mast_tui.ui.reports.traces import AgreementTracesScreen
 from mast_tui.ui.screens.adjudicate import AdjudicateScreen
-from mast_tui.ui.screens.agreement import AgreementScreen
-from mast_tui.ui.screens.agreement_counting import Page
+from tests.figures.agreement.build_judge import assisted, counted, given_words
+from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said
-from tests.ui.stage import SLUGS, Stage, finding, stage, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 UNSURE = VerdictValue.UNSURE
 
@@ -52,14 +62,18 @@ def screen(on: Stage) -> AgreementScreen:
 
 
 def cells(on: Stage, code: str) -> Mapping[str, str]:
-    """The cells of a mode's row by their columns."""
-    rows = screen(on).main_list.rows
-    return next(row.cells for row in rows if row.cells.get("code") == code)
+    """What stands in the cells of a mode's row, in the first table that has one."""
+    tables = [part for part in screen(on).main_list.parts if isinstance(part, Table)]
+    table, row = next(
+        (table, row) for table in tables for row in table.rows if row.cells.get("code") == code
+    )
+    kinds = {column.key: column.kind for column in table.columns}
+    return {key: value_words(cell, kinds[key]) for key, cell in row.cells.items() if key in kinds}
 
 
 def heading(on: Stage) -> str:
-    """The titles over the columns, as they stand on the screen."""
-    return on.lines[2]
+    """The titles over the columns of the first table, as they stand on the screen."""
+    return next(line for line in on.lines[2:] if " n " in line)
 
 
 def words(on: Stage) -> str:
@@ -85,22 +99,25 @@ async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -
     two.label("alice", "three", {})
     two.label("bob", "three", {"3.1": (4, 4)})
     async with agreeing(two) as on:
-        assert cells(on, "3.1")["ci"].strip()
-        await on.press("G", "k")
-        assert "from Student's t and the jackknife over the traces" in words(on)
-        assert "trace × mode pairs have verdicts by both" in words(on)
+        await on.press(*(["j"] * (len(MAST.modes) + 1)))
+        assert screen(on).main_list.place == ("modes", "pooled")
+        interval = r" 0\.\d\d \[-?\d\.\d\d, \d\.\d\d\]"
+        assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
+        assert re.search(rf"raw agreement *{interval}", words(on))
+        assert "Student's t and the jackknife over the traces" in words(on)
+        assert "trace × mode pairs have a verdict by both" in words(on)
 
 
 async def test_what_is_undefined_is_a_dash_and_the_cursor_tells_why(two: Office) -> None:
     async with agreeing(two) as on:
         figures = cells(on, "1.1")
         kappas = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
-        assert {figures[name].strip() for name in kappas} == {"—"}
+        assert {figures[name] for name in kappas} == {"—"}
         assert "nobody said present" in words(on)
         assert "all verdicts are the same" in words(on)
         await on.press("j", "j")
         assert "Step repetition" in str(screen(on).detail.border_title)
-        assert "alice in 100%, bob in 50%" in words(on)
+        assert "alice in 100 % and bob in 50 % say present" in words(on)
 
 
 async def test_unfinished_traces_count_for_nothing(two: Office) -> None:
@@ -181,59 +198,76 @@ async def test_without_two_finishers_it_says_what_it_needs(office: Office) -> No
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_all_figures_fit_with_what_stands_for_the_interval(
+async def test_what_has_to_be_read_together_fits_and_no_number_is_cut(
     two: Office, size: tuple[int, int]
 ) -> None:
     two.label("carol", "one", {"3.1": UNSURE})
     async with agreeing(two, size=size) as on:
-        for title in ("n", "raw", "present", "P+", "P−", "κ", "Fleiss", "α", "AC1"):
-            assert title in heading(on).split()
-        # Of so few traces there is none, and the dash in its place has room on either.
-        assert "95 %" in heading(on)
-        assert cells(on, "3.1")["ci"].strip() in ("–", "")
-        assert len(heading(on).rstrip()) <= size[0]
+        for title in ("n", "raw", "mean κ", "α", "AC1"):
+            assert f" {title} " in f"{heading(on)} "
+        for code in ("1.3", "2.6"):
+            row = next(line for line in on.lines if f" {code} " in line)
+            assert cells(on, code)["cohen_kappa"] in row.split()
 
 
 async def test_pages_follow_each_other_and_have_digits(two: Office) -> None:
     async with agreeing(two) as on:
+        pages = list(screen(on).source.pages)
         seen = []
-        for _ in Page:
+        for _ in pages:
             seen.append(screen(on).page)
             await on.press("tab")
-        assert seen == list(Page)
-        assert screen(on).page is Page.MODES
+        assert seen == pages == ["modes", "categories", "pairs", "spans", "judge"]
+        assert screen(on).page == "modes"
         await on.press("2")
-        assert screen(on).page is Page.CATEGORIES
+        assert screen(on).page == "categories"
         assert "1.1, 1.2, 1.3" in words(on)
-        row = screen(on).main_list.rows[0].cells
-        assert row["n"] == "10"
+        assert screen(on).main_list.rows[0].cells["n"] == 10
+        await on.press("3")
+        assert "three people or more" in on.text
 
 
-async def test_a_cell_of_the_matrix_opens_the_pair_and_escape_goes_back_to_it(two: Office) -> None:
+async def test_behind_a_cell_of_the_matrix_stand_the_traces_of_the_pair(two: Office) -> None:
     two.label("carol", "one", {"1.3": (3, 8)})
     async with agreeing(two) as on:
-        await on.press("3", "left", "down", "down", "enter")
-        assert screen(on).pair is not None
-        assert "alice and carol" in on.lines[0]
-        assert "Fleiss" not in heading(on)
-        assert cells(on, "1.3")["n"] == "1"
+        await on.press("3", "down")
+        assert screen(on).main_list.chosen == "with alice"
+        await on.press("right")
+        assert screen(on).main_list.chosen == "with bob"
+        assert "14 trace × mode pairs have a verdict by both" in words(on)
+        await on.press("enter")
+        assert isinstance(on.app.screen, AgreementTracesScreen)
+        assert "bob and carol" in on.lines[0]
+        assert "alice" not in on.lines[1]
         await on.press("escape")
-        assert screen(on).pair is None
-        assert (screen(on).main_list.cursor, screen(on).main_list.across) == (2, 1)
-        await on.press("right", "right", "enter")
-        assert screen(on).pair is None
-        assert "nobody is compared with themselves" in said(on)
+        assert (screen(on).main_list.place, screen(on).main_list.chosen) == (
+            ("pairs_kappa", "carol"),
+            "with bob",
+        )
+
+
+async def test_a_pair_unfolds_to_its_figures_by_mode(two: Office) -> None:
+    two.label("carol", "one", {"1.3": (3, 8)})
+    async with agreeing(two) as on:
+        await on.press("3", "G", "k")
+        assert "▌  ▸ alice and carol, by mode" in on.text
+        await on.press("enter")
+        assert "▌  ▾ alice and carol, by mode" in on.text
+        await on.press("j", "j", "j")
+        assert str(screen(on).detail.border_title).startswith("1.3")
+        assert "1 trace has a verdict by both" in words(on)
+        await on.press("k", "k", "k", "enter")
+        assert "▌  ▸ alice and carol, by mode" in on.text
 
 
 async def test_places_are_compared_on_a_page_of_their_own(two: Office) -> None:
     async with agreeing(two) as on:
         await on.press("4")
         figures = cells(on, "2.6")
-        assert (figures["places"], figures["exact"]) == ("2", "1.00")
-        assert "overlap ≥" not in words(on)
-        await on.press("G")
-        assert "overlap ≥" in words(on)
-        assert "alice: 3 places in 2 traces" in words(on)
+        assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
+        await on.press("G", "k")
+        assert str(screen(on).detail.border_title).startswith("alice")
+        assert re.search(r"places marked +3", words(on))
 
 
 async def test_without_the_files_of_traces_their_places_are_not_compared(two: Office) -> None:
@@ -263,7 +297,6 @@ async def test_a_judge_is_held_against_gold_and_against_people(two: Office) -> N
         assert cells(on, "1.3")["true_positive_rate"] == "0.50"
         await on.press("j", "j")
         assert "only alice in 1" in words(on)
-        await on.press("G")
         assert "mast-tui study" in words(on)
 
 
@@ -274,9 +307,39 @@ async def test_who_works_blind_learns_nothing_of_what_judges_say_elsewhere(two: 
     async with agreeing(two) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "1 trace that nobody has labelled" in words(on)
+        assert "On 1 trace that nobody has labelled" in words(on)
     async with agreeing(two, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
         assert "1 unlabelled trace left out" in words(on)
-        assert "nobody has labelled" not in words(on)
+        assert "hidden from you" in words(on)
+        assert "that nobody has labelled the judge says" not in words(on)
+
+
+def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study_keeps_back() -> (
+    None
+):
+    # One person who worked with suggestions withheld alone: their pull cannot be measured.
+    passes = tuple(assisted("ann", f"t{i}", True, {MODE: PRESENT}) for i in range(3))
+    found = judge_report(given_words({}, {}, passes=passes), rounds=0)
+    assert found["withheld"] is not None
+    words = nothing_of_judge(JudgeFigures(found, judges=("judge:rules@1",)))
+    assert "cannot be held against" in words
+    assert not nothing_of_judge(
+        JudgeFigures(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",))
+    )
+
+
+async def test_what_warns_of_the_figures_is_said_when_they_are_there(
+    two: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block: tables.BlockJson = {"traces": ["t0", "t1"], "annotators": ["alice", "bob"]}
+    counts = report.agreement_report
+
+    def copied(*given: Any, **named: Any) -> report.Report:
+        return {**counts(*given, **named), "identical_blocks": [block]}
+
+    monkeypatch.setattr(report, "agreement_report", copied)
+    async with agreeing(two) as on:
+        assert "2 traces share 1 block" in said(on)
+        assert "! 2 traces share 1 block of verdicts" in words(on)

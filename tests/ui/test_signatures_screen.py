@@ -11,8 +11,9 @@ import pytest
 from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.desk import remember_welcome
-from mast_tui.ui.screens.signature_traces import SignatureTracesScreen
-from mast_tui.ui.screens.signatures import SignaturesScreen
+from mast_tui.ui.reports.screen import SignaturesScreen
+from mast_tui.ui.reports.signatures_source import SignaturesSource
+from mast_tui.ui.reports.traces import SignatureTracesScreen
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, Stage, finding, stage, suggest
@@ -56,6 +57,12 @@ def outcome_file(office: Office, *rows: str) -> None:
     (office.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")
 
 
+def source(on: Stage) -> SignaturesSource:
+    found = screen(on).source
+    assert isinstance(found, SignaturesSource)
+    return found
+
+
 def screen(on: Stage) -> SignaturesScreen:
     assert isinstance(on.app.screen, SignaturesScreen)
     return on.app.screen
@@ -70,20 +77,21 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
     async with stage(ended.folder, workspace=ended.workspace, size=(80, 24)) as on:
         await on.press("S")
         assert "2 failed, 1 succeeded" in on.lines[0]
-        assert {"diff", "class", "failed", "succeeded"} <= set(on.lines[3].split())
+        heading = next(line for line in on.lines if " mode " in line)
+        assert {"points", "class", "failed", "succeeded"} <= set(heading.split())
         await on.press("j", "j", "right")
         row = under_cursor(on)
         assert "Step repetition" in row
-        assert "? unclear" in row
+        assert "unclear" in row
         await on.press("enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
-        assert "1.3 in succeeded traces · 1 trace" in on.lines[0]
+        assert "1.3 in successful traces · 1 trace" in on.lines[0]
         assert "three.json" in under_cursor(on)
         await on.press("enter")
         assert on.annotate in on.app.screen_stack
         assert on.number == 7
         await on.press("escape")
-        assert "1.3 in succeeded traces" in on.lines[0]
+        assert "1.3 in successful traces" in on.lines[0]
         await on.press("escape")
         assert under_cursor(on) == row
         assert screen(on).main_list.chosen == "succeeded"
@@ -108,7 +116,9 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         await on.press("2")
         assert "Where the first failure stands" in on.text
         await on.press("3", "right")
-        assert "how many show the one" in on.text
+        words = " ".join(screen(on).detail.text.split())
+        assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
+        assert "how many show the one" in words
         await on.press("tab")
         assert "[4 traces]" in on.text
         assert "isolated" in on.text
@@ -128,7 +138,7 @@ async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await on.press("S")
         assert "No outcome is known" in on.text
-        assert "1 of 1" in next(line for line in on.lines if "Step repetition" in line)
+        assert "100%" in next(line for line in on.lines if "Step repetition" in line)
         assert "csv-wide" in screen(on).detail.text
         await on.press("2")
         assert "Where the first failure stands" in on.text
@@ -141,7 +151,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
 ) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
-        given = screen(on).found
+        given = source(on).found
         assert given is not None
         assert given.given is not None
         assert len(given.given.traces) == 1
@@ -172,14 +182,15 @@ async def test_who_works_blind_sees_no_outcome_of_their_own_and_nothing_of_a_jud
         await on.press("S")
         await on.press("w", *"carol", "enter")
         assert "You work blind" in on.text
-        assert "failed (" not in on.text
+        assert "failed" not in on.lines[0]
+        assert " succeeded " not in on.text
         await on.press("w", *"rules", "enter")
-        assert screen(on).choice.labels == JUDGE
+        assert source(on).choice.labels == JUDGE
         assert "you work blind" in " ".join(on.text.split())
     async with stage(office.folder, workspace=path, annotator="carol", assisted=True) as on:
         await on.press("S")
         await on.press("w", *"carol", "enter")
-        assert "failed (1)" in on.text
+        assert "1 failed" in on.lines[0]
 
 
 async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office: Office) -> None:
@@ -203,7 +214,9 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
     reason=f"the pictures were taken with Textual {TEXTUAL}",
 )
 @pytest.mark.parametrize(
-    ("page", "size"), [("1", (120, 40)), ("2", (80, 24))], ids=["modes", "onset"]
+    ("page", "size"),
+    [("1", (120, 40)), ("2", (80, 24)), ("3", (80, 24))],
+    ids=["modes", "onset", "together"],
 )
 def test_the_signatures_screen(
     snap_compare: Compare,

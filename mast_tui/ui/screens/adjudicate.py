@@ -17,7 +17,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.actions import Where, bindings_for
 from mast_tui.ui.adjudicate_cases import Cases, read_cases
 from mast_tui.ui.adjudicate_rows import mode_words
-from mast_tui.ui.agreement_rows import joined
+from mast_tui.ui.phrases import joined
 from mast_tui.ui.screens.adjudicate_after import After
 from mast_tui.ui.services.writes import writes
 from mast_tui.ui.titles import plain_title

@@ -13,7 +13,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate_cases import Cases
 from mast_tui.ui.adjudicate_items import TraceItems
 from mast_tui.ui.adjudicate_rows import ItemView, mode_words
-from mast_tui.ui.agreement_rows import joined
+from mast_tui.ui.phrases import joined
 from mast_tui.ui.screens.adjudicate_evidence import Evidence
 from mast_tui.ui.services.writes import Holds
 from mast_tui.ui.widgets.conflict_list import QueueRow, RowState

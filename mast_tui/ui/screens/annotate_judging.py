@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span's key."""
+    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
+    or its ``index``."""
 
     trace_id: str
     suggestion: str | None = None
     judge: str | None = None
     key: str | None = None
+    index: int | None = None
 
 
 class JudgingHere(Suggesting):
@@ -69,10 +71,10 @@ class JudgingHere(Suggesting):
             if found is not None and found.id in session.pending_by_id:
                 self.show_suggestion(found)
                 return
-            index = self.trace.index_of(at.key) if at.key is not None else None
+            index = self.trace.index_of(at.key) if at.key is not None else at.index
             if found is not None:
                 index = self.index_of_suggestion(found)
-            if index is not None:
+            if index is not None and index < len(self.trace):
                 self.timeline.go_to(index)
                 self.show_span()
 

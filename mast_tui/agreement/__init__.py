@@ -1,1 +1,0 @@
-"""How far annotators agree: coefficients, and the study that reads a workspace."""

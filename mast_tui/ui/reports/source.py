@@ -1,0 +1,144 @@
+"""What the report screen asks of its source: to count, to offer choices, to list traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from textual.screen import Screen
+
+from mast_tui.reports.model import Behind, Note, Row, Section, Table
+from mast_tui.ui.actions import Where
+from mast_tui.ui.screens.annotate_judging import Evidence
+
+if TYPE_CHECKING:
+    from mast_tui.ui.app import MastApp
+    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.widgets.hint_bar import HintBar
+
+Stopped = Callable[[], bool]
+"""Whether nobody waits for the figures any more."""
+
+Counting = Callable[[Stopped], Iterator[object]]
+"""Counts in stages, in a worker; raises ``LeftError`` once it is stopped."""
+
+COUNTING: Final = "Counting verdicts …"
+
+MOST: Final = 2000
+"""Traces that are listed; the rest is counted."""
+
+
+class LeftError(Exception):
+    """The screen was left, or counts something else, while this was counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The traces behind a figure.
+
+    Args:
+        table: A row a trace, or a trace and mode.
+        titles: What the detail of each row is called, by the rows' ids.
+        facts: How many there are, in words, for the title.
+        open: Where Enter on a row leads: into its trace, or to another screen. It may raise
+            ``WorkspaceError``.
+        differing: The rows on which the sides differ; None where there are no sides.
+    """
+
+    table: Table
+    titles: Mapping[str, str]
+    facts: tuple[str, ...]
+    open: Callable[[Desk, str], Evidence | Screen[None]]
+    differing: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as it is known now: its section, or the ``words`` that stand in its place.
+
+    ``pending`` says that intervals are still to come; ``notes`` hold for the whole report. ``keys``
+    are told beside the row under the cursor.
+    """
+
+    section: Section | None = None
+    words: str = COUNTING
+    pending: bool = False
+    notes: Sequence[Note] = ()
+    about: str = ""
+    keys: tuple[str, ...] = ()
+
+
+class Host(Protocol):
+    """What a source may ask of the screen that shows it."""
+
+    page: str
+    """The id of the page that is open."""
+
+    @property
+    def mast(self) -> MastApp:
+        """The app, with what it shares."""
+
+    @property
+    def hints(self) -> HintBar:
+        """The last line."""
+
+    def count(self, group: str, counting: Counting) -> None:
+        """Count in a worker; each stage is given to ``take_in`` of the source.
+
+        A later counting of the group takes the place of an earlier one.
+        """
+
+    def forget(self, group: str) -> None:
+        """Stop the group's counting that is under way, and pass over what it has posted."""
+
+    def show(self) -> None:
+        """Show the open page anew."""
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor, None where there are no figures."""
+
+    def offer_adjudication(self, hidden: Sequence[str]) -> None:
+        """Ask whether to count traces as their adjudicator, and count them anew if so."""
+
+
+class Source(Protocol):
+    """Counts a report for the screen, offers what can be chosen, and lists the traces behind."""
+
+    where: Where
+    pages: Mapping[str, str]
+    """What the pages are called, by the ids of their sections, in the order of their keys."""
+
+    choices: Mapping[str, Callable[..., None]]
+    """What a key can choose, by the names that the registry's commands give."""
+
+    def attach(self, host: Host) -> None:
+        """Work for this screen from now on."""
+
+    def start(self, desk: Desk) -> None:
+        """Count all of it, or count it anew."""
+
+    def page_opened(self, desk: Desk) -> None:
+        """Count what the open page needs and is not there."""
+
+    def come_back(self, desk: Desk) -> None:
+        """Count again what may have changed while one was on another screen."""
+
+    def take_in(self, group: str, found: Any) -> None:
+        """Keep what a stage of counting has found, and show it."""
+
+    def title(self) -> tuple[str, ...]:
+        """What is open: whose figures, of what."""
+
+    def shown(self) -> Page:
+        """The open page."""
+
+    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+        """Take what is on the open page now; in a worker that lists the traces behind a figure.
+
+        The worker gets None where the figure is being counted anew.
+        """
+
+    def opening(self, row: str) -> Evidence | None:
+        """Where a row of the open page leads that is itself a trace."""

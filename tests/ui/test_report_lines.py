@@ -1,0 +1,319 @@
+"""The tables of a report on the screen: what fits, where the cursor stands, and a row in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Part,
+    Row,
+    Table,
+    Text,
+)
+from mast_tui.ui.reports.cells import bar, interval_words, value_words
+from mast_tui.ui.reports.detail import row_title, row_words
+from mast_tui.ui.reports.fitting import fitted
+from mast_tui.ui.reports.lines import ReportLines
+
+COLUMNS = (
+    Column("code", "", Kind.TEXT, keeps=101),
+    Column("name", "mode", Kind.TEXT, keeps=102),
+    Column("n", "n", Kind.COUNT, "compared", keeps=97),
+    Column("kappa", "κ", name="Cohen's κ", keeps=99),
+    Column("ac1", "AC1", name="Gwet's AC1", keeps=60),
+    Column("share", "failed", Kind.SHARE, "share of failed traces", keeps=80),
+)
+EMPTY = Column("nowhere", "nowhere", Kind.COUNT)
+
+
+def row(place: int, **more: Cell) -> Row:
+    """A row with all its cells, and traces behind it."""
+    cells: dict[str, Cell] = {
+        "code": f"1.{place}",
+        "name": f"Step repetition of the {place}th kind",
+        "n": 10 + place,
+        "kappa": Estimate(0.4, (0.1, 0.7)),
+        "ac1": Estimate(0.5, (-0.2, 0.8)),
+        "share": Estimate(0.5, (0.25, 0.75), n=20),
+    }
+    return Row(f"m{place}", {**cells, **more}, behind=Behind(f"1.{place}"))
+
+
+def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
+    """Modes, and their total after a rule."""
+    modes = tuple(row(place) for place in range(rows))
+    total = Row("pooled", {"name": "all modes pooled", "n": 99, "kappa": Estimate(0.45)})
+    made = Table(id, "Agreement by mode", (*COLUMNS, EMPTY), (modes, (total,)))
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+class Shown(App[None]):
+    """An app with nothing but tables."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def compose(self) -> ComposeResult:
+        yield ReportLines()
+
+    def on_mount(self) -> None:
+        self.lines.show(self.parts)
+
+    @property
+    def lines(self) -> ReportLines:
+        return self.query_one(ReportLines)
+
+    def text(self, line: int) -> str:
+        """A line as it is drawn."""
+        return self.lines.render_line(line).text.rstrip()
+
+
+@asynccontextmanager
+async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Shown]:
+    app = Shown(parts)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield app
+        await pilot.pause()
+
+
+# Columns
+
+
+@pytest.mark.parametrize("width", [200, 110, 80, 60, 40, 30])
+def test_no_line_is_wider_than_the_screen_and_no_number_is_cut(width: int) -> None:
+    layout = fitted(table(), width, pending=False)
+    assert layout.width <= width
+    for one in layout.columns:
+        if not one.is_text:
+            assert one.values >= len(value_words(row(0).cells[one.column.key], one.column.kind))
+
+
+def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least() -> None:
+    told = []
+    for width in range(120, 30, -1):
+        layout = fitted(table(), width, pending=False)
+        keys = [one.column.key for one in layout.columns]
+        intervals = [one.column.key for one in layout.columns if one.interval]
+        names = next(one.values for one in layout.columns if one.column.key == "name")
+        told.append((len(intervals), len(keys), names))
+        if intervals:
+            assert keys == ["code", "name", "n", "kappa", "ac1", "share"]
+        if len(intervals) == 1:
+            assert intervals == ["kappa"]
+        if names < width // 4:
+            assert not intervals
+    assert {count for count, _, _ in told} == {0, 1, 2}
+    few = [one.column.key for one in fitted(table(), 32, pending=False).columns]
+    assert few == ["code", "name", "n", "kappa"]
+
+
+def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
+    assert "nowhere" not in [one.column.key for one in fitted(table(), 300, pending=False).columns]
+
+
+def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:
+    keys = [f"c{place}" for place in range(30)]
+    leads = {key: Behind(key) for key in keys}
+    cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
+    columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
+    matrix = Table("matrix", "", columns, ((Row("one", cells, behind_cells=leads),),))
+    layout = fitted(matrix, 60, chosen="c20", pending=False)
+    there = [one.column.key for one in layout.columns]
+    assert {"name", "c19", "c20", "c21"} <= set(there)
+    assert "c0" not in there
+
+
+# Cells
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(8, 40))
+def test_a_bar_shows_share_and_interval_by_its_signs_alone(
+    count: int, more: int, width: int
+) -> None:
+    if not count + more:
+        assert not bar(Estimate(None, undefined="no_traces"), width)
+        return
+    share = count / (count + more)
+    drawn = bar(Estimate(share, (share / 2, (1 + share) / 2)), width)
+    assert re.fullmatch("█*▓*░*", drawn)
+    assert len(drawn) <= width
+    seen = len(drawn.rstrip("░"))
+    assert (seen > 0) == (count > 0)
+    assert abs(seen - width * share) <= 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "words"),
+    [
+        (Estimate(0.456), Kind.NUMBER, "0.46"),
+        (Estimate(0.456), Kind.SHARE, "46%"),
+        (Estimate(-0.12), Kind.POINTS, "-12"),
+        (Estimate(0.00001), Kind.P_VALUE, "<0.001"),
+        (Estimate(None, undefined="no_variance"), Kind.NUMBER, "—"),
+        (7, Kind.COUNT, "7"),
+        ("a\x1bb", Kind.TEXT, "a␛b"),
+        (None, Kind.NUMBER, ""),
+    ],
+)
+def test_every_kind_of_cell(cell: Estimate | int | str | None, kind: Kind, words: str) -> None:
+    assert value_words(cell, kind) == words
+
+
+def test_an_interval_is_there_withheld_or_still_being_counted() -> None:
+    assert interval_words(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
+    assert interval_words(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
+    assert interval_words(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
+    assert interval_words(Estimate(0.4), Kind.NUMBER, pending=False) == ""
+    assert interval_words(Estimate(None), Kind.NUMBER, pending=True) == ""
+
+
+# Lines and cursor
+
+
+async def test_figures_stand_under_their_titles_and_totals_after_a_rule() -> None:
+    async with shown(table()) as app:
+        heading, first, rule, total = (app.text(line) for line in (0, 1, 4, 5))
+        for title, figure in (("n", "10"), ("κ", "0.40"), ("AC1", "0.50")):
+            end = heading.index(f" {title} ") + 1 + len(title)
+            assert first[:end].split()[-1] == figure
+        assert "0.40 [0.10, 0.70]" in first
+        assert "█▓" in first
+        assert set(rule.strip()) == {"─"}
+        assert "all modes pooled" in total
+
+
+async def test_the_cursor_stands_on_rows_only_and_stays_on_its_row_when_counted_anew() -> None:
+    async with shown(table("first"), table("second")) as app:
+        lines = app.lines
+        assert lines.place == ("first", "m0")
+        for _ in range(3):
+            lines.move_by(1)
+        assert lines.place == ("first", "pooled")
+        lines.move_by(1)
+        assert lines.place == ("second", "m0")
+        lines.move_by(-1)
+        assert lines.place == ("first", "pooled")
+        lines.show((table("first", rows=9), table("second")))
+        assert lines.place == ("first", "pooled")
+        lines.move_to(0)
+        assert lines.place == ("first", "m0")
+        lines.move_to(lines.row_count)
+        assert lines.place == ("second", "pooled")
+        lines.show((table("first"),))
+        assert lines.place == ("first", "pooled")
+        lines.show((Table("other", "", COLUMNS, ((row(7), row(8)),)),))
+        assert lines.place == ("other", "m7")
+
+
+async def test_the_titles_of_columns_stay_in_sight() -> None:
+    async with shown(table("first", rows=40), table("second", rows=40), size=(100, 20)) as app:
+        assert app.text(0).strip() == "Agreement by mode"
+        titles = app.text(1)
+        for _ in range(30):
+            app.lines.move_by(1)
+        assert app.lines.scroll_y > 1
+        assert app.text(0) == titles
+        app.lines.move_to(0)
+        assert app.lines.scroll_y == 0
+
+
+async def test_what_is_folded_opens_on_its_title() -> None:
+    folded = table("second", title="By pair", folded=True)
+    helps = Text("helps", "What helps", ("Say who is to decide.",), folded=True)
+    async with shown(table("first"), folded, helps) as app:
+        lines = app.lines
+        for _ in range(4):
+            lines.move_by(1)
+        assert lines.folds is folded
+        assert app.text(lines.cursor).strip("▌ ") == "▸ By pair"
+        count = lines.row_count
+        assert lines.unfold()
+        assert lines.folds is folded
+        assert lines.row_count > count
+        lines.move_by(1)
+        assert lines.place == ("second", "m0")
+        lines.move_to(lines.row_count)
+        assert lines.unfold()
+        assert "Say who is to decide." in app.text(lines.row_count - 1)
+        lines.move_to(0)
+        assert not lines.unfold()
+
+
+async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
+    leads = {"kappa": Behind("κ of it"), "ac1": Behind("AC1 of it")}
+    cells = replace(row(0), behind_cells=leads)
+    plain, one = row(1), replace(row(2), behind_cells={"kappa": Behind("κ of 2")})
+    both = replace(table(), groups=((cells, plain, one),))
+    async with shown(both) as app:
+        lines = app.lines
+        assert lines.chosen == "kappa"
+        assert lines.behind == Behind("κ of it")
+        assert lines.move_across(1)
+        assert lines.move_across(1)
+        assert lines.behind == Behind("AC1 of it")
+        lines.move_by(1)
+        assert lines.behind == Behind("1.1")
+        lines.move_by(1)
+        assert lines.behind is None
+    async with shown(table()) as app:
+        assert not app.lines.move_across(1)
+        assert app.lines.behind == Behind("1.0")
+
+
+# A row in words
+
+
+def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() -> None:
+    notes = (Note("Nothing was left out.", "left_out"), Note("Look out.", "copied", warning=True))
+    made = table(notes=notes, caption="Seed 0.")
+    one = replace(
+        row(0, ac1=Estimate(None, undefined="no_variance"), kappa=Estimate(0.4, withheld="few")),
+        detail=("Nobody said present.",),
+    )
+    words = row_words(made, one, notes=(Note("All of it.", "all"),)).splitlines()
+    assert row_title(made, one) == "1.0 Step repetition of the 0th kind"
+    assert [line.split("  ")[0] for line in words[:4]] == [
+        "compared",
+        "Cohen's κ",
+        "Gwet's AC1",
+        "share of failed traces",
+    ]
+    assert words[1].endswith("0.40 no interval (few)")
+    assert words[2].endswith("— undefined (no variance)")
+    assert words[3].endswith("50% [25, 75], n 20")
+    assert words[4:9] == [
+        "Nobody said present.",
+        "",
+        "! Look out.",
+        "Nothing was left out.",
+        "All of it.",
+    ]
+    assert words[-1] == "Seed 0."
+
+
+def test_a_cell_that_is_chosen_has_sentences_of_its_own() -> None:
+    one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
+    assert "Of κ alone.\nOf the row." in row_words(table(), one, chosen="kappa")
+    assert "Of κ alone." not in row_words(table(), one, chosen="ac1")
+
+
+def test_what_is_still_being_counted_is_said() -> None:
+    one = row(0, kappa=Estimate(0.4))
+    assert "0.40 its interval is being counted" in row_words(table(), one, pending=True)
+    assert "counted" not in row_words(table(), one)

@@ -1,0 +1,210 @@
+"""The screen for any report, with a source that counts what a test gives it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
+from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.desk import Desk
+from mast_tui.ui.reports.screen import ReportScreen
+from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
+from mast_tui.ui.reports.traces import AgreementTracesScreen
+from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.screens.annotate_judging import Evidence
+from mast_tui.ui.screens.help import HelpScreen
+from mast_tui.workspace import Workspace
+from tests.ui.office import Office, said
+from tests.ui.stage import Stage, stage
+
+
+def table(id: str, names: str, value: float = 0.5) -> Table:
+    """A row for each letter."""
+    columns = (Column("name", "name", Kind.TEXT), Column("kappa", "κ"))
+    rows = tuple(
+        Row(
+            name,
+            {"name": name, "kappa": Estimate(value)},
+            behind=Behind(f"traces of {name}") if name != "z" else None,
+        )
+        for name in names
+    )
+    return Table(id, id, columns, (rows,))
+
+
+class Given:
+    """Counts what was put in ``stages``, in turn."""
+
+    where = Where.AGREEMENT
+    pages: Mapping[str, str] = {"modes": "one", "categories": "two", "pairs": "none"}
+
+    def __init__(self) -> None:
+        self.choices: Mapping[str, Callable[..., None]] = {"passes": self.again}
+        self.stages: list[Table] = [table("first", "abcz")]
+        self.found: Table | None = None
+        self.waits: Event | None = None
+        self.left = 0
+        self.starts = 0
+        self.trace = ""
+        self._host: Host
+
+    def attach(self, host: Host) -> None:
+        self._host = host
+
+    def start(self, desk: Desk) -> None:
+        self.starts += 1
+        stages, waits = list(self.stages), self.waits
+
+        def counting(stopped: Stopped) -> Iterator[Table]:
+            if waits is not None:
+                waits.wait()
+                if stopped():
+                    self.left += 1
+                    raise LeftError
+            yield from stages
+
+        self._host.count("all", counting)
+
+    def again(self) -> None:
+        self._host.mast.when_ready(self.start)
+
+    def page_opened(self, desk: Desk) -> None:
+        pass
+
+    def come_back(self, desk: Desk) -> None:
+        self.start(desk)
+
+    def take_in(self, group: str, found: Any) -> None:
+        self.found = found
+        self._host.show()
+
+    def title(self) -> tuple[str, ...]:
+        return ("Given",)
+
+    def shown(self) -> Page:
+        if self.found is None:
+            return Page()
+        if self._host.page == "pairs":
+            return Page(words="Nothing is here. x does something.")
+        return Page(Section(self._host.page, "", (self.found,)))
+
+    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+        one = Row("t", {"name": "one.json"})
+        listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))
+
+        def listing(_desk: Desk) -> Listing:
+            return Listing(listed, {"t": "one"}, ("1 trace",), self.opened)
+
+        return listing
+
+    def opened(self, _desk: Desk, _row: str) -> Evidence:
+        return Evidence(self.trace, index=4)
+
+    def opening(self, row: str) -> Evidence | None:
+        return None
+
+
+class GivenScreen(ReportScreen):
+    """Shows what was given."""
+
+    BINDINGS = bindings_for(Where.AGREEMENT, Where.EVERYWHERE)
+    where = Where.AGREEMENT
+    traces = AgreementTracesScreen
+
+
+@asynccontextmanager
+async def showing(tmp_path: Path) -> AsyncIterator[tuple[Stage, Given]]:
+    """The screen with a source, over a folder of one trace."""
+    office = Office(tmp_path / "set")
+    office.label("alice", "one", {"1.3": (3, 8)})
+    source = Given()
+    with closing(Workspace.open(office.workspace)) as store:
+        source.trace = office.trace_id(store, "one")
+    async with stage(office.folder, workspace=office.workspace) as on:
+        on.app.show_room(GivenScreen(source))
+        await on.press()
+        yield on, source
+
+
+def under_cursor(on: Stage) -> str:
+    return next(line for line in on.lines if line.startswith("▌"))
+
+
+def words(on: Stage) -> str:
+    assert isinstance(on.app.screen, ReportScreen)
+    return on.app.screen.detail.text
+
+
+async def test_pages_have_keys_and_each_keeps_its_row(tmp_path: Path) -> None:
+    async with showing(tmp_path) as (on, _):
+        assert "[1 one] 2 two  3 none" in on.lines[1]
+        await on.press("j", "2")
+        assert "[2 two]" in on.lines[1]
+        assert " b " in under_cursor(on)
+        await on.press("j")
+        assert " c " in under_cursor(on)
+        await on.press("1")
+        assert " b " in under_cursor(on)
+        await on.press("tab")
+        assert " c " in under_cursor(on)
+        await on.press("3")
+        assert "Nothing is here. x does something." in on.text
+        await on.press("enter")
+        assert "No trace stands here" in said(on)
+
+
+async def test_the_row_stays_by_its_id_when_it_is_counted_anew(tmp_path: Path) -> None:
+    async with showing(tmp_path) as (on, source):
+        await on.press("j")
+        source.stages = [table("first", "xyab", 0.25)]
+        await on.press("p")
+        assert " b " in under_cursor(on)
+        assert "0.25" in under_cursor(on)
+        assert "0.25" in words(on)
+
+
+async def test_a_later_count_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    async with showing(tmp_path) as (on, source):
+        source.waits, source.stages = Event(), [table("first", "abc", 0.11)]
+        await on.send("p")
+        slow, source.waits = source.waits, None
+        source.stages = [table("first", "abc", 0.22)]
+        await on.send("p")
+        slow.set()
+        await on.press()
+        assert "0.22" in on.text
+        assert "0.11" not in on.text
+        assert source.left == 1
+
+
+async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Path) -> None:
+    async with showing(tmp_path) as (on, source):
+        await on.press("j", "enter")
+        assert isinstance(on.app.screen, AgreementTracesScreen)
+        assert "traces of b · 1 trace" in on.lines[0]
+        await on.press("enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 5
+        source.stages = [table("first", "abcz", 0.75)]
+        await on.press("escape", "escape")
+        assert isinstance(on.app.screen, ReportScreen)
+        assert source.starts == 2
+        assert " b " in under_cursor(on)
+        assert "0.75" in under_cursor(on)
+        await on.press("G", "enter")
+        assert "No trace stands behind this" in said(on)
+        await on.press("right")
+        assert "no other cell" in said(on)
+
+
+async def test_a_question_is_no_reason_to_count_anew(tmp_path: Path) -> None:
+    async with showing(tmp_path) as (on, source):
+        await on.press("?")
+        assert isinstance(on.app.screen, HelpScreen)
+        await on.press("escape")
+        assert isinstance(on.app.screen, ReportScreen)
+        assert source.starts == 1
