@@ -31,9 +31,15 @@ Interval = tuple[float, float]
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """How often each unit counts in each resample with replacement, in blocks of rounds × units.
+    """Tell how often each unit counts in each resample with replacement.
 
-    The same seed and number of units give the same resamples, however the blocks fall.
+    Args:
+        units: How many units there are.
+        rounds: How many resamples are drawn.
+        seed: The same seed and number of units give the same resamples, however the blocks fall.
+
+    Yields:
+        Blocks of rounds × units.
     """
     if units < 1:
         return
@@ -57,10 +63,16 @@ def _fill(weights: NDArray[np.float32], random: np.random.Generator) -> None:
 
 
 def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDArray[np.float64]:
-    """The sums over the units (rows of ``features``) in each resample: rounds × columns.
+    """Sum features over the units in each resample.
 
-    Features are whole numbers whose sums stay below 2^24, so that single precision is exact.
-    Without units there is no resample, so no row.
+    Args:
+        features: Units × columns, whole numbers whose sums stay below 2^24, so that single
+            precision is exact.
+        rounds: How many resamples are drawn.
+        seed: What they are drawn from.
+
+    Returns:
+        Rounds × columns; without units there is no resample, so no row.
     """
     narrow = features.astype(np.float32)
     blocks = [weights @ narrow for weights in resamples(len(features), rounds, seed)]
@@ -76,16 +88,21 @@ def interval(
     level: float = LEVEL,
     left_out: NDArray[np.float64] | None = None,
 ) -> Interval | None:
-    """The interval of a figure from its values in the resamples, NaN where it was undefined.
+    """Give the interval of a figure from its values in the resamples.
 
-    The percentiles of the defined values (Efron 1979), widened to hold the estimate itself. None
-    where half of the resamples or more leave the figure undefined, and where they all give the
-    same one: resampling what is all alike tells nothing of what else there may be.
+    Args:
+        estimate: The figure of all units.
+        values: The figure in each resample, NaN where it was undefined.
+        level: How often the interval is to hold.
+        left_out: The figure with each unit left out in turn (at ``features.sum(axis=0) -
+            features``), NaN where it was undefined. With them the percentiles are corrected for
+            bias and for a spread that changes with the figure (BCa, Efron 1987), which counts
+            where few units bear a figure.
 
-    ``left_out`` are the figure's values with each unit left out in turn (the figure at
-    ``features.sum(axis=0) - features``), NaN where it was undefined. With them the percentiles are
-    corrected for bias and for a spread that changes with the figure (BCa, Efron 1987), which
-    counts where few units bear a figure.
+    Returns:
+        The percentiles of the defined values (Efron 1979), widened to hold the estimate itself.
+        None where half of the resamples or more leave the figure undefined, and where they all
+        give the same one: resampling what is all alike tells nothing of what else there may be.
     """
     defined = values[~np.isnan(values)]
     if defined.size <= _LEAST_DEFINED * values.size or not varies(defined):

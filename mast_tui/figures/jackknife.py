@@ -76,9 +76,12 @@ def withheld_of(name: str, traces: int, units: int, said: float) -> tuple[Withhe
 
 
 def withheld_of_mean(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
-    """The same of a mean over modes, which rare modes pull down where there are few traces.
+    """Tell the same of a mean over modes, which rare modes pull down where there are few traces.
 
-    ``ratings`` is how many each unit has, on average.
+    Args:
+        name: The figure's name in the report.
+        traces: In how many traces two or more rated a unit.
+        ratings: How many ratings each unit has, on average.
     """
     least = _LEAST_TRACES_OF_STEADY_MEAN
     if name not in _STEADY:
@@ -93,7 +96,14 @@ def spread_interval(
     *,
     lowest: float,
 ) -> Interval | None:
-    """The interval of a figure: by the jackknife of few traces, of many by BCa."""
+    """Give the interval of a figure: by the jackknife of few traces, of many by BCa.
+
+    Args:
+        estimate: The figure of all traces.
+        resampled: The figure in each resample.
+        left_out: The figure with each trace left out in turn.
+        lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
+    """
     if left_out.size < MANY:
         return jackknife_interval(estimate, left_out, lowest=lowest)
     return interval(estimate, resampled, left_out=left_out)

@@ -72,14 +72,18 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 def corrected_prevalence(
     labelled: Tables, unlabelled: Tables, labelled_resampled: Tables, unlabelled_resampled: Tables
 ) -> CorrectedJson:
-    """The corrected prevalence of one mode, or the reason why there is none.
+    """Correct the prevalence of one mode, or tell why it cannot be.
 
-    ``labelled`` are the counts TP, FP, FN, TN of the judge against the reference, ``unlabelled``
-    how many traces it calls present and absent; the others are the same in resamples of either
-    set (rounds × 4, rounds × 2; none gives no interval).
+    Args:
+        labelled: The counts TP, FP, FN, TN of the judge against the reference.
+        unlabelled: How many traces it calls present, and absent.
+        labelled_resampled: The first in resamples, rounds × 4; none gives no interval.
+        unlabelled_resampled: The second in resamples, rounds × 2.
 
-    The interval holds the percentiles. A resample in which the judge is no better than chance
-    leaves the prevalence open, so it counts as 0 for the lower end and as 1 for the upper one.
+    Returns:
+        The prevalence, whose interval holds the percentiles. A resample in which the judge is no
+        better than chance leaves it open, so that counts as 0 for the lower end and as 1 for the
+        upper one.
     """
     refused = _refused(labelled, unlabelled)
     if refused is not None:
@@ -100,12 +104,17 @@ def corrected_prevalence(
 def prevalence(
     given: JudgeInput, labelled: TraceSums, *, rounds: int, seed: int
 ) -> dict[str, PrevalenceJson]:
-    """Per mode code, with intervals by resampling the labelled and the unlabelled traces.
+    """Correct the prevalence of each mode, with intervals by resampling traces of both kinds.
 
-    ``labelled`` are the judge's tables beside the reference, with as many resamples.
+    Args:
+        given: What the judge said, also of traces that nobody else has labelled.
+        labelled: The judge's tables beside the reference, with as many resamples.
+        rounds: How many resamples.
+        seed: What they are drawn from.
 
-    It holds as far as the judge errs on the unlabelled traces as it does on the labelled ones,
-    which is so where those are a random sample.
+    Returns:
+        The prevalences by mode code. They hold as far as the judge errs on the unlabelled traces
+        as it does on the labelled ones, which is so where those are a random sample.
     """
     slugs = [slug for slug, _, _ in given.modes]
     cells = _unlabelled(given, slugs)

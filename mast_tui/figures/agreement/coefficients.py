@@ -215,34 +215,6 @@ def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
     return Coefficient((_observed(counts) - by_chance) / (1 - by_chance))
 
 
-def gwet_ac1_error(ratings: Ratings, categories: int | None = None) -> float | None:
-    """The standard error of Gwet's AC1 (2008; with missing ratings 2014, chapter 5).
-
-    The published variance, with no finite population behind the units: with it and Student's t of
-    n - 1 degrees of freedom go the intervals in print. None where AC1 is undefined, or there is
-    one unit only.
-    """
-    if _undefined(ratings):
-        return None
-    counts = _counts(ratings)
-    n, occurring = counts.shape
-    if n < 2:
-        return None
-    per_unit = counts.sum(axis=1)
-    pairs = per_unit > 1
-    options = categories or occurring
-    shares = _shares(counts)
-    by_chance = float((shares * (1 - shares)).sum()) / (options - 1)
-    of_unit = (counts / per_unit[:, None] * (1 - shares)).sum(axis=1) / (options - 1)
-    ac1 = (_observed(counts) - by_chance) / (1 - by_chance)
-    agreeing = (counts * (counts - 1)).sum(axis=1)[pairs] / (per_unit * (per_unit - 1))[pairs]
-    # What each unit adds to the figure, to first order in its answer and in its share of chance.
-    own = np.zeros(n)
-    own[pairs] = n / pairs.sum() * (agreeing - by_chance) / (1 - by_chance)
-    own -= 2 * (1 - ac1) * (of_unit - by_chance) / (1 - by_chance)
-    return float(np.sqrt(((own - ac1) ** 2).sum() / (n * (n - 1))))
-
-
 def _no_pairs(ratings: Ratings) -> Undefined | None:
     """Why no two ratings can be compared, or None where some can."""
     if ratings.ndim != 2:

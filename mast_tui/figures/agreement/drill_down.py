@@ -26,11 +26,19 @@ class TraceBehind:
 def traces_behind(
     study: StudyInput, mode_slug: str, a: str | None = None, b: str | None = None
 ) -> tuple[TraceBehind, ...]:
-    """The traces in which two or more have a verdict on a mode; with ``a`` and ``b``, these two.
+    """List the traces in which two or more have a verdict on a mode.
 
-    The greatest disagreement comes first, then what is present, then by trace id. Raises
-    ``ValueError`` for a mode or an annotator that the study does not have, and where only one of
-    the two annotators is named.
+    Args:
+        study: Who said what of which traces.
+        mode_slug: The mode.
+        a: One of two annotators whose traces alone are meant; by default all of them.
+        b: The other one.
+
+    Returns:
+        The greatest disagreement first, then what is present, then by trace id.
+
+    Raises:
+        ValueError: The study has no such mode or annotator, or only one of the two is named.
     """
     if (a is None) != (b is None):
         raise ValueError("name both annotators of a pair, or neither")

@@ -136,15 +136,22 @@ Report = TypedDict(
 
 
 def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Report:
-    """The report of ``agree --json``, ready for any JSON writer; it never holds NaN.
+    """Make the report of ``agree --json``, ready for any JSON writer; it never holds NaN.
 
     Per mode, then ``macro`` (means over the modes) and ``pooled`` (all units of traces × modes in
     one table), then per category of modes. Every coefficient has a value, or the reason why it is
     undefined. Fleiss' κ is over the units in which nobody's verdict is missing; ``cohen_kappa``
-    of three annotators or more is the mean over the pairs where it is defined. Intervals come
-    from ``rounds`` resamples of the traces that two annotators or more have finished, the same
-    ones for all figures; with no rounds every ``ci`` is None. ``spans`` and ``judge`` are None:
-    whoever has the trace files, or a judge, fills them in.
+    of three annotators or more is the mean over the pairs where it is defined.
+
+    Args:
+        study: Who said what of which traces.
+        rounds: How many resamples of the traces that two annotators or more have finished, the
+            same ones for all figures; with none every ``ci`` is None.
+        seed: What the resamples are drawn from.
+
+    Returns:
+        The document. Its ``spans`` and ``judge`` are None: whoever has the trace files, or a
+        judge, fills them in.
     """
     table = table_of(study)
     finished = _finished(study, table)

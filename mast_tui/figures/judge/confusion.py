@@ -42,7 +42,12 @@ REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved"
 
 
 def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
-    """What can be compared; verdicts that came about with a judge on screen only ``with_seen``."""
+    """Tell what can be compared.
+
+    Args:
+        given: What the judge said, and what it is measured by.
+        with_seen: Whether verdicts of the reference count that came about with a judge on screen.
+    """
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
     unresolved = given.reference.unresolved & given.verdicts.keys()
     left_out["unresolved"].update(
@@ -138,7 +143,14 @@ class TraceSums:
 
 
 def trace_sums(found: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
-    """The tables of what was compared, and the same in ``rounds`` resamples of the traces."""
+    """Sum the tables of what was compared over traces.
+
+    Args:
+        found: What was compared.
+        modes: Slugs, in the order of the tables.
+        rounds: How many resamples of the traces; none gives no sums without each trace either.
+        seed: What they are drawn from.
+    """
     cells = features(found, modes)
     total = cells.sum(axis=0)
     flat = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)

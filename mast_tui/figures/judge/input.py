@@ -113,13 +113,22 @@ def judge_input_from_workspace(
     traces: Container[str] | None = None,
     settled_only: bool = False,
 ) -> JudgeInput:
-    """A judge beside the gold, or beside one person's finished passes.
+    """Read a judge beside the gold, or beside one person's finished passes.
 
-    ``gold`` is that of every trace that has any, by trace id; it is needed where ``against`` is
-    ``gold``. Of a person the first pass counts, or the ``last``. ``traces`` are those of which
-    others' words may be seen. With ``settled_only`` what is one person's word is left out of the
-    gold. Raises ``WorkspaceError`` for a name that nobody here has, and
-    ``ValueError`` without the gold that is asked for.
+    Args:
+        workspace: Where their words are.
+        taxonomy: Under which taxonomy.
+        judge: The judge's name.
+        against: ``gold``, or a person's name.
+        gold: The gold of every trace that has any, by trace id; needed where it is measured by it.
+        order_of: Gives the order of a trace's spans.
+        which: Which pass of a person counts.
+        traces: Those of which others' words may be seen; None for all.
+        settled_only: Whether what is one person's word is left out of the gold.
+
+    Raises:
+        WorkspaceError: Nobody here has such a name, or it is no judge's.
+        ValueError: The gold that is asked for was not given.
     """
     if against == GOLD and gold is None:
         raise ValueError("a judge can be held against gold only where the gold is given")

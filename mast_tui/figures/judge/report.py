@@ -95,11 +95,16 @@ def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
 def judge_report(
     given: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
 ) -> JudgeReport:
-    """The report on a judge, ready for any JSON writer; it never holds NaN.
+    """Make the report on a judge, ready for any JSON writer; it never holds NaN.
 
     The unit is trace × mode where the judge has a verdict and the reference says present or
-    absent. Verdicts that came about with a judge on screen count only ``with_seen``. ``rounds`` 0
-    leaves out the intervals that need resampling.
+    absent.
+
+    Args:
+        given: What the judge said, and what it is measured by.
+        rounds: How many resamples; 0 leaves out the intervals that need them.
+        seed: What the resamples are drawn from.
+        with_seen: Whether verdicts count that came about with a judge on screen.
     """
     found = compared(given, with_seen=with_seen)
     sums = trace_sums(found, [slug for slug, _, _ in given.modes], rounds=rounds, seed=seed)

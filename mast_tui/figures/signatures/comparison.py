@@ -42,7 +42,16 @@ class ComparisonJson(TypedDict):
 def comparison(
     given: SignatureInput, names: tuple[str, str], figures: dict[str, GroupFigures]
 ) -> ComparisonJson:
-    """The comparison of two groups; raises ``KeyError`` for a name that is none."""
+    """Compare two groups over their failed traces.
+
+    Args:
+        given: The input of the report.
+        names: The names of both groups.
+        figures: What was counted of each group, by its name.
+
+    Raises:
+        KeyError: A name is no group's.
+    """
     sides = _failed(given, names[0]), _failed(given, names[1])
     found = differences(*sides, ("first", "second"))
     return {

@@ -95,9 +95,15 @@ class Counts:
 
 
 def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[DifferenceJson]:
-    """Per mode the first share less the second, with p-values adjusted over the modes.
+    """Take two sides' shares of each mode from each other, with a test.
 
-    ``words`` name both sides in the reasons (``failed`` and ``succeeded``).
+    Args:
+        first: The counts of one side.
+        second: Those of the other.
+        words: What reasons call both sides, such as ``failed`` and ``succeeded``.
+
+    Returns:
+        Per mode the first share less the second, with p-values adjusted over the modes.
     """
     most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
     logs = LogFactorials(most)
@@ -153,7 +159,14 @@ def _missing(row: tuple[int, int, int, int], words: tuple[str, str]) -> str | No
 def severity(
     failed: RateJson, succeeded: RateJson, found: DifferenceJson, rules: Rules
 ) -> tuple[Severity, Why]:
-    """What a mode is called in a group, and why; the rule is in ``docs/report.md``."""
+    """Tell what a mode is called in a group, and why; the rule is in ``docs/report.md``.
+
+    Args:
+        failed: Its share of the failed traces.
+        succeeded: Its share of the successful ones.
+        found: The difference of both.
+        rules: Where the lines are drawn.
+    """
     difference, ends = found["difference_pp"], found["difference_ci_pp"]
     few = min(failed["n"], succeeded["n"]) < rules.least
     if few or difference is None or ends is None:
@@ -174,7 +187,19 @@ def mode_tables(
     stated: Sequence[str | None],
     rules: Rules,
 ) -> list[ModeJson]:
-    """The table of every mode of one group, in the order of the columns of ``verdicts``."""
+    """Make the table of every mode of one group.
+
+    Args:
+        verdicts: Traces × modes.
+        failed: Which of the traces failed, a flag for each.
+        succeeded: Which of them succeeded.
+        names: The names of the modes.
+        stated: The class that a published study gives each mode.
+        rules: Where the lines are drawn.
+
+    Returns:
+        One for each mode, in the order of the columns.
+    """
     everything, lost, won = (
         Counts.of(verdicts),
         Counts.of(verdicts[failed]),

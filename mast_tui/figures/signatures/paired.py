@@ -108,7 +108,16 @@ def paired_models(given: SignatureInput, first: str, second: str) -> PairedJson:
 def paired_groups(given: SignatureInput, first: str, second: str) -> PairedJson:
     """Compare two groups of a report, such as two versions, over the tasks that both did.
 
-    Args and raises are those of ``paired_models``, with names of groups.
+    Args:
+        given: The input of a report, with ``runs``.
+        first: A group's name.
+        second: Another group's name.
+
+    Returns:
+        The document, as of ``paired_models``.
+
+    Raises:
+        ValueError: There is no such group, both are one, or tasks were not read.
     """
     rows = [given.group == _place(given.group_names, name, given.by) for name in (first, second)]
     return _paired(given, given.by, (first, second), rows)

@@ -101,9 +101,14 @@ def places_table(
     showing: int,
     fatal: dict[str, FirstFatal],
 ) -> PlacesJson:
-    """The table over the ``chosen`` traces, ``showing`` of which have any mode.
+    """Make the table of what places tell of some traces.
 
-    ``fatal`` holds the first fatal failures of every trace, by what made them fatal.
+    Args:
+        given: The input of the report.
+        found: Where each mode sets on, of all traces.
+        chosen: Which traces count, a flag for each.
+        showing: How many of them have any mode.
+        fatal: The first fatal failure of every trace, by what made it fatal.
     """
     codes = [mode.code for mode in given.modes]
     here = found.of(chosen)

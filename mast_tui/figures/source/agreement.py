@@ -33,15 +33,24 @@ def study_from_workspace(
     traces: Container[str] | None = None,
     passes: Sequence[Pass] | None = None,
 ) -> StudyInput:
-    """The finished verdicts under one taxonomy, of the pass that counts.
+    """Read the finished verdicts under one taxonomy, of the pass that counts.
 
-    Without ``annotators`` these are the study's people who have finished a trace, or, without a
-    study, all people (where there are none, all imported annotators); judges are compared only by
-    name, and never on a trace that stood as
-    an example in their prompt. ``traces`` restricts the study to what may be seen. ``passes`` are
-    all of the taxonomy, where they were read already. The rounds are the lots in which the
-    workspace's study took its traces in, where there are several; retests are held against the
-    first pass, whichever pass counts. Raises ``WorkspaceError`` for a name that nobody here has.
+    The rounds are the lots in which the workspace's study took its traces in, where there are
+    several; retests are held against the first pass, whichever pass counts. A judge is never
+    compared on a trace that stood as an example in its prompt.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        annotators: Whose; by default the study's people who have finished a trace, or, without a
+            study, all people (where there are none, all imported annotators). Judges are compared
+            only by name.
+        which: Which pass of each counts.
+        traces: Those that may be seen; None for all.
+        passes: All of the taxonomy, where they were read already.
+
+    Raises:
+        WorkspaceError: Nobody here has such a name.
     """
     if passes is None:
         passes = workspace.passes(taxonomy=taxonomy.ref)

@@ -60,14 +60,23 @@ def input_from_workspace(
     traces: Container[str] | None = None,
     which: GoldKind = "all",
 ) -> SignatureInput:
-    """The gold, or one annotator's finished words, under one taxonomy.
+    """Read the gold, or one annotator's finished words, under one taxonomy.
 
-    ``gold`` gives the gold of the traces it is asked for, and is needed for ``labels`` ``gold``.
-    ``by`` is one of ``FIELDS`` or ``all``. With ``failed_below`` a trace with a lower score has
-    failed, any other with a score has succeeded, and without one its outcome is unknown.
-    ``order_of`` gives the order of a trace's spans; ``traces`` are those that may be seen.
-    ``which`` says how much of the gold counts. Raises
-    ``WorkspaceError`` for a field that there is not, and for a name that nobody here has.
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        labels: ``gold``, or an annotator's name.
+        by: What tells groups apart: ``all``, one of ``FIELDS``, or several with commas between,
+            whose groups are named ``A · B``.
+        failed_below: A trace with a lower score has failed, any other with a score has succeeded,
+            and without one its outcome is unknown. By default outcomes are those of the traces.
+        gold: The gold of the traces it is asked for; needed where ``labels`` is ``gold``.
+        order_of: Gives the order of a trace's spans.
+        traces: Those that may be seen; None for all.
+        which: How much of the gold counts.
+
+    Raises:
+        WorkspaceError: A field is not known of traces, or nobody here has such a name.
     """
     fields = fields_of(by)
     if labels == GOLD:

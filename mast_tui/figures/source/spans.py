@@ -37,16 +37,25 @@ def span_input_from_workspace(
     traces: Container[str] | None = None,
     read_passes: Sequence[Pass] | None = None,
 ) -> SpanInput:
-    """The places marked under one taxonomy in finished traces, of the pass that counts.
+    """Read the places marked under one taxonomy in finished traces, of the pass that counts.
 
     Where it is known which spans were read by when the pass was finished, only these count as
     seen, whatever was said of open modes at the finish; modes left open count as looked for on
     them, and those said to be unsure do not. Where nobody kept that record (judges, imports), the
     trace counts as seen from end to end for the modes with a verdict, and not at all for others.
 
-    ``order_of`` is asked once a trace, and traces in one file one after the other. A judge is
-    never compared on a trace that stood as an example in its prompt. ``traces`` restricts all to
-    what may be seen. ``read_passes`` are all of the taxonomy, where they were read already.
+    A judge is never compared on a trace that stood as an example in its prompt.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        annotators: Whose.
+        order_of: Gives the order of a trace's spans, and how many there are; asked once a trace,
+            and for traces in one file one after the other.
+        length_of: Gives how long the text of a span is, for quotes.
+        which: Which pass of each counts.
+        traces: Those that may be seen; None for all.
+        read_passes: All of the taxonomy, where they were read already.
     """
     passes: dict[str, dict[str, Pass]] = defaultdict(dict)
     examples: dict[str, int] = {}

@@ -47,11 +47,19 @@ class Words:
 def words_of(
     workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Container[str] | None = None
 ) -> Words:
-    """The words of one annotator: of people their last finished pass, of judges their last one.
+    """Read the words of one annotator: of people the last finished pass, of judges the last one.
 
     A judge has a word only on modes that it looks at, and none on a trace that stood as an example
-    in its prompt. ``traces`` are those that may be seen. Raises ``WorkspaceError`` for a name that
-    nobody here has.
+    in its prompt.
+
+    Args:
+        workspace: Where they are.
+        taxonomy: Under which taxonomy.
+        name: The annotator's name.
+        traces: Those that may be seen; None for all.
+
+    Raises:
+        WorkspaceError: Nobody here has such a name.
     """
     known = {info.name: info.kind for info in workspace.annotators()}
     if name not in known:
@@ -76,11 +84,19 @@ def words_of_gold(
     traces: Container[str] | None = None,
     which: GoldKind = "all",
 ) -> Words:
-    """The gold verdicts and places; of ``settled`` gold only what is more than one person's word.
+    """Read the gold verdicts and places.
 
     Where nobody has decided anything, verdicts follow from the sides alone: equal ones hold,
     different ones are open. So ``gold`` is asked only for traces with decisions, and for those
     where several people named places that ``order_of`` knows.
+
+    Args:
+        workspace: Where the words are.
+        taxonomy: Under which taxonomy.
+        gold: The gold of the traces it is asked for.
+        order_of: Gives the order of a trace's spans.
+        traces: Those that may be seen; None for all.
+        which: How much of the gold counts; of ``settled`` only what is more than one person's word.
     """
     sides = Sides(workspace, taxonomy, traces, annotator=None, unfinished=False)
     sides.read()

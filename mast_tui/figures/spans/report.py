@@ -230,13 +230,18 @@ SpanReport = TypedDict(
 
 
 def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanReport:
-    """The report on spans, ready for any JSON writer; it never holds NaN.
+    """Make the report on spans, ready for any JSON writer; it never holds NaN.
 
     ``all`` sums F1 over the pairs of annotators and has α and α_U of all of them at once;
-    ``pairs`` has the same for each two, under ``A|B``. Intervals come from resampling traces with
-    ``seed``; they are null without ``rounds``, and where all resamples are alike. F1 is undefined
-    where neither marked anything (``no_variance``), where they share no trace or in none two of
-    them said where modes show (``no_overlap``), and for a single annotator (``single_rater``).
+    ``pairs`` has the same for each two, under ``A|B``. F1 is undefined where neither marked
+    anything (``no_variance``), where they share no trace or in none two of them said where modes
+    show (``no_overlap``), and for a single annotator (``single_rater``).
+
+    Args:
+        given: Who marked what where, in traces whose spans are known.
+        rounds: How many resamples of the traces. Without any, and where all of them are alike,
+            intervals are null.
+        seed: What the resamples are drawn from.
     """
     slugs = [slug for slug, _, _ in given.modes]
     silent = never_placed(given.traces, slugs)
