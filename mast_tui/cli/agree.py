@@ -19,6 +19,7 @@ from mast_tui.cli.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    pseudonyms_option,
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
@@ -40,8 +41,11 @@ WIDTH = 100
 )
 @click.option(
     "--judge",
+    "judges",
+    multiple=True,
     metavar="NAME",
-    help="Measure this judge too; as much of its name will do as no other begins with.",
+    help="Measure this judge too; as much of its name will do as no other begins with. Twice: "
+    "compare two judges on the same traces.",
 )
 @click.option(
     "--against",
@@ -96,12 +100,13 @@ WIDTH = 100
     metavar="OUT",
     help="Also write the report as one HTML page.",
 )
+@pseudonyms_option
 @force_option
 @common_options()
 @json_option
 def agree_command(
     annotators: str | None,
-    judge: str | None,
+    judges: tuple[str, ...],
     against: str | None,
     gold: GoldKind | None,
     which: str,
@@ -113,6 +118,7 @@ def agree_command(
     markdown: str | None,
     latex: Path | None,
     html: Path | None,
+    pseudonyms: bool,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -128,6 +134,9 @@ def agree_command(
     this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
+    if len(judges) > 2:
+        raise click.UsageError("two judges are compared at a time; give --judge once or twice")
+    judge = judges[0] if judges else None
     if against is not None and judge is None:
         raise click.UsageError("--against says what a judge is measured by; name it with --judge")
     if gold is not None and (judge is None or against not in (None, "gold")):
@@ -146,6 +155,10 @@ def agree_command(
     named = {option: file for option, file in files.items() if file is not None}
     if mode is not None and (named or markdown):
         raise click.UsageError("--traces lists traces and writes no files; leave these out")
+    if mode is not None and (pseudonyms or len(judges) > 1):
+        raise click.UsageError(
+            "--traces lists what people said; leave out --pseudonyms and a second --judge"
+        )
     for first, second in combinations(named, 2):
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
@@ -155,6 +168,7 @@ def agree_command(
     from mast_tui.cli.asking import asked_by, say_left_out, sight_values
     from mast_tui.labels import AnnotatorKind, annotator_kind
     from mast_tui.reports.agreement import agreement_report
+    from mast_tui.workspace.pseudonyms import pseudonyms_of
 
     place = open_workspace(workspace, create=False)
     try:
@@ -163,9 +177,13 @@ def agree_command(
             outputs.check(file)
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        measured = [judge_named(place, one) for one in judges]
+        if len(set(measured)) < len(measured):
+            raise click.UsageError(f"--judge names {measured[0]!r} twice")
         wanted = Wanted(
             annotators=names,
-            judge=None if judge is None else judge_named(place, judge),
+            judge=measured[0] if measured else None,
+            other_judge=measured[1] if len(measured) > 1 else None,
             against=against or "gold",
             gold=gold or "all",
             which="first" if which == "1" else "last",
@@ -183,6 +201,7 @@ def agree_command(
             figures = whole_report(place, chosen, wanted)
             if sight:
                 figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+        letters = pseudonyms_of(place) if pseudonyms else None
         people = (*(names or ()), wanted.against, wanted.judge or "")
         judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
         viewer.reveal(viewer.traces or (), judges=judged)
@@ -195,7 +214,12 @@ def agree_command(
         print_traces(traces | sight, as_json=as_json)
         return
     document: Mapping[str, Any] = {**figures, **sight}
-    report = agreement_report(figures, sight=sight.get("sight"))
+    if letters is not None:
+        document = letters.in_document(document)
+    report = agreement_report(
+        {key: value for key, value in document.items() if key != "sight"},
+        sight=document.get("sight"),
+    )
     _write_files(report, outputs, named)
     if as_json:
         for note in report.notes:

@@ -32,7 +32,8 @@ def _everywhere(_trace_id: str) -> bool:
 class Wanted:
     """What is asked for.
 
-    Without ``annotators`` all people are compared; ``judge`` is a judge's whole name. ``against``
+    Without ``annotators`` all people are compared; ``judge`` is a judge's whole name, and
+    ``other_judge`` that of one to compare it with. ``against``
     is ``gold`` or a name, ``gold`` how much of the gold counts. With ``places`` the files of the
     traces are read. ``traces`` are those that may be seen, ``blind`` is whether they are shown to
     somebody who labels blind, and ``may_see_judges`` tells of which traces this person may know
@@ -41,6 +42,7 @@ class Wanted:
 
     annotators: Sequence[str] | None = None
     judge: str | None = None
+    other_judge: str | None = None
     against: str = "gold"
     gold: GoldKind = "all"
     which: Which = "first"
@@ -84,11 +86,16 @@ def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> R
     study = study_input(workspace, taxonomy, wanted, passes)
     # Before the figures, so that a wrong name is told at once.
     judged = judge_input(workspace, taxonomy, wanted)
+    other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
     report = agreement_report(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
         report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
     if judged is not None:
         report["judge"] = _judge(judged, wanted)
+    if judged is not None and other is not None:
+        from mast_tui.figures.judge.compare import judges_compared
+
+        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
     return report
 
 

@@ -95,6 +95,13 @@ gold_option = click.option(
     "adjudicator decided.",
 )
 
+pseudonyms_option = click.option(
+    "--pseudonyms",
+    is_flag=True,
+    help="Letters in place of people's names, the same in every export and report of this "
+    "workspace.",
+)
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )

@@ -17,6 +17,7 @@ from mast_tui.cli.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    pseudonyms_option,
     say,
 )
 from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
@@ -65,11 +66,7 @@ _NAMES_SHOWN: Final = 10
     help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
     "datasheet.toml beside the workspace's database.",
 )
-@click.option(
-    "--pseudonyms",
-    is_flag=True,
-    help="Letters in place of people's names, the same in every export of this workspace.",
-)
+@pseudonyms_option
 @force_option
 @common_options()
 @json_option

@@ -19,6 +19,7 @@ from mast_tui.cli.common import (
     kept_taxonomy,
     open_workspace,
     print_json,
+    pseudonyms_option,
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
 )
 @click.option("--compare", metavar="A,B", help="Two groups against each other, mode by mode.")
 @click.option(
+    "--paired",
+    metavar="MODEL,MODEL",
+    help="Two models on the tasks that both did, task by task; also compares them as --compare.",
+)
+@click.option(
     "--alpha", type=float, default=0.05, show_default=True, help="Fatal is an adjusted p below it."
 )
 @click.option(
@@ -82,6 +88,11 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--without-places", is_flag=True, help="Read no trace files, and say nothing of places."
+)
+@click.option(
+    "--bill",
+    is_flag=True,
+    help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
 )
 @click.option(
     "--html",
@@ -119,6 +130,7 @@ if TYPE_CHECKING:
 @click.option(
     "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
+@pseudonyms_option
 @force_option
 @common_options()
 @json_option
@@ -128,6 +140,7 @@ def report_command(
     gold: GoldKind | None,
     failed_below: float | None,
     compare: str | None,
+    paired: str | None,
     alpha: float,
     margin: float,
     least: int,
@@ -136,6 +149,7 @@ def report_command(
     rounds: int,
     seed: int,
     without_places: bool,
+    bill: bool,
     html: Path | None,
     markdown: Path | None,
     csv_file: Path | None,
@@ -143,6 +157,7 @@ def report_command(
     figures: Path | None,
     image: str,
     bare: bool,
+    pseudonyms: bool,
     force: bool,
     workspace: str | None,
     annotator: str | None,
@@ -163,11 +178,14 @@ def report_command(
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.figures.source.signatures import without_outcomes
     from mast_tui.workspace.outcome_files import take_outcomes
+    from mast_tui.workspace.pseudonyms import pseudonyms_of
 
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if bill and without_places:
+        raise click.UsageError("--bill needs the places of labels; leave out --without-places")
     if failed_below is not None and not isfinite(failed_below):
         raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
     if gold is not None and labels != "gold":
@@ -177,7 +195,10 @@ def report_command(
     files = Files(html, markdown, csv_file, latex, figures, image, bare)
     if len(set(files.whole)) < len(files.whole):
         raise click.UsageError("two options name the same file; give each its own")
-    pair = None if compare is None else split_pair(compare)
+    if paired is not None and (compare is not None or by != "model"):
+        raise click.UsageError("--paired compares two models; leave out --compare and --by")
+    named = paired or compare
+    pair = None if named is None else split_pair(named, "--compare" if compare else "--paired")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
@@ -200,6 +221,7 @@ def report_command(
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
         given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
+        letters = pseudonyms_of(place) if pseudonyms else None
         report = report_of(
             place,
             chosen,
@@ -209,23 +231,29 @@ def report_command(
             rounds=rounds,
             seed=seed,
             traces=viewer.traces,
+            bill=bill,
         )
+        if letters is not None:
+            report = letters.in_document(report)
+        if paired is not None and report["paired"] is None:
+            raise click.ClickException(f"--paired {paired}: no task is known that both have run")
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
         if files.whole or not as_json:
-            extras = extras_for(place, chosen, given, places=not without_places)
+            extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
     finally:
         place.close()
     told = sight_values(viewer, left_out)
     if told:
         told["sight"]["outcomes_hidden"] = veiled
+    document = {**report, **(told if letters is None else letters.in_document(told))}
     if not as_json:
         say_left_out(viewer, left_out)
         if veiled:
             say(f"the outcomes of {veiled} traces are hidden from {viewer.name}, who works blind")
     if as_json and not files:
-        print_json({**report, **told})
+        print_json(document)
         return
     from mast_tui.reports.signatures import signatures_report
 
@@ -233,7 +261,7 @@ def report_command(
     if files:
         written = files.write(made, outputs)
         if as_json:
-            print_json({**report, **told})
+            print_json(document)
         on_stdout = any(map(is_stdout, files.whole))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
@@ -245,11 +273,11 @@ def report_command(
         click.echo(one_line(line))
 
 
-def split_pair(text: str) -> tuple[str, str]:
+def split_pair(text: str, option: str) -> tuple[str, str]:
     """The two names in ``A,B``."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if len(names) != 2 or names[0] == names[1]:
-        raise click.UsageError("--compare takes two different groups, as A,B")
+        raise click.UsageError(f"{option} takes two different names, as A,B")
     return names[0], names[1]
 
 
@@ -305,10 +333,16 @@ def report_of(
     rounds: int,
     seed: int,
     traces: Container[str] | None,
+    bill: bool = False,
 ) -> Report:
-    """The report on an input that was read from a workspace; raises as ``report_for``."""
+    """The report on an input that was read from a workspace; raises as ``report_for``.
+
+    With ``bill`` the files of failed traces are read for what they used up.
+    """
+    from mast_tui.adjudication import traces_from_files
     from mast_tui.adjudication.for_signatures import corrected_prevalence
     from mast_tui.figures.signatures.report import signature_report
+    from mast_tui.figures.source.spending import spent_from
 
     for name in compare or ():
         if name not in given.group_names:
@@ -316,5 +350,11 @@ def report_of(
             raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
     corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
     return signature_report(
-        given, rules=rules, rounds=rounds, seed=seed, compare=compare, corrected=corrected
+        given,
+        rules=rules,
+        rounds=rounds,
+        seed=seed,
+        compare=compare,
+        corrected=corrected,
+        spent_of=spent_from(traces_from_files(workspace)) if bill else None,
     )

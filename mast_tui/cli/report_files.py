@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.pseudonyms import Pseudonyms
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,17 @@ class Files:
 
 
 def extras_for(
-    workspace: Workspace, taxonomy: Taxonomy, given: SignatureInput, *, places: bool
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    given: SignatureInput,
+    *,
+    places: bool,
+    letters: Pseudonyms | None = None,
 ) -> Extras:
-    """What a report shows beside its figures; with ``places`` spans from the traces' files."""
+    """What a report shows beside its figures; with ``places`` spans from the traces' files.
+
+    Notes bear the ``letters`` of those who wrote them, where these are given.
+    """
     from mast_tui.adjudication import traces_from_files
     from mast_tui.adjudication.for_signatures import gold_of
     from mast_tui.reports.examples import extras_from_workspace
@@ -142,4 +151,5 @@ def extras_for(
         gold_of=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
         text_of=text_of,
+        called=str if letters is None else letters.name,
     )

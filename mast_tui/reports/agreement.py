@@ -122,7 +122,7 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
         categories_section(document),
         pairs_section(document),
         None if spans is None else places_section(spans),
-        None if judge is None else judge_section(judge, sight=sight),
+        None if judge is None else judge_section(judge, document.get("judges"), sight=sight),
     ]
     notes = [*_nothing(document), *_whose_sight(document, sight), *_copied(document)]
     if spans is None:

@@ -68,6 +68,7 @@ def extras_from_workspace(
     gold_of: GoldOf,
     order_of: Callable[[str], Order],
     text_of: Callable[[str, str], str],
+    called: Callable[[str], str] = str,
 ) -> Extras:
     """Take the extras to a report from a workspace, the labels of few traces one by one.
 
@@ -78,6 +79,7 @@ def extras_from_workspace(
         gold_of: Makes the gold of traces.
         order_of: Tells where the spans of a trace stand.
         text_of: The text of a span, by trace id and key; nothing where it is not at hand.
+        called: What the person is called whose note is shown.
     """
     fatal = _fatal_pairs(workspace, taxonomy, given)
     decided: dict[str, dict[str, int]] = {}
@@ -97,7 +99,7 @@ def extras_from_workspace(
         if not ordered:
             continue
         group = given.group_names[given.group[row]]
-        found = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of)
+        found = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of, called)
         # A label without a word to it shows nothing that the figures do not.
         if found.text or found.note:
             examples.append(found)
@@ -145,6 +147,7 @@ def _example(
     trace: str,
     order: Order,
     text_of: Callable[[str, str], str],
+    called: Callable[[str], str],
 ) -> Example:
     target = label.target
     first = None if target.first is None else order(target.first)
@@ -157,7 +160,7 @@ def _example(
         None if first is None or last is None else last + 1,
         target.is_whole,
         _quote(label) or ("" if target.first is None else text_of(trace, target.first)),
-        _note(label),
+        _note(label, called),
         _fatal(label),
     )
 
@@ -169,10 +172,10 @@ def _quote(label: Label | GoldLabel) -> str:
     return "" if evidence is None else evidence.quote
 
 
-def _note(label: Label | GoldLabel) -> str:
+def _note(label: Label | GoldLabel, called: Callable[[str], str]) -> str:
     if isinstance(label, Label):
         return label.note
-    return " · ".join(f"{who}: {note}" for who, note in label.notes if note)
+    return " · ".join(f"{called(who)}: {note}" for who, note in label.notes if note)
 
 
 def _fatal(label: Label | GoldLabel) -> bool:

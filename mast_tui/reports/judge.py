@@ -84,11 +84,14 @@ _PULL: Final = (
 )
 
 
-def judge_section(judge: Values, *, sight: Values | None = None) -> Section:
+def judge_section(
+    judge: Values, judges: Values | None = None, *, sight: Values | None = None
+) -> Section:
     """Make the page of a judge.
 
     Args:
         judge: The part ``judge`` of the document.
+        judges: The part ``judges``, where another one stands beside it.
         sight: As ``agreement_report`` takes it.
     """
     tables = (
@@ -99,6 +102,7 @@ def judge_section(judge: Values, *, sight: Values | None = None) -> Section:
         _localisation(judge),
         _prevalence(judge, sight),
         _withheld(judge),
+        None if judges is None else compared_table(judges),
     )
     kept = tuple(table for table in tables if table is not None)
     return Section("judge", "Judge", kept, _facts(judge), tuple(_notes(judge, sight)))
@@ -138,6 +142,84 @@ def judges_section(judges: Values) -> Section:
         notes=withheld_notes(*(one["pooled"] for one in judges.values())),
     )
     return Section("judges", "Judges", (table,))
+
+
+def compared_table(judges: Values) -> Table:
+    """Make a table of two judges on the same units: who is right where the other errs.
+
+    Args:
+        judges: The part ``judges`` of the document.
+    """
+    first, second = judges["judges"]
+    modes = [
+        Row(
+            mode["slug"],
+            {"code": code, "name": mode["name"], **_compared_cells(mode),
+             "p": mode["p_adjusted"]},
+        )
+        for code, mode in judges["modes"].items()
+    ]  # fmt: skip
+    pooled = judges["pooled"]
+    total = Row("pooled", {"name": "pooled", **_compared_cells(pooled), "p": pooled["p_value"]})
+    notes = [
+        Note(
+            f"The same {counted(judges['units'], 'unit')} (traces × modes) for both. only 1: "
+            f"{first} says what {judges['against']} says and {second} does not; only 2: the other "
+            "way round. Differences are the first judge less the second, with paired intervals.",
+            "n",
+        ),
+        Note(
+            "p: whether one is right more often. Of a mode McNemar's exact test, corrected over "
+            "the modes after Benjamini and Hochberg; of all modes a test that turns whole traces "
+            "round, as the modes of a trace hang together.",
+            "p_value",
+        ),
+        *withheld_notes(judges["modes"], pooled),
+    ]
+    if any(judges["left_out"]):
+        own, other = judges["left_out"]
+        notes.append(
+            Note(
+                f"Left out: what only one of them has judged ({first} {own}, {second} {other} "
+                "traces × modes).",
+                "left_out",
+            )
+        )
+    return Table(
+        "judges_compared",
+        f"{first} (1) and {second} (2) against {judges['against']}",
+        (
+            _CODE,
+            _NAME,
+            _N,
+            Column("only_first", "only 1", Kind.COUNT, f"only {first} is right", keeps=80),
+            Column("only_second", "only 2", Kind.COUNT, f"only {second} is right", keeps=80),
+            *_DIFFERENCES,
+            Column("p", "p", Kind.P_VALUE, "p of one being right more often", keeps=75),
+        ),
+        (tuple(modes), (total,)),
+        f"{counted(judges['traces'], 'trace')} (taxonomy {judges['taxonomy']}). "
+        f"{intervals_note(judges['bootstrap'], judges['traces'], BIAS_CORRECTED)} Differences of "
+        "rates of one mode have Newcombe's paired ones.",
+        tuple(notes),
+    )
+
+
+_DIFFERENCES: Final = (
+    Column("true_positive_rate", "Δ TPR", name="difference of true positive rates", keeps=60),
+    Column("true_negative_rate", "Δ TNR", name="difference of true negative rates", keeps=58),
+    Column("precision", "Δ precision", name="difference of precisions", keeps=45),
+    Column("cohen_kappa", "Δ κ", name="difference of Cohen's κ", keeps=62),
+)
+
+
+def _compared_cells(table: Values) -> dict[str, Cell]:
+    return {
+        "n": table["n"],
+        "only_first": table["only_first_right"],
+        "only_second": table["only_second_right"],
+        **{one.key: Estimate.of(table[one.key]["difference"]) for one in _DIFFERENCES},
+    }
 
 
 def against_words(judge: Values) -> str:

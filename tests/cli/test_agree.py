@@ -314,3 +314,45 @@ def test_figures_for_one_pair_of_eyes_say_what_they_leave_out(samples: Cli) -> N
     printed = samples(*options, "--markdown", "-", "--annotator", "mira").out
     assert printed.index("Only traces that mira has finished") < printed.index("Table: ")
     assert "Only traces" not in samples(*options).out
+
+
+def test_two_judges_are_compared_on_the_same_units(cli: Cli, tmp_path: Path) -> None:
+    rows = ["trace_id,annotator,mode,value,span_first,span_last"]
+    for name, wrong in (("ann", ()), ("judge:one@1", (0,)), ("judge:two@1", (0, 1, 2))):
+        for i in range(8):
+            present = (i % 2 == 0) != (i in wrong)
+            rows.append(f"t{i},{name},1.3,{'present' if present else 'absent'},,")
+            rows.append(f"t{i},{name},,finished,,")
+    (tmp_path / "words.csv").write_text("\n".join(rows) + "\n")
+    assert cli("import", "words.csv", "--format", "csv-long").code == 0
+    both = ("agree", "--judge", "one", "--judge", "two", "--against", "ann", "--rounds", 0)
+    done = cli(*both, "--json", "--csv", "out.csv")
+    found = done.json["judges"]
+    assert found["judges"] == ["judge:one@1", "judge:two@1"]
+    counts = ("n", "both_right", "only_first_right", "only_second_right", "neither_right")
+    assert [found["modes"]["1.3"][name] for name in counts] == [8, 5, 2, 0, 1]
+    assert "judges_compared" in (tmp_path / "out.csv").read_text("utf-8")
+    assert "judge:one@1 (1) and judge:two@1 (2) against ann" in cli(*both).out
+    assert "judges" not in cli("agree", "--judge", "one", "--against", "ann", "--json").json
+    for wrong_words in (
+        ("agree", "--judge", "one", "--judge", "one"),
+        ("agree", "--judge", "one", "--judge", "two", "--judge", "one"),
+        ("agree", "--judge", "one", "--judge", "two", "--traces", "1.3"),
+    ):
+        assert cli(*wrong_words).code == 2
+
+
+def test_under_pseudonyms_no_report_names_anybody(samples: Cli, tmp_path: Path) -> None:
+    files = ("--markdown", "a.md", "--html", "a.html", "--csv", "a.csv", "--latex", "a.tex")
+    shown = samples("agree", "--judge", "rules", *FEW, "--pseudonyms", *files)
+    assert shown.code == 0, shown.err
+    document = samples("agree", "--judge", "rules", *FEW, "--pseudonyms", "--json").out
+    texts = [shown.out, document, *((tmp_path / name).read_text("utf-8") for name in files[1::2])]
+    for text in texts:
+        assert "mira" not in text
+        assert "tomas" not in text
+    assert json.loads(document)["annotators"] == ["A", "B"]
+    wide = ("export", "--format", "csv-wide", "-o", "wide.csv", "--labels", "all")
+    assert samples(*wide, "--pseudonyms").code == 0
+    rows = (tmp_path / "wide.csv").read_text("utf-8").splitlines()[1:]
+    assert {row.split(",")[1] for row in rows} == {"A", "B", "judge:rules@1"}

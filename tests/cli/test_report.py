@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -490,3 +491,40 @@ def test_rows_of_outcomes_that_match_nothing_are_named(cli: Cli, tmp_path: Path)
     [told] = cli("inspect", "runs", "--json").json["skipped"]
     assert [one["place"] for one in told["problems"]] == ["line 5", "line 4", "line 5"]
     assert "2 match a trace" in told["reason"]
+
+
+def test_two_models_are_paired_task_by_task(cli: Cli, tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "go"}]
+    for model in ("m", "o"):
+        for task in range(6):
+            record = {"messages": talk, "model": model, "task_id": f"task {task}"}
+            (tmp_path / f"{model}{task}.json").write_text(json.dumps(record))
+    assert cli("report", "--paired", "m,o", "--compare", "m,o").code == 2
+    assert cli("report", "--paired", "m,o", "--by", "all").code == 2
+    assert cli("report", "--paired", "m").code == 2
+    report = report_on(
+        cli, tmp_path, *(f"{m}{i},ann,{m},failed,{int(m == 'm')},0" for m in "mo" for i in range(3))
+    )
+    assert report["paired"] is None
+    done = cli("report", "--paired", "m,o")
+    assert done.code == 1
+    assert "no task is known that both have run" in done.err
+
+
+def test_a_bill_needs_places(cli: Cli, tmp_path: Path) -> None:
+    report_on(cli, tmp_path, "t1,ann,m,failed,1,0")
+    assert cli("report", "--bill", "--without-places").code == 2
+    report = cli("report", "--bill", "--json").json
+    # No label of it names a span, so nothing tells when the run was lost.
+    assert report["groups"]["m"]["bill"] is None
+
+
+def test_under_pseudonyms_no_report_names_anybody(cli: Cli, tmp_path: Path) -> None:
+    report_on(cli, tmp_path, "t1,ann,m,failed,1,0", "t2,ann,m,succeeded,0,0")
+    files = ("--html", "r.html", "--markdown", "r.md", "--csv", "r.csv", "--latex", "r.tex")
+    assert cli("report", "--labels", "ann", "--pseudonyms", *files).code == 0
+    shown = cli("report", "--pseudonyms").out
+    document = cli("report", "--labels", "ann", "--pseudonyms", "--json").json
+    assert document["labels"] == "A"
+    for text in (shown, *((tmp_path / name).read_text("utf-8") for name in files[1::2])):
+        assert not re.search(r"\bann\b", text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from mast_tui.figures.bootstrap import LEVEL, ROUNDS
 from mast_tui.labels import VerdictValue
 
 if TYPE_CHECKING:
+    from mast_tui.figures.judge.compare import JudgesComparedJson
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.report import SpanReport
 
@@ -122,6 +123,7 @@ Report = TypedDict(
         "pooled": TableJson,
         "spans": "SpanReport | None",
         "judge": "JudgeReport | None",
+        "judges": "NotRequired[JudgesComparedJson]",
         "bootstrap": BootstrapJson,
         "categories": dict[str, CategoryJson],
         "sets": SetsJson,

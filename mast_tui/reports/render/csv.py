@@ -166,6 +166,9 @@ _AGREEMENT: Final = _Layout(
         "judge.withheld": _Rule("judge_withheld", None, "", "traces"),
         "judge.withheld.*": _Rule(None, "name", ""),
         "judge.left_out": _Rule("judge_left_out", None, ""),
+        "judges": _Rule("judges_compared", None, ""),
+        "judges.modes.*": _Rule(None, "mode", ""),
+        "judges.pooled": _Rule("judges_compared_pooled", None, ""),
     },
     omitted=(
         "bootstrap",
@@ -188,12 +191,18 @@ _AGREEMENT: Final = _Layout(
         "judge.localisation.modes",
         "judge.localisation.no_places",
         "judge.withheld.modes",
+        "judges.bootstrap",
+        "judges.left_out",
     ),
     counts=(
         "true_positives",
         "false_positives",
         "false_negatives",
         "true_negatives",
+        "both_right",
+        "only_first_right",
+        "only_second_right",
+        "neither_right",
         "more_traces",
         "no_places",
         "left_out.*.*",
@@ -327,7 +336,8 @@ def _entered(layout: _Layout, here: Values, about: _About) -> _About:
     if isinstance(modes, Mapping) and any("name" in one for one in modes.values()):
         about = replace(about, modes=modes)
     if "against" in here:
-        about = replace(about, annotators=_joined([here["judge"], here["against"]]))
+        judges = here["judges"] if "judges" in here else [here["judge"]]
+        about = replace(about, annotators=_joined([*judges, here["against"]]))
     elif "over" in here:
         about = replace(about, group=_joined(here["groups"]))
     if "modes_defined" in here:
