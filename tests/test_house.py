@@ -179,7 +179,16 @@ def test_the_core_needs_no_textual() -> None:
         for path in package.rglob("*.py")
         if package / "ui" not in path.parents and path.name != "__main__.py"
     ]
-    rooms = ("workspace", "session", "judges", "agreement", "adjudication", "exchange", "cli")
+    rooms = (
+        "workspace",
+        "session",
+        "judges",
+        "figures",
+        "reports",
+        "adjudication",
+        "exchange",
+        "cli",
+    )
     assert {f"mast_tui.{room}" for room in rooms} <= set(modules)
     code = (
         "import importlib, json, sys\n"

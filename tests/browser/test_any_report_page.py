@@ -91,7 +91,7 @@ def folds_are_closed_until_asked_for(page: Page) -> None:
     page.value(
         """new Promise((done) => {
           addEventListener("hashchange", () => requestAnimationFrame(() => done()));
-          document.querySelector('nav a[href="#modes-folded"]').click();
+          location.hash = "#modes-folded";
         })"""
     )
     assert page.value(seen) is True
