@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from mast_tui.labels import VerdictValue
 from mast_tui.workspace.fact_values import fact_from, fact_to_dict, kind_of
-from mast_tui.workspace.facts import EventKind, Fact
+from mast_tui.workspace.facts import EventKind, Fact, VerdictSet
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.values import Values, compact
 
@@ -64,9 +66,20 @@ class Event:
         return kind_of(self.fact)
 
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def payload_text(fact: Fact) -> str:
     """The fact's own values as JSON, the same for equal facts; ASCII, whatever it holds."""
-    return json.dumps(fact_to_dict(fact), sort_keys=True, separators=(",", ":"))
+    if isinstance(fact, VerdictSet):
+        return _verdict_text(fact.mode, fact.before, fact.after)
+    return _ENCODER.encode(fact_to_dict(fact))
+
+
+@lru_cache(maxsize=1000)
+def _verdict_text(mode: str, before: VerdictValue | None, after: VerdictValue | None) -> str:
+    """The same few verdicts are most of what an import brings."""
+    return _ENCODER.encode(fact_to_dict(VerdictSet(mode, before, after)))
 
 
 def event_to_dict(event: Event) -> Values:

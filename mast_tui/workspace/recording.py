@@ -17,10 +17,11 @@ from mast_tui.workspace.facts import Fact, LabelAdded, LabelChanged, LabelRemove
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
-from mast_tui.workspace.rows import event_of, event_to_row
+from mast_tui.workspace.rows import Row, event_of, event_to_row
+from mast_tui.workspace.statements import Statement
 
 _AT_ONCE: Final = 500
-_INSERT: Final = insert(schema.events)
+_INSERT: Final = Statement(insert(schema.events))
 _REPLACE: Final = (
     update(schema.events)
     .where(schema.events.c.id == bindparam("new_id"))
@@ -54,10 +55,12 @@ def append(
         _check_nothing_came_between(connection, new[0], known_seq)
     action = action or new_id()
     at = now()
-    recorded = []
+    is_linked = chain.links(action)
+    recorded = list[Event]()
+    rows = list[Row]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    known = _known_rows(connection, [event.id for event in new if event.id is not None])
+    known = _known_ids(connection, [event.id for event in new if event.id is not None])
     for event in new:
         if event.id in known:
             continue
@@ -71,10 +74,18 @@ def append(
             if chain.has_chain(name):
                 links[name] = before or chain.START
         counters[name] += 1
+        seq, own_id, payload = counters[name], event.id or new_id(), payload_text(event.fact)
+        chained: str | None = None
+        if name in links:
+            placed = (seq, at, action, undoes, redoes) if is_linked else None
+            said = chain.digest_of(event, own_id, placed, payload)
+            chained = chain.link(links[name] if is_linked else chain.START, said)
+            if is_linked:
+                links[name] = chained
         one = Event(
-            id=event.id or new_id(),
+            id=own_id,
             annotator=name,
-            seq=counters[name],
+            seq=seq,
             at=at,
             trace_id=event.trace_id,
             taxonomy=event.taxonomy,
@@ -84,13 +95,12 @@ def append(
             undoes=undoes,
             redoes=redoes,
             replaces=event.replaces,
+            chain=chained,
         )
-        if name in links:
-            (one,) = chain.chained([one], links[name])
-            links[name] = chain.follows(one, links[name])
         recorded.append(one)
-    if recorded:
-        connection.execute(_INSERT, [event_to_row(event) for event in recorded])
+        rows.append(event_to_row(one, payload))
+    if rows:
+        _INSERT.write(connection, rows)
     projection.apply(connection, recorded)
     return tuple(recorded)
 
@@ -167,7 +177,7 @@ def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Gro
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     if (count, last or 0) != (growth.count, growth.last):
         raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
-    connection.execute(_INSERT, [event_to_row(event) for event in events])
+    _insert(connection, events)
     note_annotator(connection, name)
     projection.apply(connection, events)
     rest = growth.fresh[len(events) :]
@@ -223,7 +233,7 @@ class _Part:
         is_new = history is History.NEW
         before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.fresh:
-            self._connection.execute(_INSERT, [event_to_row(event) for event in self.fresh])
+            _insert(self._connection, self.fresh)
             note_annotator(self._connection, self._name)
         if edited and replacing:
             self._replace()
@@ -344,6 +354,21 @@ def _check_label(event: NewEvent) -> None:
             said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
             if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
                 raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
+
+
+def _insert(connection: Connection, events: Sequence[Event]) -> None:
+    for start in range(0, len(events), _AT_ONCE):
+        batch = events[start : start + _AT_ONCE]
+        _INSERT.write(connection, [event_to_row(event) for event in batch])
+
+
+def _known_ids(connection: Connection, ids: Sequence[str]) -> set[str]:
+    table = schema.events
+    found = set[str]()
+    for start in range(0, len(ids), _AT_ONCE):
+        batch = ids[start : start + _AT_ONCE]
+        found.update(connection.execute(select(table.c.id).where(table.c.id.in_(batch))).scalars())
+    return found
 
 
 def _known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
