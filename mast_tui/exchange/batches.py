@@ -52,11 +52,12 @@ def register_traces(
         register: keeps one and returns its id here.
         workspace: what takes them.
     """
-    names = {}
+    names = {record.trace_id: record.trace_id for record in records}
     for start in range(0, len(records), REGISTERED_AT_ONCE):
         if start:
             let_others_write()
         with workspace.transaction():
-            for record in records[start : start + REGISTERED_AT_ONCE]:
+            batch = records[start : start + REGISTERED_AT_ONCE]
+            for record in workspace.register_unknown_traces(batch):
                 names[record.trace_id] = register(record)
     return names

@@ -13,14 +13,16 @@ from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace.ids import uuid5
 from mast_tui.workspace.records import TraceRecord
 
 _IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
+_ENCODER: Final = json.JSONEncoder(default=str)
 
 
 def lasting_id(*parts: object) -> str:
     """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
-    return str(uuid.uuid5(_IDS, json.dumps(parts, ensure_ascii=True, default=str)))
+    return uuid5(_IDS, _ENCODER.encode(parts))
 
 
 def undone_id(event: str) -> str:

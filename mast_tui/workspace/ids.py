@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 import time
@@ -18,6 +19,14 @@ def uuid7(milliseconds: int, low: int) -> str:
     value = (milliseconds & ((1 << 48) - 1)) << 80
     value |= 0x7 << 76 | (low >> 62) << 64 | 0b10 << 62 | low & ((1 << 62) - 1)
     return str(uuid.UUID(int=value))
+
+
+def uuid5(namespace: uuid.UUID, name: str) -> str:
+    """The UUID version 5 of a name, as ``uuid.uuid5`` makes it; many are made in a row."""
+    data = namespace.bytes + name.encode()
+    digits = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 class IdSource:

@@ -30,9 +30,10 @@ _REPLACE: Final = (
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
-_LAST: Final = select(func.max(schema.events.c.seq), chain.LAST_LINK).where(
+_LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
+_LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -67,19 +68,19 @@ def append(
         _check_label(event)
         name = event.annotator
         if name not in counters:
-            last, before = connection.execute(_LAST, {"annotator": name}).one()
+            last, before = _last(connection, name, is_linked)
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
             if chain.has_chain(name):
-                links[name] = before or chain.START
+                links[name] = before
         counters[name] += 1
         seq, own_id, payload = counters[name], event.id or new_id(), payload_text(event.fact)
         chained: str | None = None
         if name in links:
             placed = (seq, at, action, undoes, redoes) if is_linked else None
             said = chain.digest_of(event, own_id, placed, payload)
-            chained = chain.link(links[name] if is_linked else chain.START, said)
+            chained = chain.link(links[name], said)
             if is_linked:
                 links[name] = chained
         one = Event(
@@ -322,8 +323,7 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 def last_counter(connection: Connection, annotator: str) -> int:
     """The counter of an annotator's last event, 0 for none."""
-    _, last = connection.execute(_COUNT, {"annotator": annotator}).one()
-    return last or 0
+    return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
 
 
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
@@ -345,6 +345,18 @@ def _check_nothing_came_between(connection: Connection, event: NewEvent, known_s
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
+
+
+def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int | None, str]:
+    """The counter of an annotator's last event, and what the next one follows where it is linked.
+
+    Behind a long import that takes a look at each of its events, so it is not asked without need.
+    """
+    values = {"annotator": annotator}
+    if not is_linked:
+        return connection.execute(_LAST, values).scalar_one(), chain.START
+    last, before = connection.execute(_LAST_AND_LINK, values).one()
+    return last, before or chain.START
 
 
 def _check_label(event: NewEvent) -> None:
