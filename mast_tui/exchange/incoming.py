@@ -118,8 +118,9 @@ class WorkDraft:
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
         """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
         said = self.verdicts.get(mode)
-        if any(label.mode == mode for label in self.labels.values()):
-            said = VerdictValue.PRESENT
+        for label in self.labels.values():
+            if label.mode == mode:
+                said = VerdictValue.PRESENT
         if said is not None and said is not value:
             raise ValueError(f"{mode} is both {said} and {value}")
         self.verdicts[mode] = value
