@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -272,8 +273,9 @@ class _Applier:
         planned: Mapping[str, Fact],
         known: Mapping[str, Fact],
     ) -> _Planned:
-        fresh = {name: fact for name, fact in planned.items() if name not in known}
-        self.differing += sum(_told_differently(f, known.get(n)) for n, f in planned.items())
+        fresh = dict(planned)
+        for name in planned.keys() & known.keys():
+            self.differing += _told_differently(fresh.pop(name), known[name])
         if last is not None and fresh:
             fresh = self._not_said_yet(where, last, fresh)
         self.known += len(planned) - len(fresh)
@@ -364,12 +366,11 @@ def _size(work: IncomingWork) -> int:
 
 def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
     """The changes with what an import adds to one work, since it only ever adds."""
-    labels = sum(isinstance(fact, LabelAdded) for fact in facts)
-    judged = [fact for fact in facts if isinstance(fact, Judged)]
-    verdicts = sum(isinstance(fact, VerdictSet) for fact in facts)
-    begun = any(isinstance(fact, PassStarted) for fact in facts)
-    finished = bool(judged) or any(isinstance(fact, PassFinished) for fact in facts)
-    verdicts += sum(len(fact.absent) for fact in judged)
+    kinds = Counter(map(type, facts))
+    labels, verdicts, begun = kinds[LabelAdded], kinds[VerdictSet], PassStarted in kinds
+    finished = Judged in kinds or PassFinished in kinds
+    if Judged in kinds:
+        verdicts += sum(len(fact.absent) for fact in facts if isinstance(fact, Judged))
     return replace(
         changes,
         events=changes.events + len(facts),
@@ -381,7 +382,7 @@ def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
     )
 
 
-def _told_differently(fact: Fact, known: Fact | None) -> bool:
+def _told_differently(fact: Fact, known: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
         return replace(fact.label, pass_number=known.label.pass_number) != known.label
     return False
@@ -412,12 +413,10 @@ def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> La
     """The label under the id that its trace has here, and with the id that follows from it."""
     annotator, trace_id, taxonomy = where
     name = suggestion_id if kind is AnnotatorKind.JUDGE else label_id
-    return replace(
-        label,
-        id=name(annotator, trace_id, taxonomy, label.mode, label.target),
-        trace_id=trace_id,
-        pass_number=number,
-    )
+    own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
+    if (own_id, trace_id, number) == (label.id, label.trace_id, label.pass_number):
+        return label
+    return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
 def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tuple[str, Fact]]:

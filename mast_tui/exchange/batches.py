@@ -8,11 +8,11 @@ from typing import Final, TypeVar
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.commands import pause
 
-EVENTS_AT_ONCE: Final = 1500
+EVENTS_AT_ONCE: Final = 6000
 """Events in one transaction: on a slow machine half a second of work. One person's work on one
 trace is never parted, so it can be more."""
 
-REGISTERED_AT_ONCE: Final = 1500
+REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""
 
 _OTHERS_TURN: Final = 0.03

@@ -11,15 +11,14 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 
 _MAX_CELL: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRow:
+class CsvRow(NamedTuple):
     """One row: its cells by column (missing ones are empty) and the line on which it begins."""
 
     file: Path

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -22,7 +23,13 @@ _ENCODER: Final = json.JSONEncoder(default=str)
 
 def lasting_id(*parts: object) -> str:
     """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
-    return uuid5(_IDS, _ENCODER.encode(parts))
+    return uuid5(_IDS, f"[{', '.join(map(_json_of, parts))}]")
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _json_of(part: object) -> str:
+    """Most parts are those of the id before, or one of a few."""
+    return _ENCODER.encode(part)
 
 
 def undone_id(event: str) -> str:

@@ -27,7 +27,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.fact_values import fact_to_dict, kind_of
-from mast_tui.workspace.facts import GuidelineSet, StudySet
+from mast_tui.workspace.facts import EventKind, GuidelineSet, StudySet
 from mast_tui.workspace.rows import event_of
 
 LENGTH: Final = 32
@@ -120,16 +120,15 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         placed: Its counter, time and actions, None for one that an import named.
         payload: Its ``payload_text``.
     """
-    kind = kind_of(event.fact).value
-    trace_id, taxonomy = _named(event.trace_id), event.taxonomy or None
-    said = ",".join(map(_text, (name, event.annotator, kind, trace_id, taxonomy)))
+    fact = event.fact
+    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
     if placed is not None:
         seq, at, action, undoes, redoes = placed
         rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
         said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
-    if isinstance(event.fact, StudySet | GuidelineSet):
-        payload = _named_payload(event.fact)
-    return hashlib.sha256(f"[{said}]{payload}".encode("ascii")).digest()
+    if isinstance(fact, StudySet | GuidelineSet):
+        payload = _named_payload(fact)
+    return hashlib.sha256(f"[{_ENCODER.encode(name)},{said}]{payload}".encode("ascii")).digest()
 
 
 def link(before: str, said: bytes) -> str:
@@ -243,12 +242,14 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 
 @lru_cache(maxsize=1000)
+def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
+    """Whose event of what kind it is, and of which work: the same for many in a row."""
+    values = [annotator, kind.value, _named(trace_id), taxonomy or None]
+    return _ENCODER.encode(values)[1:-1]
+
+
 def _named(trace_id: str | None) -> str | None:
     return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else _ENCODER.encode(value)
 
 
 def _named_payload(fact: StudySet | GuidelineSet) -> str:
