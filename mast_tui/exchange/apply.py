@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write, register_traces
@@ -430,9 +431,15 @@ def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tu
         yield lasting_id("judged", *where), _judged(work)
     for mode, value in work.verdicts.items():
         if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
-            yield lasting_id("verdict", *where, mode, value), VerdictSet(mode, None, value)
+            yield lasting_id("verdict", *where, mode, value), _verdict(mode, value)
     if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
         yield lasting_id("finished", *where), PassFinished(at=work.finished_at or None)
+
+
+@lru_cache(maxsize=1000)
+def _verdict(mode: str, value: VerdictValue) -> VerdictSet:
+    """The same few are most of what is said."""
+    return VerdictSet(mode, None, value)
 
 
 def _judged(work: IncomingWork) -> Judged:

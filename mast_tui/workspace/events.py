@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.labels import VerdictValue
 from mast_tui.workspace.fact_values import fact_from, fact_to_dict, kind_of
@@ -18,8 +18,7 @@ IMPORT_PREFIX: Final = "import:"
 """Actions whose id begins so came from a file: no key press of a person takes them back."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(NamedTuple):
     """Something that is about to be recorded.
 
     ``pass_number`` is None for what belongs to no pass; ``trace_id`` and ``taxonomy`` for what

@@ -12,6 +12,8 @@ from typing import Final
 
 _RANDOM_BITS: Final = 74
 _STEP_BITS: Final = 32
+_VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""The digit that tells a UUID's variant, by the one that the hash has in its place."""
 
 
 def uuid7(milliseconds: int, low: int) -> str:
@@ -25,7 +27,7 @@ def uuid5(namespace: uuid.UUID, name: str) -> str:
     """The UUID version 5 of a name, as ``uuid.uuid5`` makes it; many are made in a row."""
     data = namespace.bytes + name.encode()
     digits = hashlib.sha1(data, usedforsecurity=False).hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
+    variant = _VARIANTS[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 

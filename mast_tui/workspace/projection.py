@@ -204,8 +204,12 @@ def _effects(event: Event) -> list[Effect]:
         case LabelRemoved(label):
             return [_put(schema.labels, {"annotator": label.annotator, "id": label.id}, None)]
         case VerdictSet(mode, _, value):
-            said = None if value is None else {"value": value.value}
-            return [_put(schema.verdicts, _in_pass(event) | {"mode": mode}, said)]
+            said = _in_pass(event)
+            said["mode"] = mode
+            if value is None:
+                return [_put(schema.verdicts, said, None)]
+            said["value"] = value.value
+            return [(_UPSERTS[schema.verdicts], said)]
         case ReviewSet(suggestion, _, review):
             key = _in_pass(event) | {"suggestion": suggestion}
             return [_put(schema.reviews, key, None if review is None else _review_to_row(review))]
@@ -266,7 +270,12 @@ def _of_trace(event: Event) -> Row:
 
 
 def _in_pass(event: Event) -> Row:
-    return _of_trace(event) | {"pass_number": event.pass_number}
+    return {
+        "annotator": event.annotator,
+        "trace_id": event.trace_id,
+        "taxonomy": event.taxonomy,
+        "pass_number": event.pass_number,
+    }
 
 
 def _put(table: Table, key: Row, values: Row | None) -> Effect:
