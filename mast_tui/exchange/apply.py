@@ -16,6 +16,7 @@ from mast_tui.exchange.incoming import (
     again_id,
     label_id,
     lasting_id,
+    lasting_ids,
     undone_id,
 )
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
@@ -422,18 +423,19 @@ def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> La
 
 def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
     """What is to be recorded, each under its lasting id."""
-    yield lasting_id("pass started", *where), PassStarted(work.pass_kind)
+    of_work = lasting_ids(*where)
+    yield of_work("pass started"), PassStarted(work.pass_kind)
     if work.judge_seen:
-        yield lasting_id("suggestions seen", *where), SuggestionsSeen()
+        yield of_work("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
     if work.kind is AnnotatorKind.JUDGE:
-        yield lasting_id("judged", *where), _judged(work)
+        yield of_work("judged"), _judged(work)
     for mode, value in work.verdicts.items():
         if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
-            yield lasting_id("verdict", *where, mode, value), _verdict(mode, value)
+            yield of_work("verdict", mode, value), _verdict(mode, value)
     if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
-        yield lasting_id("finished", *where), PassFinished(at=work.finished_at or None)
+        yield of_work("finished"), PassFinished(at=work.finished_at or None)
 
 
 @lru_cache(maxsize=1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,22 @@ _ENCODER: Final = json.JSONEncoder(default=str)
 
 def lasting_id(*parts: object) -> str:
     """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
-    return uuid5(_IDS, f"[{', '.join(map(_json_of, parts))}]")
+    return uuid5(_IDS, f"[{_listed(parts)}]")
+
+
+def lasting_ids(*about: object) -> Callable[..., str]:
+    """Make what gives the ids of things about the same: ``lasting_id(kind, *about, *rest)``."""
+    said = _listed(about)
+
+    def make(kind: str, *rest: object) -> str:
+        after = f", {_listed(rest)}" if rest else ""
+        return uuid5(_IDS, f"[{_json_of(kind)}, {said}{after}]")
+
+    return make
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return ", ".join(map(_json_of, parts))
 
 
 @lru_cache(maxsize=1000, typed=True)

@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -153,7 +153,7 @@ def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
         if event.seq != counter:
             counter, before = event.seq, same
         if event.chain is None:
-            event = replace(event, chain=link(before if is_linked(event) else START, digest(event)))
+            event = event._replace(chain=link(before if is_linked(event) else START, digest(event)))
         same = follows(event, same)
         yield event
 
@@ -197,7 +197,7 @@ def examined(events: Iterable[Event]) -> Foreign:
         known = unique.setdefault(event.id, event)
         if known is not event:
             repeats += 1
-            if replace(known, chain=None) != replace(event, chain=None):
+            if known._replace(chain=None) != event._replace(chain=None):
                 broken.setdefault(event.annotator, event)
     people: dict[str, list[Event]] = {}
     for event in unique.values():
@@ -206,7 +206,7 @@ def examined(events: Iterable[Event]) -> Foreign:
     for name, own in sorted(people.items()):
         own.sort(key=lambda event: (event.seq, event.id))
         if not has_chain(name):
-            found += [event if event.chain is None else replace(event, chain=None) for event in own]
+            found += [event if event.chain is None else event._replace(chain=None) for event in own]
             continue
         own_broken = first_break(own)
         if own_broken is not None:
@@ -225,7 +225,7 @@ def make_anew(connection: Connection, annotator: str) -> None:
     """Chain all events of a person by their counters and ids, whatever stood there."""
     if not has_chain(annotator):
         return
-    bare = (replace(event, chain=None) for event in _read(connection, annotator))
+    bare = (event._replace(chain=None) for event in _read(connection, annotator))
     values = [{"event": event.id, "value": event.chain} for event in chained(bare)]
     if values:
         connection.execute(_SET, values)

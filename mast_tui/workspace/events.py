@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -35,8 +34,7 @@ class NewEvent(NamedTuple):
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that was recorded.
 
     ``id`` is a UUID (version 7 unless an import named it), ``seq`` counts from 1 per annotator,

@@ -89,7 +89,7 @@ def test_each_event_of_a_person_hangs_on_the_one_before() -> None:
         assert first_break(events) is None
         assert first_break(events[1:]) == events[1]
         assert first_break([events[0], *events[2:]]) == events[2]
-        bare = examined([replace(one, chain=None) for one in reversed(events)])
+        bare = examined([one._replace(chain=None) for one in reversed(events)])
         assert [one.chain for one in bare.events] == chains
         assert bare.broken == {}
 
@@ -210,7 +210,7 @@ def test_chains_that_were_computed_apart_become_one(seconds: int) -> None:
             merge(both, first)
             merge(both, second)
             both.append([event(SpansRead((f"k{seconds}",)))])
-            old = [replace(one, chain=None) for one in both.events()]
+            old = [one._replace(chain=None) for one in both.events()]
         for workspace, events in ((first, old), (second, old[::-1])):
             workspace.merge_events(events)
             assert workspace.edited_histories() == ()
