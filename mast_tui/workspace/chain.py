@@ -244,10 +244,11 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 @lru_cache(maxsize=1000)
 def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
     """Whose event of what kind it is, and of which work: the same for many in a row."""
-    values = [annotator, kind.value, _named(trace_id), taxonomy or None]
-    return _ENCODER.encode(values)[1:-1]
+    values = (annotator, kind.value, _named(trace_id), taxonomy or None)
+    return ",".join("null" if one is None else _ENCODER.encode(one) for one in values)
 
 
+@lru_cache(maxsize=1000)
 def _named(trace_id: str | None) -> str | None:
     return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
 
