@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
+
+from mast_tui.cli.gc_tuning import uncollected
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report, StudyInput
@@ -59,24 +59,8 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
-    with _uncollected():
+    with uncollected():
         return _whole_report(workspace, taxonomy, wanted)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection, where it was on.
-
-    A large study is many small objects and hardly a cycle; looking through all of them again and
-    again while they are read takes a tenth of the command's time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:

@@ -17,6 +17,7 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
+from mast_tui.cli.gc_tuning import uncollected
 from mast_tui.cli.imported import list_imports, take_back
 from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.safe_text import one_line
@@ -73,6 +74,7 @@ _QUICK_WORKS = 500
 )
 @common_options(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
 @json_option
+@uncollected()
 def import_command(
     files: tuple[Path, ...],
     file_format: str | None,

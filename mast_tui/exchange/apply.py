@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write, register_traces
@@ -14,6 +16,7 @@ from mast_tui.exchange.incoming import (
     again_id,
     label_id,
     lasting_id,
+    lasting_ids,
     undone_id,
 )
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
@@ -274,8 +277,9 @@ class _Applier:
         planned: Mapping[str, Fact],
         known: Mapping[str, Fact],
     ) -> _Planned:
-        fresh = {name: fact for name, fact in planned.items() if name not in known}
-        self.differing += sum(_told_differently(f, known.get(n)) for n, f in planned.items())
+        fresh = dict(planned)
+        for name in planned.keys() & known.keys():
+            self.differing += _told_differently(fresh.pop(name), known[name])
         if last is not None and fresh:
             fresh = self._not_said_yet(where, last, fresh)
         self.known += len(planned) - len(fresh)
@@ -381,12 +385,11 @@ def _size(work: IncomingWork) -> int:
 
 def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
     """The changes with what an import adds to one work, since it only ever adds."""
-    labels = sum(isinstance(fact, LabelAdded) for fact in facts)
-    judged = [fact for fact in facts if isinstance(fact, Judged)]
-    verdicts = sum(isinstance(fact, VerdictSet) for fact in facts)
-    begun = any(isinstance(fact, PassStarted) for fact in facts)
-    finished = bool(judged) or any(isinstance(fact, PassFinished) for fact in facts)
-    verdicts += sum(len(fact.absent) for fact in judged)
+    kinds = Counter(map(type, facts))
+    labels, verdicts, begun = kinds[LabelAdded], kinds[VerdictSet], PassStarted in kinds
+    finished = Judged in kinds or PassFinished in kinds
+    if Judged in kinds:
+        verdicts += sum(len(fact.absent) for fact in facts if isinstance(fact, Judged))
     return replace(
         changes,
         events=changes.events + len(facts),
@@ -398,7 +401,7 @@ def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
     )
 
 
-def _told_differently(fact: Fact, known: Fact | None) -> bool:
+def _told_differently(fact: Fact, known: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
         return replace(fact.label, pass_number=known.label.pass_number) != known.label
     return False
@@ -429,30 +432,35 @@ def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> La
     """The label under the id that its trace has here, and with the id that follows from it."""
     annotator, trace_id, taxonomy = where
     name = suggestion_id if kind is AnnotatorKind.JUDGE else label_id
-    return replace(
-        label,
-        id=name(annotator, trace_id, taxonomy, label.mode, label.target),
-        trace_id=trace_id,
-        pass_number=number,
-    )
+    own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
+    if (own_id, trace_id, number) == (label.id, label.trace_id, label.pass_number):
+        return label
+    return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
 def _facts(work: IncomingWork, where: _Work, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
     """What is to be recorded, each under its lasting id."""
-    yield lasting_id("pass started", *where), PassStarted(work.pass_kind)
+    of_work = lasting_ids(*where)
+    yield of_work("pass started"), PassStarted(work.pass_kind)
     if work.judge_seen:
-        yield lasting_id("suggestions seen", *where), SuggestionsSeen()
+        yield of_work("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
     if work.kind is AnnotatorKind.JUDGE:
-        yield lasting_id("judged", *where), _judged(work)
+        yield of_work("judged"), _judged(work)
     for mode, value in work.verdicts.items():
         if work.kind is not AnnotatorKind.JUDGE or value is VerdictValue.UNSURE:
-            yield lasting_id("verdict", *where, mode, value), VerdictSet(mode, None, value)
+            yield of_work("verdict", mode, value), _verdict(mode, value)
     for key, text in work.notes.items():
-        yield lasting_id("span note", *where, key, text), SpanNoteSet(key, "", text)
+        yield of_work("span note", key, text), SpanNoteSet(key, "", text)
     if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
-        yield lasting_id("finished", *where), PassFinished(at=work.finished_at or None)
+        yield of_work("finished"), PassFinished(at=work.finished_at or None)
+
+
+@lru_cache(maxsize=1000)
+def _verdict(mode: str, value: VerdictValue) -> VerdictSet:
+    """The same few are most of what is said."""
+    return VerdictSet(mode, None, value)
 
 
 def _judged(work: IncomingWork) -> Judged:

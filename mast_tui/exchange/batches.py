@@ -8,11 +8,11 @@ from typing import Final, TypeVar
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.commands import pause
 
-EVENTS_AT_ONCE: Final = 1500
+EVENTS_AT_ONCE: Final = 6000
 """Events in one transaction: on a slow machine half a second of work. One person's work on one
 trace is never parted, so it can be more."""
 
-REGISTERED_AT_ONCE: Final = 1500
+REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""
 
 _OTHERS_TURN: Final = 0.03
@@ -52,11 +52,12 @@ def register_traces(
         register: keeps one and returns its id here.
         workspace: what takes them.
     """
-    names = {}
+    names = {record.trace_id: record.trace_id for record in records}
     for start in range(0, len(records), REGISTERED_AT_ONCE):
         if start:
             let_others_write()
         with workspace.transaction():
-            for record in records[start : start + REGISTERED_AT_ONCE]:
+            batch = records[start : start + REGISTERED_AT_ONCE]
+            for record in workspace.register_unknown_traces(batch):
                 names[record.trace_id] = register(record)
     return names

@@ -11,20 +11,24 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 
 _MAX_CELL: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRow:
-    """One row: its cells by column (missing ones are empty) and where it stands."""
+class CsvRow(NamedTuple):
+    """One row: its cells by column (missing ones are empty) and the line on which it begins."""
 
     file: Path
-    place: str
+    line: int
     cells: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return _place(self.line)
 
     def problem(self, reason: object) -> RowProblem:
         """A problem at this row."""
@@ -89,16 +93,20 @@ def _text(path: Path) -> str:
 def _rows(
     path: Path, columns: tuple[str, ...], lines: Iterator[tuple[int, list[str] | str]]
 ) -> Iterator[CsvRow | RowProblem]:
+    wanted = len(columns)
     for line, cells in lines:
-        place = f"line {line}"
         if isinstance(cells, str):
-            yield RowProblem(path, place, cells)
-        elif len(cells) > len(columns):
-            reason = f"{len(cells)} cells under {len(columns)} headings; quote cells with commas"
-            yield RowProblem(path, place, reason)
-        elif any(cell.strip() for cell in cells):
-            filled = [*cells, *([""] * (len(columns) - len(cells)))]
-            yield CsvRow(path, place, dict(zip(columns, filled, strict=True)))
+            yield RowProblem(path, _place(line), cells)
+        elif len(cells) > wanted:
+            reason = f"{len(cells)} cells under {wanted} headings; quote cells with commas"
+            yield RowProblem(path, _place(line), reason)
+        elif any(map(str.strip, cells)):
+            cells += [""] * (wanted - len(cells))
+            yield CsvRow(path, line, dict(zip(columns, cells, strict=True)))
+
+
+def _place(line: int) -> str:
+    return f"line {line}"
 
 
 def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, stream_csv
+from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.labels import Label, Origin, Severity, Target, VerdictValue, annotator_kind
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    Label,
+    Origin,
+    Severity,
+    Target,
+    VerdictValue,
+    annotator_kind,
+)
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
@@ -40,6 +49,8 @@ COLUMNS: Final = (
 FINISHED: Final = "finished"
 NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
+_PLACE: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
+_VALUES: Final = {value.value: value for value in VerdictValue}
 Word = TypeVar("Word", Severity, Origin)
 
 _FLAGS: Final = {
@@ -92,26 +103,39 @@ def read_csv_long(
         check_columns(table, file, known=COLUMNS, needed=needed)
         streams.append(table)
     names = set[str]()
+
+    # The same few stand in most rows.
+    @cache
+    def person(cell: str) -> str:
+        return annotator_of(cell, annotator)
+
+    @cache
+    def chosen(cell: str) -> tuple[str, Taxonomy, Callable[[str, str], str]]:
+        found = _taxonomy(cell, taxonomy, known)
+        return found.ref, found, cache(lambda mode, slug: _mode(mode, slug, found).slug)
+
     for row in chain.from_iterable(table.rows for table in streams):
         if isinstance(row, RowProblem):
             problems.append(row)
             continue
-        names.add(row.cells.get("annotator", ""))
+        cells = row.cells
+        names.add(cells.get("annotator", ""))
         try:
-            trace_id = _needed(row, "trace_id")
-            name = annotator_of(row.cells.get("annotator", ""), annotator)
-            chosen = _taxonomy(row, taxonomy, known)
-            key = (name, trace_id, chosen.ref)
+            trace_id = _needed(cells, "trace_id")
+            name = person(cells.get("annotator", ""))
+            ref, found, mode_of = chosen(cells.get("taxonomy", ""))
+            key = (name, trace_id, ref)
             draft = drafts.get(key) or WorkDraft(
-                name, annotator_kind(name), trace_id, chosen.ref, row.file
+                name, annotator_kind(name), trace_id, ref, row.file
             )
-            _add(draft, row, chosen)
+            _add(draft, cells, mode_of)
         except ValueError as error:
             problems.append(row.problem(error))
             continue
-        drafts[key] = draft
-        taxonomies[chosen.ref] = chosen
-        traces.setdefault(trace_id, TraceRecord(trace_id))
+        if key not in drafts:
+            drafts[key] = draft
+            taxonomies[ref] = found
+            traces[trace_id] = traces.get(trace_id) or TraceRecord(trace_id)
     one_name(annotator, names)
     return Incoming(
         taxonomies=tuple(taxonomies.values()),
@@ -121,33 +145,35 @@ def read_csv_long(
     )
 
 
-def _add(draft: WorkDraft, row: CsvRow, taxonomy: Taxonomy) -> None:
-    value = row.cells["value"].strip().lower()
-    at = iso_time(row.cells.get("created_at", ""))
+def _add(draft: WorkDraft, cells: Mapping[str, str], mode_of: Callable[[str, str], str]) -> None:
+    """Add what a row says; ``mode_of`` finds the slug of the mode that its cells name."""
+    value = cells["value"].strip().lower()
+    at = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
-        if row.cells["mode"].strip():
+        if cells["mode"].strip():
             raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
-        _refuse_cells(row, value)
+        _refuse_cells(cells, value)
         draft.finished_at = at
         return
     if value == NOTE:
-        draft.add_note(*_span_note(row))
+        draft.add_note(*_span_note(cells))
         return
-    mode = _mode(row, taxonomy)
-    if value in (VerdictValue.ABSENT, VerdictValue.UNSURE):
-        _refuse_cells(row, value)
-        draft.add_verdict(mode.slug, VerdictValue(value))
-    elif value == VerdictValue.PRESENT:
-        draft.add_label(_label(draft, row, mode, at))
-    else:
+    mode = mode_of(cells["mode"], cells.get("slug", ""))
+    said = _VALUES.get(value)
+    if said is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
+    if said is VerdictValue.PRESENT:
+        draft.add_label(_label(draft, cells, mode, at))
+    else:
+        _refuse_cells(cells, value)
+        draft.add_verdict(mode, said)
 
 
-def _span_note(row: CsvRow) -> tuple[str, str]:
+def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
     """The key of a span and what is noted beside it."""
-    target = _target(row)
-    text = row.cells.get("note", "")
-    if row.cells["mode"].strip() or row.cells.get("slug", "").strip():
+    target = _target(cells)
+    text = cells.get("note", "")
+    if cells["mode"].strip() or cells.get("slug", "").strip():
         raise ValueError("a row with value 'note' is a note on a span and has no mode")
     if target.first is None or target.last != target.first or target.quote is not None:
         raise ValueError("a row with value 'note' names one span in span_first, and no quote")
@@ -156,35 +182,37 @@ def _span_note(row: CsvRow) -> tuple[str, str]:
     return target.first, text
 
 
-def _refuse_cells(row: CsvRow, value: str) -> None:
-    for name in ("span_first", "span_last", "quote", "char_start", "char_end"):
-        if row.cells.get(name, ""):
+def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
+    for name in _PLACE:
+        if cells.get(name):
             raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
 
 
-def _label(draft: WorkDraft, row: CsvRow, mode: Mode, at: str) -> Label:
-    target = _target(row)
+def _label(draft: WorkDraft, cells: Mapping[str, str], mode: str, at: str) -> Label:
+    target = _target(cells)
     return Label(
-        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
+        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode, target),
         annotator=draft.annotator,
         trace_id=draft.trace_id,
         taxonomy=draft.taxonomy,
-        mode=mode.slug,
+        mode=mode,
         target=target,
-        note=row.cells.get("note", ""),
-        confidence=_confidence(row.cells.get("confidence", "")),
-        severity=_choice(row, "severity", Severity),
-        origin=_choice(row, "origin", Origin) or Origin.IMPORTED,
-        saw_suggestions=_flag(row.cells.get("saw_suggestion", "")),
+        note=cells.get("note", ""),
+        confidence=_confidence(cells.get("confidence", "")),
+        severity=_choice(cells, "severity", Severity),
+        origin=_choice(cells, "origin", Origin) or Origin.IMPORTED,
+        saw_suggestions=_flag(cells.get("saw_suggestion", "")),
         created_at=at,
     )
 
 
-def _target(row: CsvRow) -> Target:
-    first = row.cells.get("span_first", "") or None
-    last = row.cells.get("span_last", "") or first
-    quote = row.cells.get("quote", "") or None
-    start, end = _count(row, "char_start"), _count(row, "char_end")
+def _target(cells: Mapping[str, str]) -> Target:
+    if not any(map(cells.get, _PLACE)):
+        return WHOLE_TRACE
+    first = cells.get("span_first", "") or None
+    last = cells.get("span_last", "") or first
+    quote = cells.get("quote", "") or None
+    start, end = _count(cells, "char_start"), _count(cells, "char_end")
     if first is None and last is not None:
         raise ValueError("span_last without span_first")
     if start is not None and quote is None:
@@ -196,8 +224,8 @@ def _target(row: CsvRow) -> Target:
     return Target(first, last, quote, start, end)
 
 
-def _taxonomy(row: CsvRow, default: Taxonomy, known: Callable[[str], Taxonomy | None]) -> Taxonomy:
-    ref = row.cells.get("taxonomy", "").strip()
+def _taxonomy(cell: str, default: Taxonomy, known: Callable[[str], Taxonomy | None]) -> Taxonomy:
+    ref = cell.strip()
     if not ref or ref == default.ref:
         return default
     found = known(ref)
@@ -206,9 +234,11 @@ def _taxonomy(row: CsvRow, default: Taxonomy, known: Callable[[str], Taxonomy | 
     return found
 
 
-def _mode(row: CsvRow, taxonomy: Taxonomy) -> Mode:
-    slug = row.cells.get("slug", "").strip()
-    name = row.cells["mode"].strip() or slug or _needed(row, "mode")
+def _mode(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
+    slug = slug_cell.strip()
+    name = cell.strip() or slug
+    if not name:
+        raise ValueError("'mode' is empty")
     mode = taxonomy.find(name)
     if mode is None:
         codes = ", ".join(mode.code for mode in taxonomy.modes)
@@ -218,15 +248,15 @@ def _mode(row: CsvRow, taxonomy: Taxonomy) -> Mode:
     return mode
 
 
-def _needed(row: CsvRow, name: str) -> str:
-    value = row.cells[name].strip()
+def _needed(cells: Mapping[str, str], name: str) -> str:
+    value = cells[name].strip()
     if not value:
         raise ValueError(f"{name!r} is empty")
     return value
 
 
-def _count(row: CsvRow, name: str) -> int | None:
-    text = row.cells.get(name, "").strip()
+def _count(cells: Mapping[str, str], name: str) -> int | None:
+    text = cells.get(name, "").strip()
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
@@ -246,8 +276,8 @@ def _confidence(text: str) -> float | None:
     return number
 
 
-def _choice(row: CsvRow, name: str, kind: type[Word]) -> Word | None:
-    text = row.cells.get(name, "").strip().lower()
+def _choice(cells: Mapping[str, str], name: str, kind: type[Word]) -> Word | None:
+    text = cells.get(name, "").strip().lower()
     if not text:
         return None
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,14 +14,37 @@ from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace.ids import uuid5
 from mast_tui.workspace.records import TraceRecord
 
 _IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
+_ENCODER: Final = json.JSONEncoder(default=str)
 
 
 def lasting_id(*parts: object) -> str:
     """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
-    return str(uuid.uuid5(_IDS, json.dumps(parts, ensure_ascii=True, default=str)))
+    return uuid5(_IDS, f"[{_listed(parts)}]")
+
+
+def lasting_ids(*about: object) -> Callable[..., str]:
+    """Make what gives the ids of things about the same: ``lasting_id(kind, *about, *rest)``."""
+    said = _listed(about)
+
+    def make(kind: str, *rest: object) -> str:
+        after = f", {_listed(rest)}" if rest else ""
+        return uuid5(_IDS, f"[{_json_of(kind)}, {said}{after}]")
+
+    return make
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return ", ".join(map(_json_of, parts))
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _json_of(part: object) -> str:
+    """Most parts are those of the id before, or one of a few."""
+    return _ENCODER.encode(part)
 
 
 def undone_id(event: str) -> str:
@@ -121,8 +145,9 @@ class WorkDraft:
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
         """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
         said = self.verdicts.get(mode)
-        if any(label.mode == mode for label in self.labels.values()):
-            said = VerdictValue.PRESENT
+        for label in self.labels.values():
+            if label.mode == mode:
+                said = VerdictValue.PRESENT
         if said is not None and said is not value:
             raise ValueError(f"{mode} is both {said} and {value}")
         self.verdicts[mode] = value

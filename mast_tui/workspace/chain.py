@@ -17,16 +17,17 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
-from mast_tui.workspace.events import IMPORT_PREFIX, Event, payload_text
-from mast_tui.workspace.fact_values import fact_to_dict
-from mast_tui.workspace.facts import Fact, GuidelineSet, StudySet
+from mast_tui.workspace.events import IMPORT_PREFIX, Event, NewEvent, payload_text
+from mast_tui.workspace.fact_values import fact_to_dict, kind_of
+from mast_tui.workspace.facts import EventKind, GuidelineSet, StudySet
 from mast_tui.workspace.rows import event_of
 
 LENGTH: Final = 32
@@ -34,6 +35,8 @@ LENGTH: Final = 32
 
 START: Final = ""
 """What the first event of a chain follows."""
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _TRIES: Final = 200_000
 """How many events back branches are looked for, over all events of a person: seconds at most."""
@@ -67,6 +70,10 @@ _SET: Final = (
 )
 
 
+Placed = tuple[int, str, str, str | None, str | None]
+"""An event's counter, time and action, and the actions that it undoes and redoes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Foreign:
     """Events from elsewhere, each once, with what their chains tell.
@@ -88,23 +95,40 @@ def has_chain(annotator: str) -> bool:
 
 def is_linked(event: Event) -> bool:
     """Whether an event hangs on the one before it."""
-    return not event.action.startswith(IMPORT_PREFIX)
+    return links(event.action)
+
+
+def links(action: str) -> bool:
+    """Whether the events of an action hang on those before them."""
+    return not action.startswith(IMPORT_PREFIX)
 
 
 def digest(event: Event) -> bytes:
     """The hash of what an event says, the same in every workspace that holds it."""
-    said: list[object] = [
-        event.id,
-        event.annotator,
-        event.kind.value,
-        _named(event.trace_id),
-        event.taxonomy or None,
-    ]
+    placed: Placed | None = None
     if is_linked(event):
-        said += [event.seq, event.at, event.pass_number or None, event.action]
-        said += [event.undoes or None, event.redoes or None, list(event.replaces)]
-    text = json.dumps(said, separators=(",", ":")) + _payload(event.fact)
-    return hashlib.sha256(text.encode("ascii")).digest()
+        placed = (event.seq, event.at, event.action, event.undoes, event.redoes)
+    return digest_of(event, event.id, placed, payload_text(event.fact))
+
+
+def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload: str) -> bytes:
+    """The same for an event of which there are only parts so far.
+
+    Args:
+        event: What was recorded, or is about to be.
+        name: Its id.
+        placed: Its counter, time and actions, None for one that an import named.
+        payload: Its ``payload_text``.
+    """
+    fact = event.fact
+    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
+    if placed is not None:
+        seq, at, action, undoes, redoes = placed
+        rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
+        said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
+    if isinstance(fact, StudySet | GuidelineSet):
+        payload = _named_payload(fact)
+    return hashlib.sha256(f"[{_ENCODER.encode(name)},{said}]{payload}".encode("ascii")).digest()
 
 
 def link(before: str, said: bytes) -> str:
@@ -129,7 +153,7 @@ def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
         if event.seq != counter:
             counter, before = event.seq, same
         if event.chain is None:
-            event = replace(event, chain=link(before if is_linked(event) else START, digest(event)))
+            event = event._replace(chain=link(before if is_linked(event) else START, digest(event)))
         same = follows(event, same)
         yield event
 
@@ -173,7 +197,7 @@ def examined(events: Iterable[Event]) -> Foreign:
         known = unique.setdefault(event.id, event)
         if known is not event:
             repeats += 1
-            if replace(known, chain=None) != replace(event, chain=None):
+            if known._replace(chain=None) != event._replace(chain=None):
                 broken.setdefault(event.annotator, event)
     people: dict[str, list[Event]] = {}
     for event in unique.values():
@@ -182,7 +206,7 @@ def examined(events: Iterable[Event]) -> Foreign:
     for name, own in sorted(people.items()):
         own.sort(key=lambda event: (event.seq, event.id))
         if not has_chain(name):
-            found += [event if event.chain is None else replace(event, chain=None) for event in own]
+            found += [event if event.chain is None else event._replace(chain=None) for event in own]
             continue
         own_broken = first_break(own)
         if own_broken is not None:
@@ -201,7 +225,7 @@ def make_anew(connection: Connection, annotator: str) -> None:
     """Chain all events of a person by their counters and ids, whatever stood there."""
     if not has_chain(annotator):
         return
-    bare = (replace(event, chain=None) for event in _read(connection, annotator))
+    bare = (event._replace(chain=None) for event in _read(connection, annotator))
     values = [{"event": event.id, "value": event.chain} for event in chained(bare)]
     if values:
         connection.execute(_SET, values)
@@ -217,14 +241,20 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
             continue
 
 
+@lru_cache(maxsize=1000)
+def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
+    """Whose event of what kind it is, and of which work: the same for many in a row."""
+    values = (annotator, kind.value, _named(trace_id), taxonomy or None)
+    return ",".join("null" if one is None else _ENCODER.encode(one) for one in values)
+
+
+@lru_cache(maxsize=1000)
 def _named(trace_id: str | None) -> str | None:
     return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
 
 
-def _payload(fact: Fact) -> str:
+def _named_payload(fact: StudySet | GuidelineSet) -> str:
     """The fact's own values as JSON, with each trace that it names as every workspace calls it."""
-    if not isinstance(fact, StudySet | GuidelineSet):
-        return payload_text(fact)
     values = fact_to_dict(fact)
     for said in (values["before"], values["after"]):
         if isinstance(said, dict):
@@ -232,4 +262,4 @@ def _payload(fact: Fact) -> str:
                 said["trace_id"] = _named(said["trace_id"])
             for batch in said.get("batches", ()):
                 batch["traces"] = [_named(trace_id) for trace_id in batch["traces"]]
-    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(values)

@@ -32,6 +32,10 @@ from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 BUSY_SECONDS: Final = 5.0
 """How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
 
+_CACHE_KILOBYTES: Final = 32_000
+"""What the writer keeps of the file at most. The ids of imported events lie all over their index,
+which in a big workspace is more than the 2 MB that SQLite keeps by itself."""
+
 _LOOK_AGAIN: Final = 0.01
 """Seconds between two looks at whether another program or thread is still writing."""
 
@@ -391,6 +395,7 @@ class Database:
         if self.path is not None:
             self._set_journal_mode("delete" if is_on_network(self.path) else "wal")
         self._pragma("synchronous=FULL")
+        self._pragma(f"cache_size=-{_CACHE_KILOBYTES}")
         self._has_log = self._pragma("journal_mode") == "wal"
         if self.path is not None:
             keep_private(self.path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
+from mast_tui.labels import VerdictValue
 from mast_tui.workspace.fact_values import fact_from, fact_to_dict, kind_of
-from mast_tui.workspace.facts import EventKind, Fact
+from mast_tui.workspace.facts import EventKind, Fact, VerdictSet
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.values import Values, compact
 
@@ -16,8 +17,7 @@ IMPORT_PREFIX: Final = "import:"
 """Actions whose id begins so came from a file: no key press of a person takes them back."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(NamedTuple):
     """Something that is about to be recorded.
 
     ``pass_number`` is None for what belongs to no pass; ``trace_id`` and ``taxonomy`` for what
@@ -34,8 +34,7 @@ class NewEvent:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that was recorded.
 
     ``id`` is a UUID (version 7 unless an import named it), ``seq`` counts from 1 per annotator,
@@ -64,9 +63,20 @@ class Event:
         return kind_of(self.fact)
 
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def payload_text(fact: Fact) -> str:
     """The fact's own values as JSON, the same for equal facts; ASCII, whatever it holds."""
-    return json.dumps(fact_to_dict(fact), sort_keys=True, separators=(",", ":"))
+    if isinstance(fact, VerdictSet):
+        return _verdict_text(fact.mode, fact.before, fact.after)
+    return _ENCODER.encode(fact_to_dict(fact))
+
+
+@lru_cache(maxsize=1000)
+def _verdict_text(mode: str, before: VerdictValue | None, after: VerdictValue | None) -> str:
+    """The same few verdicts are most of what an import brings."""
+    return _ENCODER.encode(fact_to_dict(VerdictSet(mode, before, after)))
 
 
 def event_to_dict(event: Event) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 import time
@@ -11,6 +12,8 @@ from typing import Final
 
 _RANDOM_BITS: Final = 74
 _STEP_BITS: Final = 32
+_VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""The digit that tells a UUID's variant, by the one that the hash has in its place."""
 
 
 def uuid7(milliseconds: int, low: int) -> str:
@@ -18,6 +21,14 @@ def uuid7(milliseconds: int, low: int) -> str:
     value = (milliseconds & ((1 << 48) - 1)) << 80
     value |= 0x7 << 76 | (low >> 62) << 64 | 0b10 << 62 | low & ((1 << 62) - 1)
     return str(uuid.UUID(int=value))
+
+
+def uuid5(namespace: uuid.UUID, name: str) -> str:
+    """The UUID version 5 of a name, as ``uuid.uuid5`` makes it; many are made in a row."""
+    data = namespace.bytes + name.encode()
+    digits = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+    variant = _VARIANTS[digits[16]]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 class IdSource:

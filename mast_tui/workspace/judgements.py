@@ -30,7 +30,7 @@ from mast_tui.workspace.facts import (
     LabelRemoved,
     PassStarted,
 )
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.ids import now, uuid5
 from mast_tui.workspace.records import Judgement, RunTrace
 
 if TYPE_CHECKING:
@@ -266,4 +266,4 @@ def target_of(finding: FindingLike) -> Target:
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
     """The lasting id (UUID version 5) of a judge's suggestion."""
     place = (target.first, target.last, target.quote, target.char_start, target.char_end)
-    return str(uuid.uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *place])))
+    return uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *place]))

@@ -84,11 +84,11 @@ def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
 
 def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
     if event.trace_id is None:
-        return replace(event, fact=_with_names(event.fact, names))
+        return event._replace(fact=_with_names(event.fact, names))
     name = names.get(event.trace_id, event.trace_id)
     if name == event.trace_id:
         return event
-    return replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
+    return event._replace(trace_id=name, fact=_renamed_fact(event.fact, name))
 
 
 def _renamed_fact(fact: Fact, trace_id: str) -> Fact:

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import islice
+from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, case, delete, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    case,
+    delete,
+    false,
+    select,
+)
 from sqlalchemy import update as sql_update
 from sqlalchemy.dialects.sqlite import insert
 
@@ -45,6 +56,7 @@ from mast_tui.workspace.facts import (
 )
 from mast_tui.workspace.protocol_values import guideline_to_dict, study_to_dict
 from mast_tui.workspace.rows import Row, event_of, label_to_row
+from mast_tui.workspace.statements import Statement
 from mast_tui.workspace.values import decision_to_dict
 
 
@@ -59,16 +71,48 @@ def _row_is(table: Table, *names: str) -> ColumnElement[bool]:
     return and_(*(table.c[name] == bindparam(f"is_{name}") for name in names))
 
 
+class _Write:
+    """A statement that changes the rows of one key in a state table.
+
+    ``key`` takes that key from its parameters. All verdicts of a pass share one, as they can be
+    dropped together.
+    """
+
+    def __init__(self, table: Table, statement: Any, before_names: str = "is_") -> None:
+        self.table = table
+        self.statement = Statement(statement)
+        names = [column.name for column in table.primary_key if column.name != "mode"]
+        self.key = itemgetter(*(before_names + name for name in names))
+
+
+def _put_rows(table: Table, statement: Any) -> _Write:
+    return _Write(table, statement, before_names="")
+
+
+def _change_rows(table: Table, *names: str) -> _Write:
+    changed: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+    return _Write(table, sql_update(table).where(_by_key(table)).values(changed))
+
+
 def _by_key(table: Table) -> ColumnElement[bool]:
     return _row_is(table, *(column.name for column in table.primary_key))
 
 
 _UPSERTS: Final = {
-    table: _upsert(table) for table in schema.STATE_TABLES if table is not schema.passes
+    table: _put_rows(table, _upsert(table))
+    for table in schema.STATE_TABLES
+    if table is not schema.passes
 }
-_DELETES: Final = {table: delete(table).where(_by_key(table)) for table in schema.STATE_TABLES}
-_DROP_VERDICTS: Final = delete(schema.verdicts).where(
-    _row_is(schema.verdicts, "annotator", "trace_id", "taxonomy", "pass_number")
+_DELETES: Final = {
+    table: _Write(table, delete(table).where(_by_key(table)))
+    for table in schema.STATE_TABLES
+    if table not in (schema.passes, schema.sights)
+}
+_DROP_VERDICTS: Final = _Write(
+    schema.verdicts,
+    delete(schema.verdicts).where(
+        _row_is(schema.verdicts, "annotator", "trace_id", "taxonomy", "pass_number")
+    ),
 )
 
 
@@ -86,24 +130,14 @@ def _start_pass() -> Any:
             "withheld": case(
                 (table.c.withdrawn, statement.excluded.withheld), else_=table.c.withheld
             ),
-            "withdrawn": False,
+            "withdrawn": false(),
         },
     )
 
 
-_START_PASS: Final = _start_pass()
-
-
-def _change_pass(*names: str) -> Any:
-    return (
-        sql_update(schema.passes)
-        .where(_by_key(schema.passes))
-        .values({name: bindparam(f"new_{name}") for name in names})
-    )
-
-
-_CHANGE_PASS: Final[dict[tuple[str, ...], Any]] = {
-    names: _change_pass(*names)
+_START_PASS: Final = _put_rows(schema.passes, _start_pass())
+_CHANGE_PASS: Final[dict[tuple[str, ...], _Write]] = {
+    names: _change_rows(schema.passes, *names)
     for names in (
         ("withdrawn",),
         ("kind",),
@@ -114,19 +148,53 @@ _CHANGE_PASS: Final[dict[tuple[str, ...], Any]] = {
 }
 
 
-Effect = tuple[Any, Row]
+Effect = tuple[_Write, Row]
 """A statement and its parameters."""
+
+_AT_ONCE: Final = 1500
+"""Events whose effects are held at once."""
 
 
 def apply(connection: Connection, events: Iterable[Event]) -> None:
-    """Change the state tables by events, which come after all others of their annotators.
+    """Change the state tables by events, which come after all others of their annotators."""
+    rest = iter(events)
+    while batch := list(islice(rest, _AT_ONCE)):
+        tables: dict[Table, _Rounds] = {}
+        for event in batch:
+            for write, row in _effects(event):
+                if write.table not in tables:
+                    tables[write.table] = _Rounds()
+                tables[write.table].add(write, row)
+        for rounds in tables.values():
+            rounds.write(connection)
 
-    Effects of one kind that follow each other are written at one go.
+
+class _Rounds:
+    """What is to be done to one table, sorted so that each statement runs but a few times.
+
+    What concerns one key stays in its order; what concerns different ones comes to the same in
+    any.
     """
-    effects = (effect for event in events for effect in _effects(event))
-    for _, alike in groupby(effects, key=lambda effect: id(effect[0])):
-        group = list(alike)
-        connection.execute(group[0][0], [parameters for _, parameters in group])
+
+    def __init__(self) -> None:
+        self._rounds: list[tuple[_Write, list[Row]]] = []
+        self._reached: dict[object, int] = {}
+
+    def add(self, write: _Write, row: Row) -> None:
+        """Put an effect into the first round of its statement that is not before its key's last."""
+        key = write.key(row)
+        place = self._reached.get(key, 0)
+        while place < len(self._rounds) and self._rounds[place][0] is not write:
+            place += 1
+        if place == len(self._rounds):
+            self._rounds.append((write, []))
+        self._rounds[place][1].append(row)
+        self._reached[key] = place
+
+    def write(self, connection: Connection) -> None:
+        """Do it all."""
+        for write, rows in self._rounds:
+            write.statement.write(connection, rows)
 
 
 def _effects(event: Event) -> list[Effect]:
@@ -136,8 +204,12 @@ def _effects(event: Event) -> list[Effect]:
         case LabelRemoved(label):
             return [_put(schema.labels, {"annotator": label.annotator, "id": label.id}, None)]
         case VerdictSet(mode, _, value):
-            said = None if value is None else {"value": value.value}
-            return [_put(schema.verdicts, _in_pass(event) | {"mode": mode}, said)]
+            said = _in_pass(event)
+            said["mode"] = mode
+            if value is None:
+                return [_put(schema.verdicts, said, None)]
+            said["value"] = value.value
+            return [(_UPSERTS[schema.verdicts], said)]
         case ReviewSet(suggestion, _, review):
             key = _in_pass(event) | {"suggestion": suggestion}
             return [_put(schema.reviews, key, None if review is None else _review_to_row(review))]
@@ -198,7 +270,12 @@ def _of_trace(event: Event) -> Row:
 
 
 def _in_pass(event: Event) -> Row:
-    return _of_trace(event) | {"pass_number": event.pass_number}
+    return {
+        "annotator": event.annotator,
+        "trace_id": event.trace_id,
+        "taxonomy": event.taxonomy,
+        "pass_number": event.pass_number,
+    }
 
 
 def _put(table: Table, key: Row, values: Row | None) -> Effect:
@@ -234,7 +311,11 @@ def _start(event: Event, kind: PassKind, withheld: bool = False) -> Effect:
         "number": event.pass_number,
         "kind": kind.value,
         "started_at": event.at,
+        "finished_at": None,
         "judge_seen": False,
+        "spans_read": None,
+        "spans": None,
+        "revealed_at": None,
         "withdrawn": False,
         "withheld": withheld,
     }
@@ -275,7 +356,6 @@ def _not_judged(event: Event) -> list[Effect]:
     ]
 
 
-_AT_ONCE: Final = 1000
 _READ_ALL: Final = select(schema.events).order_by(
     schema.events.c.annotator, schema.events.c.seq, schema.events.c.id
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -17,10 +18,11 @@ from mast_tui.workspace.facts import Fact, LabelAdded, LabelChanged, LabelRemove
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
-from mast_tui.workspace.rows import event_of, event_to_row
+from mast_tui.workspace.rows import Row, event_of, event_to_row
+from mast_tui.workspace.statements import Statement
 
 _AT_ONCE: Final = 500
-_INSERT: Final = insert(schema.events)
+_INSERT: Final = Statement(insert(schema.events))
 _REPLACE: Final = (
     update(schema.events)
     .where(schema.events.c.id == bindparam("new_id"))
@@ -29,9 +31,14 @@ _REPLACE: Final = (
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
-_LAST: Final = select(func.max(schema.events.c.seq), chain.LAST_LINK).where(
+_LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
+_LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
+_AMONG: Final = select(schema.events.c.id).where(
+    schema.events.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value))
+)
+"""A list as one parameter: thousands of them take SQLAlchemy longer than SQLite."""
 _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -54,27 +61,37 @@ def append(
         _check_nothing_came_between(connection, new[0], known_seq)
     action = action or new_id()
     at = now()
-    recorded = []
+    is_linked = chain.links(action)
+    recorded = list[Event]()
+    rows = list[Row]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    known = _known_rows(connection, [event.id for event in new if event.id is not None])
+    known = _known_ids(connection, [event.id for event in new if event.id is not None])
     for event in new:
         if event.id in known:
             continue
         _check_label(event)
         name = event.annotator
         if name not in counters:
-            last, before = connection.execute(_LAST, {"annotator": name}).one()
+            last, before = _last(connection, name, is_linked)
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
             if chain.has_chain(name):
-                links[name] = before or chain.START
+                links[name] = before
         counters[name] += 1
+        seq, own_id, payload = counters[name], event.id or new_id(), payload_text(event.fact)
+        chained: str | None = None
+        if name in links:
+            placed = (seq, at, action, undoes, redoes) if is_linked else None
+            said = chain.digest_of(event, own_id, placed, payload)
+            chained = chain.link(links[name], said)
+            if is_linked:
+                links[name] = chained
         one = Event(
-            id=event.id or new_id(),
+            id=own_id,
             annotator=name,
-            seq=counters[name],
+            seq=seq,
             at=at,
             trace_id=event.trace_id,
             taxonomy=event.taxonomy,
@@ -84,13 +101,12 @@ def append(
             undoes=undoes,
             redoes=redoes,
             replaces=event.replaces,
+            chain=chained,
         )
-        if name in links:
-            (one,) = chain.chained([one], links[name])
-            links[name] = chain.follows(one, links[name])
         recorded.append(one)
-    if recorded:
-        connection.execute(_INSERT, [event_to_row(event) for event in recorded])
+        rows.append(event_to_row(one, payload))
+    if rows:
+        _INSERT.write(connection, rows)
     projection.apply(connection, recorded)
     return tuple(recorded)
 
@@ -167,7 +183,7 @@ def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Gro
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     if (count, last or 0) != (growth.count, growth.last):
         raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
-    connection.execute(_INSERT, [event_to_row(event) for event in events])
+    _insert(connection, events)
     note_annotator(connection, name)
     projection.apply(connection, events)
     rest = growth.fresh[len(events) :]
@@ -223,7 +239,7 @@ class _Part:
         is_new = history is History.NEW
         before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.fresh:
-            self._connection.execute(_INSERT, [event_to_row(event) for event in self.fresh])
+            _insert(self._connection, self.fresh)
             note_annotator(self._connection, self._name)
         if edited and replacing:
             self._replace()
@@ -312,8 +328,7 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 def last_counter(connection: Connection, annotator: str) -> int:
     """The counter of an annotator's last event, 0 for none."""
-    _, last = connection.execute(_COUNT, {"annotator": annotator}).one()
-    return last or 0
+    return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
 
 
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
@@ -337,6 +352,18 @@ def _check_nothing_came_between(connection: Connection, event: NewEvent, known_s
         )
 
 
+def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int | None, str]:
+    """The counter of an annotator's last event, and what the next one follows where it is linked.
+
+    Behind a long import that takes a look at each of its events, so it is not asked without need.
+    """
+    values = {"annotator": annotator}
+    if not is_linked:
+        return connection.execute(_LAST, values).scalar_one(), chain.START
+    last, before = connection.execute(_LAST_AND_LINK, values).one()
+    return last, before or chain.START
+
+
 def _check_label(event: NewEvent) -> None:
     """A label says whose it is; that must be what its event says."""
     match event.fact:
@@ -344,6 +371,19 @@ def _check_label(event: NewEvent) -> None:
             said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
             if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
                 raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
+
+
+def _insert(connection: Connection, events: Sequence[Event]) -> None:
+    for start in range(0, len(events), _AT_ONCE):
+        batch = events[start : start + _AT_ONCE]
+        _INSERT.write(connection, [event_to_row(event) for event in batch])
+
+
+def _known_ids(connection: Connection, ids: Sequence[str]) -> Collection[str]:
+    """Those of the ids that events here have."""
+    if not ids:
+        return ()
+    return set(connection.execute(_AMONG, {"ids": json.dumps(ids)}).scalars())
 
 
 def _known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:

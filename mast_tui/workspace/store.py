@@ -161,6 +161,14 @@ class Workspace(WorkspaceCore):
         with self._database.writing() as connection:
             return trace_register.register(connection, record)
 
+    def register_unknown_traces(self, records: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
+        """Keep traces that nobody has seen, and whose ids nothing here has; returns the others.
+
+        The same as ``register_trace`` of each, for very many.
+        """
+        with self._database.writing() as connection:
+            return trace_register.register_unknown(connection, records)
+
     def find_trace(self, record: TraceRecord) -> TraceRecord | None:
         """The trace that this is, as it is known here, or None; writes nothing."""
         with self._database.reading() as connection:

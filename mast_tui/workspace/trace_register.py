@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.rows import Row
+from mast_tui.workspace.statements import Statement
 
 _HEAD_BYTES: Final = 64 * 1024
 """The id of a line-based trace rests on so many bytes at most, so only these can have grown."""
@@ -39,7 +41,8 @@ _OF_STEM: Final = select(_TABLE).where(
     _TABLE.c.content_bytes < bindparam("bytes_below"),
 )
 _TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
-_INSERT: Final = insert(_TABLE)
+_INSERT: Final = Statement(insert(_TABLE))
+_AT_ONCE: Final = 500
 
 
 def register(connection: Connection, record: TraceRecord) -> str:
@@ -47,7 +50,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
     known = find(connection, record)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        connection.execute(_INSERT, _to_row(record, trace_id))
+        _INSERT.write(connection, [_to_row(record, trace_id)])
         return trace_id
     joined = with_news(known, record)
     if joined != known:
@@ -57,6 +60,31 @@ def register(connection: Connection, record: TraceRecord) -> str:
             schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
         )
     return known.trace_id
+
+
+def register_unknown(
+    connection: Connection, records: Sequence[TraceRecord]
+) -> tuple[TraceRecord, ...]:
+    """Keep the traces that nobody has seen, and whose ids nothing here has.
+
+    Args:
+        connection: An open transaction.
+        records: What is known of traces.
+
+    Returns:
+        Those of the records that were not kept, as they may be of traces that are known.
+    """
+    unseen = {one.trace_id: one for one in reversed(records) if one.identity is None}
+    names = list(unseen)
+    for start in range(0, len(names), _AT_ONCE):
+        batch = names[start : start + _AT_ONCE]
+        for column in (_TABLE.c.id, _TABLE.c.base_id):
+            for known in connection.execute(select(column).where(column.in_(batch))).scalars():
+                unseen.pop(known, None)
+    fresh = [one for one in records if unseen.get(one.trace_id) is one]
+    if fresh:
+        _INSERT.write(connection, [_to_row(one, one.trace_id) for one in fresh])
+    return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:

@@ -16,8 +16,8 @@ Values = dict[str, object]
 
 
 def compact(values: Mapping[str, object]) -> Values:
-    """The values without those that are None, empty or false."""
-    return {name: value for name, value in values.items() if value not in (None, "", False, [], {})}
+    """The values without those that are None, 0, false or an empty text, list or object."""
+    return {name: value for name, value in values.items() if value or value == ()}
 
 
 def _numbered(values: Values, **numbers: float | None) -> Values:

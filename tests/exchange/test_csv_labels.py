@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.exchange.csv_long import COLUMNS, LongWork, iso_time, read_csv_long, write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming, label_id
+from mast_tui.exchange.incoming import Incoming, label_id, lasting_id, lasting_ids
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -258,3 +260,15 @@ def test_the_same_row_twice_is_one(tmp_path: Path) -> None:
     incoming = read_wide(tmp_path, "trace_id,annotator,1.3\nt,a,1\nt,a,1\n")
     assert incoming.problems == ()
     assert len(incoming.work) == 1
+
+
+PART = st.none() | st.integers() | st.booleans() | st.text() | st.sampled_from(VerdictValue)
+
+
+@given(st.text(), st.lists(PART, min_size=1), st.lists(PART))
+def test_lasting_ids_stay_what_they_were_in_earlier_versions(
+    kind: str, about: list[object], rest: list[object]
+) -> None:
+    namespace = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
+    name = str(uuid.uuid5(namespace, json.dumps([kind, *about, *rest])))
+    assert lasting_id(kind, *about, *rest) == lasting_ids(*about)(kind, *rest) == name

@@ -206,7 +206,7 @@ def test_an_event_that_was_altered_is_refused_unless_it_is_to_replace_ours() -> 
         (known,) = first.events()
         second.append([event(LabelAdded(replace(one, note="altered")))])
         (altered,) = second.events()
-        theirs = [replace(altered, id=known.id, chain=None)]
+        theirs = [altered._replace(id=known.id, chain=None)]
         with pytest.raises(MergeRefused) as refused:
             first.merge_events(theirs)
         (told,) = refused.value.people

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mast_tui.gold.model import Decision
 from mast_tui.labels import (
@@ -32,7 +34,7 @@ from mast_tui.workspace.facts import (
     SpansRead,
     VerdictSet,
 )
-from mast_tui.workspace.ids import IdSource, uuid7
+from mast_tui.workspace.ids import IdSource, uuid5, uuid7
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state
 
 
@@ -98,7 +100,7 @@ def test_sight_is_remembered_per_annotator(workspace: Workspace) -> None:
     started(workspace, annotator="alice")
     started(workspace, annotator="bob")
     for blind in (True, False, True):
-        workspace.append([replace(event(SightSet(None, blind)), trace_id=None, pass_number=None)])
+        workspace.append([event(SightSet(None, blind))._replace(trace_id=None, pass_number=None)])
     assert [(a.name, a.blind) for a in workspace.annotators()] == [("alice", True), ("bob", None)]
 
 
@@ -139,7 +141,7 @@ def test_what_came_between_is_refused(workspace: Workspace) -> None:
 
 
 def test_an_event_with_a_name_of_its_own_is_recorded_once(workspace: Workspace) -> None:
-    named = replace(event(PassStarted(PassKind.BLIND)), id="lasting")
+    named = event(PassStarted(PassKind.BLIND))._replace(id="lasting")
     assert len(workspace.append([named])) == 1
     assert workspace.append([named]) == ()
     assert [one.id for one in workspace.events()] == ["lasting"]
@@ -275,3 +277,8 @@ def test_ids_only_grow_and_tell_their_time() -> None:
     # The example of RFC 9562, appendix A.6.
     low = 0xCC3 << 62 | 0x18C4DC0C0C07398F
     assert uuid7(0x017F22E279B0, low) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_named_ids_are_those_of_the_standard_library(name: str) -> None:
+    assert uuid5(uuid.NAMESPACE_URL, name) == str(uuid.uuid5(uuid.NAMESPACE_URL, name))

@@ -125,3 +125,19 @@ def test_beyond_its_head_a_file_may_grow_as_it_likes(workspace: Workspace, tmp_p
     second = log(path, b"line\n" * 20_000 + b"more\n")
     assert workspace.register_trace(first) == workspace.register_trace(second)
     assert len(workspace.traces()) == 1
+
+
+def test_many_traces_are_kept_as_one_by_one(workspace: Workspace, tmp_path: Path) -> None:
+    seen = log(tmp_path / "run.txt", b"one\n")
+    workspace.register_trace(TraceRecord("known"))
+    workspace.register_trace(seen)
+    told = TraceRecord("known", outcome=Outcome.FAILED)
+    of_seen = TraceRecord(seen.trace_id, system="s")
+    whole = log(tmp_path / "other.txt", b"two\n")
+    first, again = TraceRecord("new", model="m"), TraceRecord("new", system="s")
+    plain = [TraceRecord(f"t{number}") for number in range(1200)]
+    left = workspace.register_unknown_traces([told, first, again, of_seen, whole, *plain])
+    assert left == (told, again, of_seen, whole)
+    kept = {one.trace_id for one in workspace.traces()}
+    assert kept == {"known", "new", seen.trace_id, *(one.trace_id for one in plain)}
+    assert workspace.trace("new") == first

@@ -1,0 +1,126 @@
+"""How long an import of 20,000 traces × 14 verdicts takes, and how much memory; run it by hand.
+
+    .venv/bin/python -m tests.benchmarks.import_speed [--before FOLDER] [--traces N] [--repeats N]
+
+The files are made from a seed: one person's verdicts on all modes of each trace, as csv-long and as
+csv-wide. Each run is the whole command in a process of its own, into an empty workspace. Processor
+time differs by half on a machine that others use too, so compare: FOLDER holds the sources of
+another version (``git worktree add FOLDER COMMIT``), whose runs take turns with those of this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from mast_tui.taxonomy.loader import load_mast
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+TRACES: Final = 20_000
+SECONDS: Final = 15
+MEGABYTES: Final = 200
+
+_WORDS: Final = {"1": "present", "0": "absent", "?": "unsure"}
+_ODDS: Final = (2, 7, 1)
+
+_RUN: Final = """
+import json, resource, runpy, sys
+try:
+    runpy.run_module("mast_tui", run_name="__main__")
+except SystemExit as ended:
+    code = ended.code
+used = resource.getrusage(resource.RUSAGE_SELF)
+told = [code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]
+print(json.dumps(told))
+"""
+"""What a process of its own runs; it also tells what it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one import took: seconds of processor, megabytes at most."""
+
+    seconds: float
+    megabytes: float
+
+
+def write_files(folder: Path, traces: int) -> dict[str, Path]:
+    """Write the same verdicts in both formats; returns the files by format."""
+    codes = [mode.code for mode in load_mast().modes]
+    chance = random.Random(7)
+    cells = [chance.choices(tuple(_WORDS), _ODDS, k=len(codes)) for _ in range(traces)]
+    names = [f"trace-{number:06d}" for number in range(traces)]
+
+    def long() -> Iterator[str]:
+        yield "trace_id,annotator,mode,value"
+        for name, row in zip(names, cells, strict=True):
+            for code, cell in zip(codes, row, strict=True):
+                yield f"{name},ann,{code},{_WORDS[cell]}"
+            yield f"{name},ann,,finished"
+
+    def wide() -> Iterator[str]:
+        yield f"trace_id,annotator,{','.join(codes)}"
+        for name, row in zip(names, cells, strict=True):
+            yield f"{name},ann,{','.join(row)}"
+
+    files = {form: folder / f"{form}.csv" for form in ("csv-long", "csv-wide")}
+    for form, lines in (("csv-long", long()), ("csv-wide", wide())):
+        files[form].write_text("".join(line + "\n" for line in lines))
+    return files
+
+
+def take(sources: Path, file_format: str, file: Path) -> Took:
+    """Import a file into an empty workspace with the program in a folder."""
+    with tempfile.TemporaryDirectory(prefix="mast-tui-import-") as folder:
+        words = ["import", "--format", file_format, str(file)]
+        done = subprocess.run(
+            [sys.executable, "-c", _RUN, *words, "--workspace", f"{folder}/workspace.db"],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(sources)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    code, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
+    if code:
+        raise SystemExit(done.stdout + done.stderr)
+    return Took(seconds, megabytes)
+
+
+def main() -> None:
+    """Make the files, import each in turns, and print what that took."""
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--traces", type=int, default=TRACES)
+    words.add_argument("--repeats", type=int, default=3)
+    words.add_argument("--before", type=Path, help="the sources of the version to compare with")
+    given = words.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_files(Path(folder), given.traces)
+        for form, file in files.items():
+            runs: list[Took] = []
+            ratios: list[float] = []
+            for _ in range(given.repeats):
+                runs.append(take(ROOT, form, file))
+                if given.before is not None:
+                    ratios.append(runs[-1].seconds / take(given.before, form, file).seconds)
+            print(
+                f"{form}, {given.traces} traces: {median(one.seconds for one in runs):.1f} s at "
+                f"work (at most {SECONDS}; {', '.join(f'{one.seconds:.1f}' for one in runs)}), "
+                f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})"
+                + (f", {median(ratios):.2f} × the version before" if ratios else ""),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
