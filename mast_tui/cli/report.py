@@ -177,6 +177,7 @@ def report_command(
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.figures.source.signatures import without_outcomes
+    from mast_tui.reports.signatures import what_helps
     from mast_tui.workspace.outcome_files import take_outcomes
     from mast_tui.workspace.pseudonyms import pseudonyms_of
 
@@ -247,7 +248,11 @@ def report_command(
     told = sight_values(viewer, left_out)
     if told:
         told["sight"]["outcomes_hidden"] = veiled
-    document = {**report, **(told if letters is None else letters.in_document(told))}
+    document = {
+        **report,
+        "what_helps": what_helps(chosen),
+        **(told if letters is None else letters.in_document(told)),
+    }
     if not as_json:
         say_left_out(viewer, left_out)
         if veiled:

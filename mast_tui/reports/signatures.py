@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.rates import RateJson
     from mast_tui.figures.signatures.report import Report
     from mast_tui.reports.examples import Example, Extras
+    from mast_tui.taxonomy.model import Taxonomy
 
 MOST_PAIRS: Final = 6
 MOST_STEPS: Final = 8
@@ -140,6 +141,26 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
         facts=tuple(facts),
         document=document,
     )
+
+
+def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
+    """Tell what helps against modes, as ``report --json`` has it.
+
+    Args:
+        taxonomy: Names the strategies.
+
+    Returns:
+        ``strategies`` by code; ``measured``, what the literature measured, with its ``source``,
+        null for a taxonomy that is not MAST.
+    """
+    measured = None
+    if taxonomy.id == "mast":
+        (words, address), *_ = _STUDY
+        measured = {"text": list(_MEASURED), "source": {"title": words, "url": address}}
+    return {
+        "strategies": {mode.code: list(mode.fixes) for mode in taxonomy.modes if mode.fixes},
+        "measured": measured,
+    }
 
 
 def group_report(

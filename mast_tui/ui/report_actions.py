@@ -106,6 +106,7 @@ SIGNATURES = rows(
     ),
     ("together", "3", "together", "Which modes show together", "show_page('together')", 0),
     ("traces", "4", "traces", "How each trace fails", "show_page('traces')", 0),
+    ("helps", "5", "what helps", "What helps against each mode", "show_page('helps')", 0),
     ("left", "left h", "bar left", "The bar or column to the left", "across(-1)", 0),
     ("right", "right l", "bar right", "The bar or column to the right", "across(1)", 0),
     (

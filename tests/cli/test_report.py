@@ -528,3 +528,12 @@ def test_under_pseudonyms_no_report_names_anybody(cli: Cli, tmp_path: Path) -> N
     assert document["labels"] == "A"
     for text in (shown, *((tmp_path / name).read_text("utf-8") for name in files[1::2])):
         assert not re.search(r"\bann\b", text)
+
+
+def test_what_helps_is_told_in_text_and_json(cli: Cli, tmp_path: Path) -> None:
+    helps = report_on(cli, tmp_path, "t1,ann,m,failed,1,0")["what_helps"]
+    assert helps["strategies"]["1.1"]
+    assert helps["measured"]["source"]["url"].startswith("https://arxiv.org/")
+    shown = " ".join(cli("report").out.split())
+    assert helps["strategies"]["1.1"][0] in shown
+    assert helps["measured"]["source"]["url"] in shown

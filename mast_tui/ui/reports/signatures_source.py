@@ -61,6 +61,7 @@ class SignaturesSource:
             "onset": "onset",
             "together": "together",
             TRACES: "traces",
+            "helps": "what helps",
         }
         self.choices: Mapping[str, Callable[..., None]] = {
             "group": self.choose_next_group,
@@ -166,7 +167,7 @@ class SignaturesSource:
             note for note in report.notes if not (found.veiled and note.reason == "no_outcomes")
         ]
         about = self._about(found, report)
-        keys = () if page == "modes" else ("a failed or all traces",)
+        keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
 
     def _of_all(self, found: Signatures) -> bool:
@@ -174,6 +175,7 @@ class SignaturesSource:
 
     def _report(self, found: Signatures) -> tuple[Report, Listed]:
         """The report on the group and its traces, made once."""
+        from mast_tui.reports.examples import Extras
         from mast_tui.reports.signatures import group_report
 
         every = self._of_all(found)
@@ -184,7 +186,12 @@ class SignaturesSource:
             wanted = Wanted(outcome=None if every else "failed")
             self._made = (
                 asked,
-                group_report(found.report, self.group, every=every),
+                group_report(
+                    found.report,
+                    self.group,
+                    every=every,
+                    extras=Extras(self._host.mast.taxonomy),
+                ),
                 traces_behind(found.given, self.group, wanted),
             )
         return self._made[1:]
@@ -214,6 +221,8 @@ class SignaturesSource:
             if section.notes:
                 return "\n\n".join(one_line(note.text) for note in section.notes)
             return f"None of these {which} has a label with a place.{all_of_them}"
+        if section.id == "helps":
+            return "No failed trace shows a mode."
         if section.id == "together":
             return f"None of these {which} shows a mode.{all_of_them}"
         return f"There are no {which} here.{all_of_them}"
