@@ -18,23 +18,23 @@ from textual.worker import WorkerFailed, get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions import Where, bindings_for, textual_keymap
+from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.registry import Where, bindings_for, textual_keymap
 from mast_tui.ui.background import ListsTraces, WorkspaceRefused
 from mast_tui.ui.colours import line_colours
-from mast_tui.ui.courtesy import take_short_turns
-from mast_tui.ui.judging import Judged
-from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
+from mast_tui.ui.input_priority import take_short_turns
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.read_ahead import ReadAhead
-from mast_tui.ui.reading import FilesRead
-from mast_tui.ui.services.writes import Holds
+from mast_tui.ui.services.judging import Judged
+from mast_tui.ui.services.prefetch import ReadAhead
+from mast_tui.ui.services.trace_queue import TraceQueue
+from mast_tui.ui.services.trace_scan import FilesRead
+from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.signals import EndingSignals
-from mast_tui.ui.trace_queue import TraceQueue
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.desk import Desk
-    from mast_tui.ui.screens.annotate import AnnotateScreen
+    from mast_tui.ui.annotate.screen import AnnotateScreen
+    from mast_tui.ui.context import Desk
 
 
 class MastApp(TraceQueue):
@@ -83,13 +83,13 @@ class MastApp(TraceQueue):
 
     def make_annotate(self) -> AnnotateScreen:
         """An annotate screen without a trace yet."""
-        from mast_tui.ui.screens.annotate import AnnotateScreen
+        from mast_tui.ui.annotate.screen import AnnotateScreen
 
         return AnnotateScreen(self.taxonomy)
 
     def open_trace(self, trace: Trace) -> None:
         """Show a trace in the annotate screen, in the one that is open where there is one."""
-        from mast_tui.ui.screens.annotate import AnnotateScreen
+        from mast_tui.ui.annotate.screen import AnnotateScreen
 
         trace = self.catalog.opened(trace)
         current = self.screen
@@ -133,7 +133,7 @@ class MastApp(TraceQueue):
 
     def traces_found(self) -> None:
         """Show what was found: the one trace of a single file, else the library."""
-        from mast_tui.ui.screens.annotate import AnnotateScreen
+        from mast_tui.ui.annotate.screen import AnnotateScreen
 
         screens = self.screen_stack
         waiting = next((s for s in screens if isinstance(s, AnnotateScreen) and not s.trace), None)

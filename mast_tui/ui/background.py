@@ -18,11 +18,11 @@ from textual.message import Message
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
+from mast_tui.ui.actions.keymap import Configuration
 from mast_tui.ui.key_order import KeysInOrder
-from mast_tui.ui.keys_file import Configuration
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.read_ahead import ReadAhead
-from mast_tui.ui.reading import (
+from mast_tui.ui.services.prefetch import ReadAhead
+from mast_tui.ui.services.trace_scan import (
     TOLD_SECONDS,
     FilesRead,
     LastLook,
@@ -30,18 +30,18 @@ from mast_tui.ui.reading import (
     StillReading,
     look_at,
 )
-from mast_tui.ui.services.watch import (
+from mast_tui.ui.services.workspace_watch import (
     Watch,
     WorkspaceChanged,
     WorkspaceLost,
     place_for_a_copy,
 )
-from mast_tui.ui.services.writes import writes
+from mast_tui.ui.services.workspace_writer import writes
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.catalog import Catalog
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.trace_catalog import Catalog
     from mast_tui.workspace import Workspace
 
 Result = TypeVar("Result")
@@ -121,7 +121,7 @@ class Background(KeysInOrder):
     @cached_property
     def catalog(self) -> Catalog:
         """The traces that were found, none at first."""
-        from mast_tui.ui.catalog import Catalog
+        from mast_tui.ui.services.trace_catalog import Catalog
 
         return Catalog()
 
@@ -200,7 +200,7 @@ class Background(KeysInOrder):
 
         One that others can have prepared is asked about first, unless it is ``trusted``.
         """
-        from mast_tui.ui import desk
+        from mast_tui.ui import context as desk
         from mast_tui.workspace.opening import why_not_trusted
 
         found = desk.found_workspace(self.options)
@@ -223,8 +223,8 @@ class Background(KeysInOrder):
         if message.name is not None:
             self._sit(message.workspace, message.name)
             return
-        from mast_tui.ui.desk import people, unlike_others
-        from mast_tui.ui.screens.note import NoteScreen
+        from mast_tui.ui.context import people, unlike_others
+        from mast_tui.ui.dialogs.note import NoteScreen
 
         known = people(message.workspace)
         question = "Your labels are kept under it, and agreement is counted by name."
@@ -252,7 +252,7 @@ class Background(KeysInOrder):
 
     @writes
     def _sit(self, workspace: Workspace, name: str) -> None:
-        from mast_tui.ui import desk
+        from mast_tui.ui import context as desk
 
         seat = self.guarded(lambda: desk.sit_down(workspace, self.taxonomy, name, self.options))
         if seat is None:
@@ -265,13 +265,13 @@ class Background(KeysInOrder):
         if self.configuration.problem is not None:
             self.complain(self.configuration.problem)
         if not desk.was_welcomed():
-            from mast_tui.ui.screens.welcome import WelcomeScreen
+            from mast_tui.ui.dialogs.welcome import WelcomeScreen
 
             self.push_screen(WelcomeScreen(), lambda _: desk.remember_welcome())
 
     @on(WorkspaceDoubted)
     def _workspace_doubted(self, message: WorkspaceDoubted) -> None:
-        from mast_tui.ui.screens.ask import Ask
+        from mast_tui.ui.dialogs.question import Ask
 
         def answered(answer: str | None) -> None:
             if answer == "o":
@@ -305,7 +305,7 @@ class Background(KeysInOrder):
 
     @on(WorkspaceRefused)
     def _workspace_refused(self, message: WorkspaceRefused) -> None:
-        from mast_tui.ui.screens.ask import Ask
+        from mast_tui.ui.dialogs.question import Ask
 
         self._refuse_workspace(message.reason)
         self.push_screen(
@@ -356,7 +356,7 @@ class Background(KeysInOrder):
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it."""
-        from mast_tui.ui.screens.ask import Ask
+        from mast_tui.ui.dialogs.question import Ask
         from mast_tui.workspace import WorkspaceError
 
         assert self.desk is not None

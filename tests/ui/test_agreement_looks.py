@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
 from tests.ui.office import Office
 from tests.ui.settle import settle

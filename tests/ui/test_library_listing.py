@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui import library_rows
-from mast_tui.ui.library_rows import LibraryRow, Listing, Sort, State, arrange, names_under
+from mast_tui.ui.library import rows as library_rows
+from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State, arrange, names_under
 
 
 def row(name: str, **fields: object) -> LibraryRow:

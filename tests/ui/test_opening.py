@@ -13,11 +13,11 @@ import pytest
 from textual.widgets import Input
 
 from mast_tui.labels import AnnotatorKind, Severity
-from mast_tui.ui import desk
-from mast_tui.ui.keys_file import configuration_path
+from mast_tui.ui import context as desk
+from mast_tui.ui.actions.keymap import configuration_path
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.screens.note import NoteScreen
-from mast_tui.ui.screens.welcome import WelcomeScreen
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, stage, write_trace

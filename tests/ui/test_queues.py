@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.desk import Desk
-from mast_tui.ui.library_rows import LibraryRow, Listing, Sort, State
-from mast_tui.ui.queues import (
+from mast_tui.ui.context import Desk
+from mast_tui.ui.library.queues import (
     Counts,
     QueueName,
     QueueRead,
@@ -20,6 +19,7 @@ from mast_tui.ui.queues import (
     read_queue,
     sample_from,
 )
+from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
 from mast_tui.workspace.facts import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class

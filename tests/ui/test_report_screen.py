@@ -9,14 +9,14 @@ from threading import Event
 from typing import Any
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
-from mast_tui.ui.actions import Where, bindings_for
-from mast_tui.ui.desk import Desk
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.annotate.screen import AnnotateScreen
+from mast_tui.ui.context import Desk
+from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.reports.screen import ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
 from mast_tui.ui.reports.traces import AgreementTracesScreen
-from mast_tui.ui.screens.annotate import AnnotateScreen
-from mast_tui.ui.screens.annotate_judging import Evidence
-from mast_tui.ui.screens.help import HelpScreen
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage

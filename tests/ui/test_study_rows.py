@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mast_tui.session import set_study
 from mast_tui.study import Study
-from mast_tui.ui.desk import Desk
-from mast_tui.ui.study_rows import (
+from mast_tui.ui.context import Desk
+from mast_tui.ui.study.rows import (
     Overlap,
     StudyView,
     bar,

@@ -10,10 +10,10 @@ from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
+from mast_tui.ui.adjudicate.one_trace import AdjudicateOneScreen
+from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
-from mast_tui.ui.screens.adjudicate_one import AdjudicateOneScreen
-from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.suggestion_words import judge_name
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.spans.input import SpanInput
     from mast_tui.figures.spans.places import Place
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 MOST_PLACES: Final = 4
 """Places of one side that are named in a row."""

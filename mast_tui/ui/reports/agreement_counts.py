@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.input import SpanInput
     from mast_tui.figures.spans.report import SpanReport
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 PassChoice = Literal["first", "last"]
 

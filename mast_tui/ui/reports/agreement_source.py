@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.reports.model import Behind, Note, Section
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions import Where
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
+from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.phrases import counted, joined
 from mast_tui.ui.reports.agreement_behind import (
     Cases,
@@ -28,13 +30,11 @@ from mast_tui.ui.reports.agreement_counts import (
     count_spans,
 )
 from mast_tui.ui.reports.source import COUNTING, Host, Listing, Page, Stopped
-from mast_tui.ui.screens.adjudicate import AdjudicateScreen
-from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.trace_names import trace_names
 
 if TYPE_CHECKING:
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 PEOPLE: Final = "people"
 SPANS: Final = "spans"

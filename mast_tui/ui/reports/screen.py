@@ -15,7 +15,8 @@ from textual.worker import get_current_worker
 
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.agreement_source import AgreementSource
 from mast_tui.ui.reports.base import TablesScreen
@@ -28,15 +29,14 @@ from mast_tui.ui.reports.traces import (
     SignatureTracesScreen,
     TracesScreen,
 )
-from mast_tui.ui.screens.ask import Ask
-from mast_tui.ui.services.writes import writes
+from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_view.span_view import TITLE_FRAME
 from mast_tui.ui.widgets.page_bar import PageBar
-from mast_tui.ui.widgets.span_view import TITLE_FRAME
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 
 class ReportScreen(TablesScreen):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
+from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
-from mast_tui.ui.screens.annotate_judging import Evidence
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Flags, SignatureInput
     from mast_tui.figures.signatures.onset import Onsets
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 COLUMNS: Final = (
     Column("trace", "trace", Kind.TEXT),

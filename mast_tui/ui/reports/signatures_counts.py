@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import Report
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
     from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"

@@ -11,7 +11,10 @@ from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.reports.model import Behind, Report, Section
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions import Where
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.dialogs.finder import Choice as Offered
+from mast_tui.ui.dialogs.finder import Finder
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.signatures_behind import (
     Listed,
@@ -30,13 +33,10 @@ from mast_tui.ui.reports.signatures_counts import (
     count_signatures,
 )
 from mast_tui.ui.reports.source import COUNTING, Host, Listing, Page
-from mast_tui.ui.screens.annotate_judging import Evidence
-from mast_tui.ui.screens.finder import Choice as Offered
-from mast_tui.ui.screens.finder import Finder
 from mast_tui.ui.suggestion_words import judge_name
 
 if TYPE_CHECKING:
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 SIGNATURES: Final = "signatures"
 """All is counted at once."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from textual.screen import Screen
 
 from mast_tui.reports.model import Behind, Note, Row, Section, Table
-from mast_tui.ui.actions import Where
-from mast_tui.ui.screens.annotate_judging import Evidence
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.annotate.judging import Evidence
 
 if TYPE_CHECKING:
     from mast_tui.ui.app import MastApp
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
     from mast_tui.ui.widgets.hint_bar import HintBar
 
 Stopped = Callable[[], bool]

@@ -11,16 +11,16 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions import Where, bindings_for
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.reports.base import TablesScreen
 from mast_tui.ui.reports.detail import row_words
 from mast_tui.ui.reports.source import Listing
-from mast_tui.ui.screens.annotate_judging import Evidence
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.ui.desk import Desk
+    from mast_tui.ui.context import Desk
 
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 
