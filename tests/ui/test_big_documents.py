@@ -18,6 +18,7 @@ from mast_tui.ui.screens.annotate import AnnotateScreen
 from mast_tui.ui.screens.help import HelpScreen
 from mast_tui.ui.screens.library import LibraryScreen
 from mast_tui.ui.widgets.title_bar import TitleBar
+from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, read_trace, write_trace
 
@@ -76,7 +77,7 @@ def app_on(path: Path) -> MastApp:
 
 async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
     """Let the app work until something is so."""
-    while not done():
+    for _ in waiting.until(done):
         await pilot.pause(0.01)
 
 
