@@ -33,11 +33,11 @@ from textual.worker import WorkerCancelled
 from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.actions.keymap import configuration_path
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.desk import remember_welcome
-from mast_tui.ui.keys_file import configuration_path
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.services.open_workspace import remember_welcome
 
 PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZE: Final = (120, 40)

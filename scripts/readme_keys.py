@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mast_tui.ui.actions import Action, Where, actions_for, shown
+from mast_tui.ui.actions.registry import Action, Where, actions_for, shown
 
 README: Final = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN: Final = "<!-- keys -->"

@@ -68,7 +68,7 @@ def test_the_screens_import_nothing_heavy() -> None:
     code = (
         "import json, sys\n"
         "import mast_tui.cli, mast_tui.cli.start, mast_tui.ui.app\n"
-        "import mast_tui.ui.screens.annotate, mast_tui.ui.screens.library\n"
+        "import mast_tui.ui.annotate.screen, mast_tui.ui.library.screen\n"
         f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
     )
     assert run_python(code) == []
@@ -121,11 +121,11 @@ LATER: Final = (
     "mast_tui.traces.readers.otel",
     "mast_tui.traces.scanning",
     "mast_tui.traces.shelved",
-    "mast_tui.ui.catalog",
-    "mast_tui.ui.screens.annotate",
-    "mast_tui.ui.screens.library",
-    "mast_tui.ui.widgets.overview",
-    "mast_tui.ui.widgets.span_view",
+    "mast_tui.ui.services.trace_catalog",
+    "mast_tui.ui.annotate.screen",
+    "mast_tui.ui.library.screen",
+    "mast_tui.ui.trace_view.overview",
+    "mast_tui.ui.trace_view.span_view",
     "mast_tui.ui.widgets.taxonomy_panel",
 )
 """What is imported only when the first spans are on screen."""

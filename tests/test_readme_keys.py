@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mast_tui.ui.actions import ACTIONS, shown
+from mast_tui.ui.actions.registry import ACTIONS, shown
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 

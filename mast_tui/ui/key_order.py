@@ -20,8 +20,8 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from mast_tui.ui.courtesy import Courtesy
-from mast_tui.ui.services.writes import Holds, Writes
+from mast_tui.ui.input_priority import Courtesy
+from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 

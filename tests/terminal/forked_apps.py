@@ -27,9 +27,9 @@ USED: Final = (
     "mast_tui.cli.start",
     "mast_tui.session",
     "mast_tui.ui.app",
-    "mast_tui.ui.desk",
-    "mast_tui.ui.screens.annotate",
-    "mast_tui.ui.widgets.first_look",
+    "mast_tui.ui.services.open_workspace",
+    "mast_tui.ui.annotate.screen",
+    "mast_tui.ui.trace_view.first_spans",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "textual.drivers.linux_driver",
 )

@@ -18,10 +18,10 @@ from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.desk import remember_welcome
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.screens.annotate import AnnotateScreen
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
 from tests import waiting
 from tests.ui.settle import settle

@@ -14,7 +14,7 @@ from textual.binding import Binding
 from textual.keys import Keys
 from textual.screen import Screen
 
-from mast_tui.ui.actions import (
+from mast_tui.ui.actions.registry import (
     ACTIONS,
     Action,
     Where,
@@ -59,8 +59,12 @@ def screen_class(where: Where) -> type[Screen[None]]:
         Where.SIGNATURES: "reports.screen",
         Where.AGREEMENT_TRACES: "reports.traces",
         Where.SIGNATURE_TRACES: "reports.traces",
+        Where.RUNS: "judge_runs.runs",
+        Where.RUN: "judge_runs.run",
+        Where.COMPARISON: "judge_runs.comparison",
+        Where.GUIDELINES: "study.guidelines",
     }
-    module = import_module(f"mast_tui.ui.{places.get(where, f'screens.{where}')}")
+    module = import_module(f"mast_tui.ui.{places.get(where, f'{where}.screen')}")
     name = where.value.title().replace("_", "")
     found: type[Screen[None]] = getattr(module, f"{name}Screen")
     return found

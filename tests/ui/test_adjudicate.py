@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.gold import Decision
 from mast_tui.labels import VerdictValue
-from mast_tui.ui.screens.adjudicate import AdjudicateScreen
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 

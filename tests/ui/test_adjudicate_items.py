@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mast_tui.gold import Conflict, Decision, Side, gold_of_trace
 from mast_tui.gold.choice import Choice, take_side
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
-from mast_tui.ui.adjudicate_items import TraceItems
-from mast_tui.ui.widgets.conflict_list import RowState
+from mast_tui.ui.adjudicate.conflict_list import RowState
+from mast_tui.ui.adjudicate.items import TraceItems
 from tests.gold.build import ABSENT, MODE, MODES, OTHER, PRESENT, at, label, order, quote, side
 
 TAXONOMY = Taxonomy(

@@ -12,10 +12,10 @@ from mast_tui.adjudication import Adjudication, GuidelineBook
 from mast_tui.gold.choice import take_side
 from mast_tui.labels import VerdictValue
 from mast_tui.study.model import Study
-from mast_tui.ui.screens.adjudicate import AdjudicateScreen
-from mast_tui.ui.screens.annotate import AnnotateScreen
-from mast_tui.ui.screens.guidelines import GuidelinesScreen
-from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
+from mast_tui.ui.annotate.screen import AnnotateScreen
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import Decided, StudySet
 from tests import waiting

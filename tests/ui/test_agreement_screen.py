@@ -14,12 +14,12 @@ from mast_tui.figures.agreement import report, tables
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.reports.agreement_counts import JudgeFigures
 from mast_tui.ui.reports.agreement_source import nothing_of_judge
 from mast_tui.ui.reports.cells import value_words
 from mast_tui.ui.reports.screen import AgreementScreen
 from mast_tui.ui.reports.traces import AgreementTracesScreen
-from mast_tui.ui.screens.adjudicate import AdjudicateScreen
 from tests.figures.agreement.build_judge import assisted, counted, given_words
 from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said

@@ -9,8 +9,8 @@ import pytest
 from textual.geometry import Region
 from textual.widget import Widget
 
-from mast_tui.ui.folding import Run
-from mast_tui.ui.widgets.suggestion_panel import SuggestionPanel
+from mast_tui.ui.annotate.suggestion_panel import SuggestionPanel
+from mast_tui.ui.trace_view.folding import Run
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.facts import SpansRead
 from tests.ui.settle import settle

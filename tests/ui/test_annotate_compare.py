@@ -7,11 +7,11 @@ from threading import Event
 
 import pytest
 
-from mast_tui.ui import comparing
-from mast_tui.ui.comparing import Comparison, compare
-from mast_tui.ui.screens import annotate_compare
-from mast_tui.ui.screens.compare import CompareScreen
-from mast_tui.ui.widgets.span_view import SpanView
+from mast_tui.ui.annotate import compare as annotate_compare
+from mast_tui.ui.annotate.comparison_dialog import CompareScreen
+from mast_tui.ui.text import differences as comparing
+from mast_tui.ui.text.differences import Comparison, compare
+from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_trace
 

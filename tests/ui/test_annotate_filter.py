@@ -9,8 +9,8 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind
-from mast_tui.ui.filtering import SpanFilter
-from mast_tui.ui.screens.filter_choice import FilterChoice
+from mast_tui.ui.annotate.filter_choice import FilterChoice
+from mast_tui.ui.trace_view.filtering import SpanFilter
 from tests.traces import rollouts
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace

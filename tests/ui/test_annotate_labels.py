@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.labels import Severity
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import CODES, PLAN, stage, write_trace
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.screens.annotate import AnnotateScreen
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.annotate.screen import AnnotateScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
 
 LONG = "a row of many words that no timeline can show whole, whatever its width " * 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.searching import Hits, matcher_for, pattern_in
+from mast_tui.ui.trace_view.searching import Hits, matcher_for, pattern_in
 from tests.ui.stage import Stage, stage, write_trace
 
 TWICE = "The pod fails. Another pod fails. No third one does."

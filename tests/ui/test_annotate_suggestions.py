@@ -10,7 +10,7 @@ import pytest
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import Answer, Match, Origin
 from mast_tui.session import Suggestion
-from mast_tui.ui.screens.annotate_suggestions import Suggesting
+from mast_tui.ui.annotate.suggestions import Suggesting
 from tests.ui.stage import CODES, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 
 

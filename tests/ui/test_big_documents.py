@@ -11,12 +11,13 @@ from textual.pilot import Pilot
 
 from mast_tui.traces.document_process import STOPPED, Progress
 from mast_tui.traces.shelved import FileToRead, ShelvedTrace, facts_of
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.desk import remember_welcome
+from mast_tui.ui.context import ShowTrace
+from mast_tui.ui.dialogs.help import HelpScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.screens.annotate import AnnotateScreen
-from mast_tui.ui.screens.help import HelpScreen
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests import waiting
 from tests.ui.settle import settle
@@ -64,7 +65,11 @@ class Processes:
 def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     """In the place of those that would be begun for big documents."""
     found = Processes()
-    for module in ("mast_tui.ui.read_ahead", "mast_tui.traces.scanning", "mast_tui.traces.shelved"):
+    for module in (
+        "mast_tui.ui.services.prefetch",
+        "mast_tui.traces.scanning",
+        "mast_tui.traces.shelved",
+    ):
         monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", found)
     return found
 
@@ -159,7 +164,7 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
     app = app_on(write_trace(tmp_path / "small.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        app.open_trace(trace)
+        app.go(ShowTrace(trace))
         await until(pilot, lambda: WORDS in title(app))
         assert trace.awaited == WORDS
         await pilot.press("escape")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.comparing import CONTEXT, MOST_LINES, Comparison, compare
+from mast_tui.ui.text.differences import CONTEXT, MOST_LINES, Comparison, compare
 
 texts = st.text("ab \n", max_size=60)
 

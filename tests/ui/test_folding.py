@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.folding import MAX_PERIOD, MAX_REACH, Run, run_at, step_signature
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, MAX_REACH, Run, run_at, step_signature
 
 
 def is_run(steps: str, run: Run) -> bool:

@@ -16,8 +16,8 @@ from textual.strip import Strip
 
 from mast_tui.traces.lines import FIRST_SLICE
 from mast_tui.traces.model import Loaded, Span
-from mast_tui.ui.widgets.overview import Overview
-from mast_tui.ui.widgets.timeline import Timeline
+from mast_tui.ui.trace_view.overview import Overview
+from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.long_trace import LongTrace
 from tests.ui.settle import settle

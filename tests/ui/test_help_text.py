@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.ui.actions import Where, actions_for, shown
-from mast_tui.ui.screens.help import help_text
+from mast_tui.ui.actions.registry import Where, actions_for, shown
+from mast_tui.ui.dialogs.help import help_text
 
 
 @pytest.mark.parametrize("where", list(Where))

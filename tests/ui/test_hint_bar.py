@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.screens.help import HelpScreen
+from mast_tui.ui.dialogs.help import HelpScreen
 from tests.ui.stage import stage, write_trace
 
 

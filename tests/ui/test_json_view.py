@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.json_view import CHECKED_CHARS, UNFOLDED, PrettyText, pretty_json
+from mast_tui.ui.text.json_view import CHECKED_CHARS, UNFOLDED, PrettyText, pretty_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),

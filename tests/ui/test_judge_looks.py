@@ -15,8 +15,8 @@ from mast_tui.judges.llm.setup import Setup
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import Match, QuoteCounts
 from mast_tui.traces.model import Trace
-from mast_tui.ui.desk import Desk, remember_welcome
-from mast_tui.ui.model_judge import Plan
+from mast_tui.ui.services.model_judge import Plan
+from mast_tui.ui.services.open_workspace import OpenWorkspace, remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
 from tests.ui.test_looks import SAMPLE, app, pressing
@@ -139,12 +139,12 @@ def test_the_choice_of_a_judge(
         '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
         '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
     )
-    monkeypatch.setattr("mast_tui.ui.screens.judge_choice.plan_for", planned)
+    monkeypatch.setattr("mast_tui.ui.judge_runs.judge_choice.plan_for", planned)
     opened = app(SAMPLE, workspace=judged)
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
-def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, *_: object) -> Plan:
+def planned(setup: Setup, traces: Sequence[Trace], opened: OpenWorkspace, *_: object) -> Plan:
     """An estimate that no word of the prompt changes."""
     return Plan(
         setup, Estimate(len(traces), windows=2, requests=2, tokens_in=31_000, tokens_out=900)

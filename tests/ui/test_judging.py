@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.configuration import configuration_path
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions import Where
-from mast_tui.ui.desk import Desk
-from mast_tui.ui.judging import Judged
-from mast_tui.ui.model_judge import Plan
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.dialogs.help import help_text
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.judge_runs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.screens.ask import Ask
-from mast_tui.ui.screens.help import help_text
-from mast_tui.ui.screens.judge_choice import JudgeChoice, tokens_of
-from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.ui.services.judging import Judged
+from mast_tui.ui.services.model_judge import Plan
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests import waiting
 from tests.judges.llm.made_answers import said
@@ -86,7 +86,7 @@ class FakeRun:
         self,
         plan: Plan,
         traces: Sequence[Trace],
-        desk: Desk,
+        opened: OpenWorkspace,
         tell: Callable[[Judged], object],
         stopped: Callable[[], bool],
     ) -> None:
@@ -98,7 +98,7 @@ class FakeRun:
 def asked(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
     """What would be asked, where nothing is."""
     fake = FakeRun()
-    monkeypatch.setattr("mast_tui.ui.model_judge.run_model", fake)
+    monkeypatch.setattr("mast_tui.ui.services.model_judge.run_model", fake)
     return fake
 
 
@@ -345,7 +345,7 @@ async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     def refuse(_: AppOptions) -> Workspace:
         raise WorkspaceError("w.db is no workspace")
 
-    monkeypatch.setattr("mast_tui.ui.desk.open_workspace", refuse)
+    monkeypatch.setattr("mast_tui.ui.services.open_workspace.open_workspace", refuse)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("r", "L", "J")
         assert any("no judge can keep" in note.message for note in on.app._notifications)

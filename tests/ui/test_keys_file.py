@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.keys_file import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
 
 
 def read(tmp_path: Path, text: str | bytes) -> Configuration:

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.widgets.render_cache import KnownLooks
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 HEIGHT = 6

@@ -13,9 +13,9 @@ import pytest
 from mast_tui.traces.document import DocumentTrace
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.shelf import FIRST_PART, NEXT_PARTS
-from mast_tui.ui import reading
-from mast_tui.ui.catalog import Catalog, OneByOne
-from mast_tui.ui.reading import FilesRead, LastLook, look_at
+from mast_tui.ui.services import trace_scan as reading
+from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
+from mast_tui.ui.services.trace_scan import FilesRead, LastLook, look_at
 from tests.ui.stage import SMALL, Message, write_trace
 
 

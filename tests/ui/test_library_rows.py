@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library_rows import GLYPHS, LibraryRow, Sort, State, arrange
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Sort, State, arrange
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.ui import library_rows
-from mast_tui.ui.library_rows import LibraryRow
-from mast_tui.ui.reading import FilesRead, LastLook
-from mast_tui.ui.screens import library
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.library import rows as library_rows
+from mast_tui.ui.library import screen as library
+from mast_tui.ui.library.rows import LibraryRow
+from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.services.trace_scan import FilesRead, LastLook
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
@@ -44,11 +44,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["rows"] += 1
         return original(trace, *rest, **fields)  # type: ignore[arg-type]
 
-    def asked(desk: object) -> object:
+    def asked(opened: object) -> object:
         counts["asked"] += 1
-        return ask(desk)  # type: ignore[arg-type]
+        return ask(opened)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mast_tui.ui.screens.library.row_of", counted)
+    monkeypatch.setattr("mast_tui.ui.library.screen.row_of", counted)
     monkeypatch.setattr(LibraryScreen, "_ask", staticmethod(asked))
     return counts
 
@@ -194,7 +194,7 @@ async def test_a_key_draws_few_rows_of_many(
 async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mast_tui.ui import catalog
+    from mast_tui.ui.services import trace_catalog as catalog
 
     told = 0
     words: Callable[[catalog.Trouble], str] = catalog.Trouble.words.fget  # type: ignore[attr-defined]

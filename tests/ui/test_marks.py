@@ -8,7 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_tui.labels import WHOLE_TRACE, Target
-from mast_tui.ui.marks import GLYPHS, Mark, MarkKeeper, MarkKind, Marks, Pointing, marks_by_span
+from mast_tui.ui.trace_view.gutter import (
+    GLYPHS,
+    Mark,
+    MarkKeeper,
+    MarkKind,
+    Marks,
+    Pointing,
+    marks_by_span,
+)
 
 OWN = Mark("1.3", MarkKind.OWN)
 keys = st.integers(0, 20)

@@ -9,10 +9,10 @@ from textual.app import App, ComposeResult
 from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
-from mast_tui.ui.marks import Mark, MarkKind, Marks
-from mast_tui.ui.run_counts import Matter
-from mast_tui.ui.trace_survey import Survey
-from mast_tui.ui.widgets.overview import GLYPHS, Overview
+from mast_tui.ui.trace_view.background_index import Survey
+from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.overview import GLYPHS, Overview
+from mast_tui.ui.trace_view.span_counts import Matter
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
     SMALL,

@@ -10,11 +10,11 @@ import pytest
 from textual.screen import ModalScreen
 
 from mast_tui.labels import Severity
-from mast_tui.ui.actions import ACTIONS, Where
-from mast_tui.ui.screens.ask import Ask
-from mast_tui.ui.screens.help import HelpScreen
-from mast_tui.ui.screens.mode_finder import ModeFinder
-from mast_tui.ui.screens.note import NoteScreen
+from mast_tui.ui.actions.registry import ACTIONS, Where
+from mast_tui.ui.dialogs.help import HelpScreen
+from mast_tui.ui.dialogs.mode_finder import ModeFinder
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Ask
 from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest, write_trace
 
 LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")

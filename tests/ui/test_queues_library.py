@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.facts import Revealed
 from tests.ui.office import Office

@@ -10,9 +10,9 @@ import pytest
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.session import Session
-from mast_tui.ui.screens.comparison import ComparisonScreen
-from mast_tui.ui.screens.run import RunScreen
-from mast_tui.ui.screens.runs import RunsScreen
+from mast_tui.ui.judge_runs.comparison import ComparisonScreen
+from mast_tui.ui.judge_runs.run import RunScreen
+from mast_tui.ui.judge_runs.runs import RunsScreen
 from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.workspace import RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.office import Office, said

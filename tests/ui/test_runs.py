@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.session import Session
-from mast_tui.ui.screens.runs import RunsScreen
+from mast_tui.ui.judge_runs.runs import RunsScreen
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage

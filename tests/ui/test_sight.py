@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import SMALL, Message, Stage, finding, read_trace, stage, suggest, write_trace
 
 OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 0.0}

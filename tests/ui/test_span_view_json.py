@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.json_view import SLICE_CHARS
+from mast_tui.ui.text.json_view import SLICE_CHARS
 from tests.ui.stage import Message, Stage, call, result, stage, write_trace
 
 ARGUMENTS = json.dumps({"command": "cd /srv\nmake all\nmake install", "why": "to see if it builds"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.screens import annotate_panels
+from mast_tui.ui.annotate import panels as annotate_panels
 from tests.ui.stage import Stage, call, finding, read_trace, result, stage, suggest, write_trace
 
 WORDS = "and more words than any row of the timeline has room for, whatever its width " * 4

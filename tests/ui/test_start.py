@@ -11,15 +11,15 @@ from textual.css.stylesheet import Stylesheet
 
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.first_screen import SCREENS
+from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.garbage import collect_again
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.read_ahead import ReadAhead
-from mast_tui.ui.screens.annotate import AnnotateScreen
-from mast_tui.ui.screens.help import HelpScreen
-from mast_tui.ui.screens.library import LibraryScreen
-from mast_tui.ui.widgets.first_look import FirstSpans
+from mast_tui.ui.services.prefetch import Prefetch
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.trace_view.first_spans import FirstSpans
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests.ui.settle import settle
 
@@ -31,7 +31,7 @@ def options(*paths: Path) -> AppOptions:
 
 
 class WithoutWorkspace(MastApp):
-    """The app as far as its first frames: nobody sits at a desk."""
+    """The app as far as its first frames: no workspace opens."""
 
     def open_workspace(self) -> None:  # type: ignore[override]
         """Leave it closed."""
@@ -48,14 +48,14 @@ def collector() -> Iterator[None]:
 
 
 def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
-    ahead = ReadAhead(options(SAMPLE))
+    ahead = Prefetch(options(SAMPLE))
     assert ahead.single
     report = ahead.report()
     assert report is not None
     assert [len(trace) > 0 for trace in report.traces] == [True]
     for other in (options(SAMPLE.parent), options(SAMPLE, SAMPLE)):
-        assert not ReadAhead(other).single
-        assert ReadAhead(other).report() is None
+        assert not Prefetch(other).single
+        assert Prefetch(other).report() is None
 
 
 async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:
@@ -117,11 +117,11 @@ async def test_the_styles_of_a_new_screen_are_added_to_those_that_were_read(
     app = WithoutWorkspace(options(SAMPLE), load_mast())
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        assert not app.stylesheet.has_source(str(SCREENS / "dialogs.tcss"))
+        assert not app.stylesheet.has_source(str(DIALOGS))
         await pilot.press("?")
         await settle(pilot)
         assert isinstance(app.screen, HelpScreen)
-        assert app.stylesheet.has_source(str(SCREENS / "dialogs.tcss"))
+        assert app.stylesheet.has_source(str(DIALOGS))
         assert read_again == []
 
 

@@ -10,7 +10,7 @@ from mast_tui.judges.protocol import Finding
 from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.session import set_study
 from mast_tui.study import OpenModes, Study, retest_traces
-from mast_tui.ui.screens.annotate_finish import finished_words
+from mast_tui.ui.annotate.finish import finished_words
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest, write_trace

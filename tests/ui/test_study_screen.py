@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from mast_tui.session import set_study
 from mast_tui.study import OpenModes, Study, assigned
-from mast_tui.ui.screens.library import LibraryScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
 from tests.ui.office import Office, said

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mast_tui.safe_text import safe_line
-from mast_tui.ui.text_layout import TextLayout
-from mast_tui.ui.text_rows import BLOCK_CHARS
+from mast_tui.ui.text.layout import TextLayout
+from mast_tui.ui.text.rows import BLOCK_CHARS
 
 JOINER = "\u200d"
 TROUBLE = (

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from mast_tui.ui.text_layout import CHUNK_CHARS, UNWRAPPED, TextLayout
-from mast_tui.ui.text_rows import BLOCK_CHARS, block_at
+from mast_tui.ui.text.layout import CHUNK_CHARS, UNWRAPPED, TextLayout
+from mast_tui.ui.text.rows import BLOCK_CHARS, block_at
 from tests.ui.counting_text import CountingText
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from mast_tui.traces.model import Span
-from mast_tui.ui.folding import Run
-from mast_tui.ui.marks import Mark, MarkKind, Marks
-from mast_tui.ui.widgets.timeline import Timeline
+from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.long_trace import LongTrace
 from tests.ui.settle import settle

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.glances import GlancesAtSteps
 from mast_tui.traces.model import Loaded, Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.folding import Run
-from mast_tui.ui.trace_facts import FactFinder, TraceFacts
-from mast_tui.ui.trace_survey import COMPARED, SPANS, Survey, look_on
+from mast_tui.ui.trace_view.background_index import COMPARED, SPANS, Survey, look_on
+from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.trace_view.trace_facts import FactFinder, TraceFacts
 from tests.ui.build import SmallTrace
 from tests.ui.long_trace import GlancedTrace, calling
 

@@ -12,9 +12,9 @@ import pytest
 
 from mast_tui.labels import Target
 from mast_tui.session import Session
-from mast_tui.ui.screens import annotate
-from mast_tui.ui.screens.ask import Ask
-from mast_tui.ui.services import watch
+from mast_tui.ui.annotate import screen as annotate
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.services import workspace_watch as watch
 from mast_tui.workspace import Workspace, commands
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
@@ -291,5 +291,5 @@ async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_pat
 
 
 def _set(on: Stage) -> None:
-    assert on.app.desk is not None
-    on.app.desk.workspace.set_setting("a", "b")
+    assert on.app.opened is not None
+    on.app.opened.workspace.set_setting("a", "b")

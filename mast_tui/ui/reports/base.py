@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
-from typing import ClassVar, Final
+from pathlib import PurePath
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from mast_tui.ui.actions import Where
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.reports.lines import ReportLines
-from mast_tui.ui.screens.opening import OpensTraces
+from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.styles import BASE_SCREEN, REPORTS
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.span_view import SpanView
 from mast_tui.ui.widgets.title_bar import TitleBar
-
-HERE: Final = Path(__file__).parent
 
 
 class TablesScreen(OpensTraces):
     """Tables, the row under their cursor in words, or words in place of both."""
 
-    # Whole paths: Textual looks for others beside the module of the class that is opened.
     CSS_PATH: ClassVar[list[str | PurePath]] = [
-        HERE.parent / "screens" / "room.tcss",
-        HERE / "reports.tcss",
+        BASE_SCREEN,
+        REPORTS,
     ]
     AUTO_FOCUS = "#table"
     where: ClassVar[Where]

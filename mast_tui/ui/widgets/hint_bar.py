@@ -12,8 +12,8 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions import Keymap, Where, actions_for, keys_of, shown
-from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.widgets.render_cache import KnownLooks
 
 
 class HintBar(KnownLooks):

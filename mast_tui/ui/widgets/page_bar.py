@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.widgets.render_cache import KnownLooks
 
 
 class PageBar(KnownLooks):

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
-from mast_tui.ui.text_layout import TextLayout
+from mast_tui.ui.text.layout import TextLayout
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 INDENT: Final = 4

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.widgets.render_cache import KnownLooks
 
 SEPARATOR = " · "
 

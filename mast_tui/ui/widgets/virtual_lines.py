@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.known_looks import KnownLooks
+from mast_tui.ui.widgets.render_cache import KnownLooks
 
 SMALL: Final = 4
 """Lists of no more rows than this show no context beside the cursor."""

@@ -1,0 +1,177 @@
+"""Choosing which spans the timeline shows: each row is a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import SpanKind
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_view.filtering import EVERYTHING, KIND_NAMES, SpanFilter
+
+KIND_KEYS: Final[dict[SpanKind, str]] = {
+    SpanKind.MESSAGE: "m",
+    SpanKind.REASONING: "r",
+    SpanKind.TOOL_CALL: "c",
+    SpanKind.TOOL_RESULT: "o",
+    SpanKind.LOG: "g",
+}
+MOST_AGENTS: Final = 9
+"""So many agents have a digit for a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something to choose: its key, its name, whether it is chosen, and what choosing it does."""
+
+    key: str
+    name: str
+    chosen: Callable[[SpanFilter], bool]
+    toggled: Callable[[SpanFilter], SpanFilter]
+
+
+def offers(
+    agents: Sequence[str], *, labelled: bool, suggested: bool, matches: bool
+) -> tuple[Offer, ...]:
+    """What there is to choose; labels, suggestions and matches only where one may see some."""
+    rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
+    rows.append(Offer("e", "errors", lambda f: f.errors, lambda f: replace(f, errors=not f.errors)))
+    if labelled:
+        rows.append(
+            Offer(
+                "l",
+                "labelled by you",
+                lambda f: f.labelled,
+                lambda f: replace(f, labelled=not f.labelled),
+            )
+        )
+    if suggested:
+        rows.append(
+            Offer(
+                "s",
+                "suggested, not answered",
+                lambda f: f.suggested,
+                lambda f: replace(f, suggested=not f.suggested),
+            )
+        )
+    if matches:
+        rows.append(
+            Offer(
+                "/",
+                "matches of the search",
+                lambda f: f.matches,
+                lambda f: replace(f, matches=not f.matches),
+            )
+        )
+    if len(agents) > 1:
+        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
+    return tuple(rows)
+
+
+def _kind_offer(kind: SpanKind, name: str) -> Offer:
+    return Offer(KIND_KEYS[kind], name, lambda f: kind in f.kinds, lambda f: f.with_kind(kind))
+
+
+def _agent_offer(key: str, agent: str) -> Offer:
+    name = f"by {one_line(agent, 24)}"
+    return Offer(key, name, lambda f: agent in f.agents, lambda f: f.with_agent(agent))
+
+
+class OfferRow(Static):
+    """A row with its key; a click is that key."""
+
+    def __init__(self, offer: Offer) -> None:
+        super().__init__(classes="offer")
+        self.offer = offer
+
+    def show(self, chosen: SpanFilter) -> None:
+        """Tell whether this is chosen."""
+        mark = "x" if self.offer.chosen(chosen) else " "
+        self.update(
+            Content.assemble((f" {self.offer.key} ", "bold"), f"[{mark}] {self.offer.name}")
+        )
+
+    def on_click(self) -> None:
+        """Choose it, or no longer."""
+        if isinstance(self.screen, FilterChoice):
+            self.screen.toggle(self.offer)
+
+
+class FilterChoice(ModalScreen[bool]):
+    """Gives back whether the choice is kept; every change is told to ``changed`` at once."""
+
+    CSS_PATH = DIALOGS
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    def __init__(
+        self,
+        rows: Sequence[Offer],
+        chosen: SpanFilter,
+        changed: Callable[[SpanFilter], None],
+    ) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self._rows = rows
+        self._changed = changed
+        self._words = ""
+
+    def compose(self) -> ComposeResult:
+        """A row for each that can be chosen."""
+        with Vertical(classes="dialog filter") as box:
+            box.border_title = plain_title("Show only")
+            for offer in self._rows:
+                yield OfferRow(offer)
+            yield Static(classes="hint", id="remaining")
+
+    def on_mount(self) -> None:
+        """Show what is chosen."""
+        self._show()
+        self.say(self._words)
+
+    def say(self, words: str) -> None:
+        """Tell how many spans remain."""
+        self._words = words
+        if self.is_mounted:
+            keys = "x clears · Enter keeps · Esc shows all"
+            self.query_one("#remaining", Static).update(Content(f"{words}\n{keys}"))
+
+    def toggle(self, offer: Offer) -> None:
+        """Choose it, or no longer."""
+        self._choose(offer.toggled(self.chosen))
+
+    def _choose(self, chosen: SpanFilter) -> None:
+        self.chosen = chosen
+        self._show()
+        self._changed(chosen)
+
+    def _show(self) -> None:
+        for row in self.query(OfferRow):
+            row.show(self.chosen)
+
+    def on_key(self, event: events.Key) -> None:
+        """Toggle the row of this key; Enter keeps the choice."""
+        offer = next((row for row in self._rows if row.key == event.character), None)
+        if offer is not None:
+            event.stop()
+            self.toggle(offer)
+        elif event.character == "x":
+            event.stop()
+            self._choose(EVERYTHING)
+        elif event.key == "enter":
+            event.stop()
+            self.dismiss(True)
+
+    def action_leave(self) -> None:
+        """Show everything again."""
+        self.dismiss(False)

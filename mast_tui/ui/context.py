@@ -1,0 +1,221 @@
+"""What a screen, or a part of one, may ask of the app, and the places to which it can send one.
+
+Screens import this, never the app and never each other; the app alone knows the screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+    from mast_tui.adjudication.guidelines import Case
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
+    from mast_tui.ui.actions.keymap import Configuration
+    from mast_tui.ui.input_priority import Courtesy
+    from mast_tui.ui.options import AppOptions
+    from mast_tui.ui.services.judging import UnderWay
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.ui.services.trace_catalog import Catalog
+    from mast_tui.ui.services.workspace_writer import Writes
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLocation:
+    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
+    or its ``index``."""
+
+    trace_id: str
+    suggestion: str | None = None
+    judge: str | None = None
+    key: str | None = None
+    index: int | None = None
+
+
+# Where to go. A screen is made with what stands here under the same names.
+
+
+@dataclass(frozen=True, slots=True)
+class ShowLibrary:
+    """The library of traces; all screens above it are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTrace:
+    """A trace on the annotate screen, which is the open one where there is one."""
+
+    trace: Trace
+    at: TraceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAdjudication:
+    """The queue of disagreements."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDisagreements:
+    """The disagreements on one mode (a slug), above the screen that asks."""
+
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDisagreement:
+    """The queue of one mode (a slug), with the cursor on one trace, above the screen that asks.
+
+    ``agreed`` tells whether the sides agree on it.
+    """
+
+    mode: str
+    trace: str
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAgreement:
+    """The agreement per mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSignatures:
+    """How and why runs fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRuns:
+    """What the judges have run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStudy:
+    """What was set up, and how far everybody is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowGuidelines:
+    """What was agreed about a mode (a slug), above the screen that asks.
+
+    ``occasion`` is the trace and the item whose decision a change of the page comes from; ``go``
+    puts the cursor of the screen that asks on a case, and tells whether it is listed there.
+    """
+
+    mode_slug: str
+    may_write: bool = False
+    occasion: tuple[str, str] | None = None
+    go: Callable[[Case], bool] | None = None
+
+
+Destination = (
+    ShowLibrary
+    | ShowTrace
+    | ShowAdjudication
+    | ShowDisagreements
+    | ShowDisagreement
+    | ShowAgreement
+    | ShowSignatures
+    | ShowRuns
+    | ShowStudy
+    | ShowGuidelines
+)
+
+
+class AppContext(Protocol):
+    """The app, as screens know it."""
+
+    options: AppOptions
+    configuration: Configuration
+    opened: OpenWorkspace | None
+    """The workspace and who works in it, None until it is open."""
+    refused: str | None
+    """Why there is no workspace, where one could not be opened."""
+    courtesy: Courtesy
+    """By which threads know when to stand back."""
+    writes: Writes
+    """What is written to the workspace, in order."""
+    queue: list[str]
+    """Ids of the traces that one goes through, as the library lists them."""
+    judge_at_work: UnderWay | None
+    """The judge that is at work now."""
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy that is labelled with."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The traces that were found."""
+
+    @property
+    def keys_set(self) -> dict[str, tuple[str, ...]]:
+        """Keys that the person has set, by the ids of actions."""
+
+    @property
+    def open_trace_id(self) -> str | None:
+        """The id of the trace that is open on an annotate screen, if any."""
+
+    def go(self, destination: Destination) -> None:
+        """Show another screen."""
+
+    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+        """Do ``work`` with the workspace, now or once it is open, in order."""
+
+    def guarded(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what is refused is said in words, and None given back."""
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there.
+
+        Args:
+            step: Reads or writes the workspace.
+
+        Raises:
+            WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
+        """
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong, on whatever screen is open."""
+
+    def waiting_words(self) -> str:
+        """What stands in place of the annotator while no workspace is open."""
+
+    def stop_reading(self) -> None:
+        """Nobody waits for the one file that was named any more."""
+
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """The trace ``step`` places on in the queue, or None where there is no other."""
+
+    def queue_changed(self) -> None:
+        """What is to do has changed: let the library read its queue anew."""
+
+    def study_changed(self) -> None:
+        """A study was set up or changed: work as it says from now on, on the open trace too."""
+
+    def count_finished(self) -> None:
+        """Count anew how many of their traces the annotator has finished."""
+
+    def finished_words(self) -> str:
+        """How many of the traces here, or under a study of one's own, are finished."""
+
+    def judge_traces(self, traces: Sequence[Trace]) -> None:
+        """Have a judge look at these traces; while one does, ask whether to cancel it."""
+
+
+@runtime_checkable
+class HasKeys(Protocol):
+    """An app that hands keys out in order; parts that are tried without one do without."""
+
+    courtesy: Courtesy
+    keys_taken: int
+    """How many keys have been handed out."""
+
+
+def context_of(node: DOMNode) -> AppContext:
+    """The app of a screen or widget, with what it shares."""
+    return cast("AppContext", node.app)

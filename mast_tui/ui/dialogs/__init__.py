@@ -1,0 +1,1 @@
+"""Questions and choices that lie over a screen."""

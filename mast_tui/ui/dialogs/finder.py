@@ -1,0 +1,163 @@
+"""Choosing one of many by typing a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.fuzzy import Matcher
+from textual.strip import Strip
+from textual.widgets import Input
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.dialogs.typing_dialog import TypingDialog
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something to choose: what is given back, what is shown, and what else is searched."""
+
+    value: str
+    code: str
+    name: str
+    detail: str = ""
+
+
+class ChoiceList(VirtualLines):
+    """The choices that match."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "choice-list--cursor",
+        "choice-list--code",
+        "choice-list--detail",
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.can_focus = False
+        self.choices: Sequence[Choice] = ()
+
+    @property
+    def row_count(self) -> int:
+        """The choices that match."""
+        return len(self.choices)
+
+    def show(self, choices: Sequence[Choice]) -> None:
+        """Show other choices, with the cursor on the best."""
+        self.choices = choices
+        self.cursor = 0
+        self.rows_changed()
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """Code, name, and a part of the detail."""
+        choice = self.choices[row]
+        base = self.rich_style
+        if row == self.cursor:
+            base += self.get_component_rich_style("choice-list--cursor", partial=True)
+        code = base + self.get_component_rich_style("choice-list--code", partial=True)
+        detail = base + self.get_component_rich_style("choice-list--detail", partial=True)
+        wide = max((cell_len(item.code) for item in self.choices), default=0)
+        head = f" {set_cell_size(choice.code, min(wide, 14))} " if wide else " "
+        name = one_line(choice.name)
+        room = max(0, width - cell_len(head) - cell_len(name) - 2)
+        return Strip(
+            [
+                Segment(head, code),
+                Segment(name, base),
+                Segment("  " + one_line(choice.detail, max(1, room)), detail),
+            ]
+        ).adjust_cell_length(width, base)
+
+
+def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
+    """The choices that match ``query``, best first: in the code, then the name, then the detail."""
+    if not query.strip():
+        return list(choices)
+    matcher = Matcher(query)
+    scored: list[tuple[float, int, Choice]] = []
+    for place, choice in enumerate(choices):
+        compact = choice.code.replace(".", "")
+        if query in (choice.code, compact):
+            score = 100.0
+        else:
+            score = max(
+                4 * matcher.match(choice.name),
+                2 * matcher.match(choice.code),
+                1 + matcher.match(choice.detail)
+                if query.casefold() in choice.detail.casefold()
+                else 0,
+            )
+        if score > 0:
+            scored.append((-score, place, choice))
+    return [choice for _, _, choice in sorted(scored, key=lambda item: item[:2])]
+
+
+class Finder(TypingDialog):
+    """Gives back the value of the choice, or None. ``free`` also gives back what was typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False),
+        Binding("down,ctrl+n", "move(1)", show=False, priority=True),
+        Binding("up,ctrl+p", "move(-1)", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, title: str, choices: Sequence[Choice], *, placeholder: str, free: bool = False
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._placeholder = placeholder
+        self._free = free
+
+    def compose(self) -> ComposeResult:
+        """What is typed, and what matches."""
+        with Vertical(classes="dialog finder") as box:
+            box.border_title = plain_title(self._title)
+            yield TextLine(placeholder=self._placeholder)
+            yield ChoiceList()
+
+    def on_mount(self) -> None:
+        """Show everything."""
+        self.query_one(ChoiceList).show(self._choices)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self.query_one(ChoiceList).show(best_first(event.value, self._choices))
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        listed = self.query_one(ChoiceList)
+        if (
+            self._free
+            and event.value.strip()
+            and (event.value.strip().removeprefix("#").isdecimal() or not listed.choices)
+        ):
+            self.dismiss(event.value.strip())
+        elif listed.choices:
+            self.dismiss(listed.choices[listed.cursor].value)
+
+    @on(VirtualLines.Moved)
+    def _clicked(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+
+    @on(VirtualLines.Chosen)
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        listed = self.query_one(ChoiceList)
+        self.dismiss(listed.choices[event.row].value)
+
+    def action_move(self, delta: int) -> None:
+        """Another choice."""
+        self.query_one(ChoiceList).move_by(delta)

@@ -1,0 +1,75 @@
+"""Writing one line or a few: a note, a reason, a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from mast_tui.ui.dialogs.typing_dialog import TypingDialog
+from mast_tui.ui.titles import plain_lines, plain_title
+from mast_tui.ui.widgets.text_line import TextLine
+
+
+class NoteScreen(TypingDialog):
+    """Gives back what was written, or None after Escape.
+
+    What stands there already is gone on with; where it is only ``offered``, typing replaces it.
+    ``check`` may refuse a text by raising ``ValueError`` with what is wrong.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    def __init__(
+        self,
+        title: str,
+        value: str = "",
+        *,
+        question: str = "",
+        hint: str = "Enter keeps · Esc leaves it as it was",
+        check: Callable[[str], str] = str,
+        offered: bool = False,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._question = question
+        self._hint = hint
+        self._check = check
+        self._offered = offered
+
+    def compose(self) -> ComposeResult:
+        """The line to write on."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = plain_title(self._title)
+            if self._question:
+                yield Static(plain_lines(self._question), classes="question")
+            yield TextLine(self._value, id="text", select_on_focus=self._offered)
+            yield Static(Content(self._hint), classes="hint")
+
+    def on_mount(self) -> None:
+        """Show the end of a text that is gone on with, where the cursor is."""
+        if not self._offered:
+            self.call_after_refresh(self._show_end)
+
+    def _show_end(self) -> None:
+        line = self.query_one(TextLine)
+        # Textual scrolls only where the cursor moves, and not before the line has its width.
+        line.cursor_position = 0
+        line.cursor_position = len(line.value)
+
+    @on(Input.Submitted)
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        try:
+            self.dismiss(self._check(event.value))
+        except ValueError as error:
+            hint = self.query_one(".hint", Static)
+            hint.update(plain_lines(str(error)))
+            hint.add_class("-error")

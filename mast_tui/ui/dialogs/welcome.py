@@ -1,0 +1,51 @@
+"""What a person sees once, on the very first start: five keys are enough to begin."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from mast_tui.ui.styles import DIALOGS
+
+FIVE_KEYS = (
+    ("↑ ↓", "move over the steps of a run"),
+    ("1 3", "two digits label the step, the same again takes it off"),
+    ("]", "go to the next suggestion: a accepts it, x rejects it"),
+    ("u", "take back the last change, also after a restart"),
+    ("?", "all keys"),
+)
+
+
+class WelcomeScreen(ModalScreen[None]):
+    """Any key closes it for good."""
+
+    CSS_PATH = DIALOGS
+
+    def compose(self) -> ComposeResult:
+        """The five keys."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = "Welcome to mast_tui"
+            box.border_subtitle = "any key begins"
+            yield Static(
+                Content("Read what an agent did, and label where and how it failed."),
+                classes="question",
+            )
+            for key, words in FIVE_KEYS:
+                yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
+            yield Static(
+                Content("Every label is saved as you make it; quitting loses nothing."),
+                classes="hint",
+            )
+
+    def on_key(self, event: events.Key) -> None:
+        """Close."""
+        event.stop()
+        self.dismiss(None)
+
+    def on_click(self) -> None:
+        """Close."""
+        self.dismiss(None)

@@ -1,0 +1,283 @@
+"""Which judge: the rules at once, or a model, after what that takes and sends was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.notice import is_told, note_told, what_is_sent
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Answer, Ask
+from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
+from mast_tui.ui.services.workspace_writer import Holds
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.titles import plain_lines, plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.judges.configuration import JudgeConfiguration
+    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.ui.services.judging import Judging
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+
+RULES_KEY: Final = "r"
+MODEL_KEY: Final = "m"
+
+ESTIMATING: Final = "Estimating what the model would take"
+
+TOLD_EVERY: Final = 20
+"""Traces after which it is told how far the estimate is."""
+
+_CHOSEN: Final = "judge.chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What somebody has chosen; ``plan`` is None for the rules."""
+
+    plan: Plan | None
+
+
+class JudgeChoice(ModalScreen[Chosen | None]):
+    """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
+
+    CSS_PATH = DIALOGS
+
+    @dataclass
+    class Estimated(Message):
+        """What asking the model takes, or why that is not known."""
+
+        plan: Plan | None
+        problem: str | None = None
+
+    @dataclass
+    class Counted(Message):
+        """So many traces have been looked at for the estimate."""
+
+        traces: int
+
+    def __init__(
+        self, setup: Setup, opened: OpenWorkspace, traces: Sequence[Trace], *, model_first: bool
+    ) -> None:
+        super().__init__()
+        self._setup = setup
+        self._opened = opened
+        self._traces = traces
+        self._default = MODEL_KEY if model_first else RULES_KEY
+        self._plan: Plan | None = None
+        self._wanted = False
+
+    def compose(self) -> ComposeResult:
+        """The two judges, and what the model takes."""
+        count = len(self._traces)
+        with Vertical(classes="dialog") as box:
+            box.border_title = plain_title("Which judge?")
+            yield Static(
+                plain_lines("For this trace." if count == 1 else f"For {count:,} traces."),
+                classes="question",
+            )
+            answers = (
+                (RULES_KEY, "the rules: offline, at once"),
+                (MODEL_KEY, f"{model_name(self._setup)} at {one_line(self._setup.host, 60)}"),
+            )
+            for key, words in answers:
+                yield Answer(key, words, default=key == self._default)
+            yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
+
+    def on_mount(self) -> None:
+        """Begin to estimate."""
+        self._estimate()
+
+    @work(thread=True, group="estimate", exclusive=True)
+    def _estimate(self) -> None:
+        from mast_tui.workspace import WorkspaceError
+
+        worker = get_current_worker()
+
+        def counted(traces: int) -> None:
+            if traces % TOLD_EVERY == 0:
+                self.post_message(self.Counted(traces))
+
+        def stopped() -> bool:
+            return worker.is_cancelled
+
+        try:
+            plan = plan_for(self._setup, self._traces, self._opened, stopped, counted)
+        except (WorkspaceError, OSError) as error:
+            self.post_message(self.Estimated(None, str(error)))
+            return
+        if not worker.is_cancelled:
+            self.post_message(self.Estimated(plan))
+
+    def on_judge_choice_counted(self, message: Counted) -> None:
+        """Say how far the estimate is."""
+        if self._plan is None:
+            self.query_one(".hint", Static).update(
+                plain_lines(f"{ESTIMATING}: {message.traces:,} of {len(self._traces):,} traces …")
+            )
+
+    def on_judge_choice_estimated(self, message: Estimated) -> None:
+        """Say it; where the model was chosen already, go on with it."""
+        hint = self.query_one(".hint", Static)
+        if message.plan is None:
+            hint.update(plain_lines(message.problem or ""))
+            hint.add_class("-error")
+            self._wanted = False
+            return
+        self._plan = message.plan
+        hint.update(plain_lines(estimate_words(message.plan)))
+        if self._wanted:
+            self.dismiss(Chosen(message.plan))
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the answer; Enter takes the one that was chosen last."""
+        key = self._default if event.key == "enter" else event.character
+        if event.key == "escape":
+            event.stop()
+            self.dismiss(None)
+        elif key in (RULES_KEY, MODEL_KEY):
+            event.stop()
+            self.answered(key)
+
+    def answered(self, key: str) -> None:
+        """The rules at once; the model as soon as it is known what it takes."""
+        if key == RULES_KEY:
+            self.dismiss(Chosen(None))
+        elif self._plan is not None:
+            self.dismiss(Chosen(self._plan))
+        else:
+            self._wanted = True
+            self.query_one(".hint", Static).update(plain_lines(f"{ESTIMATING}, then it goes on …"))
+
+
+def choose_judge(
+    app: Judging,
+    configured: JudgeConfiguration,
+    opened: OpenWorkspace,
+    traces: Sequence[Trace],
+    *,
+    rules: Callable[[], None],
+    model: Callable[[Plan], None],
+) -> None:
+    """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
+    from mast_tui.judges.llm.setup import configured_setup
+
+    try:
+        setup = configured_setup(opened.taxonomy, configured)
+    except MastError as error:
+        app.complain(f"{error}; only the rules judge can run")
+        rules()
+        return
+    setting = f"{_CHOSEN}:{opened.annotator}"
+    before = app.guarded(lambda: opened.workspace.get_setting(setting))
+
+    def answered(chosen: Chosen | None) -> None:
+        if chosen is None:
+            return
+        key = RULES_KEY if chosen.plan is None else MODEL_KEY
+        remember = partial(opened.workspace.set_setting, setting, key)
+        app.writes.do(partial(app.guarded, remember), Holds.NOTHING)
+        if chosen.plan is None:
+            rules()
+        else:
+            confirm(app, opened, chosen.plan, model)
+
+    app.push_screen(JudgeChoice(setup, opened, traces, model_first=before == MODEL_KEY), answered)
+
+
+def confirm(app: Judging, opened: OpenWorkspace, plan: Plan, model: Callable[[Plan], None]) -> None:
+    """Begin at once where little is at stake; else ask what may be sent and spent."""
+    if not plan.estimate.to_judge:
+        app.notify(
+            f"{estimate_words(plan)} mast-tui judge --again asks anew.", markup=False, timeout=8
+        )
+        return
+    told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
+    if told is None:
+        return
+
+    def go(tokens: int) -> None:
+        def note() -> None:
+            app.guarded(lambda: note_told(opened.workspace, plan.setup))
+            model(plan.allowing(tokens))
+
+        app.writes.do(note)
+
+    if plan.estimate.to_judge > 1:
+        _ask_for_allowance(app, plan, go, told=told)
+    elif told:
+        go(plan.usual_allowance())
+    else:
+        _ask_to_send(app, plan, go)
+
+
+def _ask_to_send(app: Judging, plan: Plan, go: Callable[[int], None]) -> None:
+    allowed = plan.usual_allowance()
+
+    def answered(answer: str | None) -> None:
+        if answer == "y":
+            go(allowed)
+
+    app.push_screen(
+        Ask(
+            f"Send this trace to {one_line(plan.setup.host, 60)}?",
+            f"{what_is_sent(plan.setup)}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
+            "\n\nThis is asked once for this server and workspace.",
+            (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
+            default="n",
+        ),
+        answered,
+    )
+
+
+def _ask_for_allowance(app: Judging, plan: Plan, go: Callable[[int], None], *, told: bool) -> None:
+    sent = "" if told else f"{what_is_sent(plan.setup)}\n\n"
+
+    def written(text: str | None) -> None:
+        if text is not None:
+            go(int(text))
+
+    app.push_screen(
+        NoteScreen(
+            f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
+            f"{plan.usual_allowance():,}",
+            question=f"{sent}{estimate_words(plan)}\n\n"
+            "It stops when so many tokens are spent, in and out together:",
+            hint="Enter begins · Esc asks nothing",
+            check=tokens_of,
+            offered=True,
+        ),
+        written,
+    )
+
+
+def tokens_of(text: str) -> str:
+    """A number of tokens as somebody writes it, such as ``310,000``, ``310k`` or ``1.5M``.
+
+    Raises ``ValueError`` for everything else.
+    """
+    plain = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
+    unit = {"k": 1_000, "m": 1_000_000}.get(plain[-1:], 1)
+    number = plain if unit == 1 else plain[:-1]
+    whole, _, part = number.partition(".")
+    if not whole.isdecimal() or not whole.isascii() or (part and not part.isdecimal()):
+        raise ValueError(f"“{one_line(text, 20)}” is no number of tokens, such as 310000 or 310k")
+    if unit == 1 and part:
+        raise ValueError("tokens are whole")
+    tokens = int(float(number) * unit) if unit > 1 else int(whole)
+    if not 0 < tokens < 10**12:
+        raise ValueError("that many tokens cannot be allowed; leave with Esc to ask nothing")
+    return str(tokens)

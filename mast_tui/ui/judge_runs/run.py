@@ -1,0 +1,187 @@
+"""The traces of one run of a judge: where it failed, and where its suggestions wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.message import Message
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.judge_runs.run_rows import HIDDEN, RunView, local_time, run_views
+from mast_tui.ui.screens.table_screen import TableScreen
+from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.styles import BASE_SCREEN, RUNS
+from mast_tui.ui.suggestion_words import ALTERED, judge_name
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.labels import QuoteCounts
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.workspace.records import RunTrace
+
+COLUMNS: Final = (
+    Column("trace", "trace", shrinks=True),
+    Column("found", "found", figure=True, keeps=90),
+    Column("waiting", "waiting", figure=True, keeps=95),
+    Column("quotes", "quotes found", figure=True, keeps=60),
+    Column("windows", "windows", figure=True, keeps=40),
+    Column("note", "", keeps=80, shrinks=True),
+)
+
+
+def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
+    """The run's traces, those that failed first, then those with most that waits."""
+
+    def rank(trace: RunTrace) -> tuple[bool, int, str]:
+        return (trace.problem is None, -view.waiting.get(trace.trace_id, 0), trace.trace_id)
+
+    hidden = view.answers is None
+    rows = []
+    for trace in sorted(view.run.traces, key=rank):
+        failed = trace.problem is not None
+        waiting = view.waiting.get(trace.trace_id, 0)
+        note = f"failed: {trace.problem}" if failed else "" if hidden else "; ".join(trace.remarks)
+        cells = {
+            "trace": one_line(names.get(trace.trace_id, trace.trace_id)),
+            "found": "" if failed else HIDDEN if hidden else str(trace.findings),
+            "waiting": "" if failed else HIDDEN if hidden else str(waiting),
+            "quotes": "" if hidden else quote_words(trace.quotes),
+            "windows": str(trace.windows) if trace.windows else "",
+            "note": one_line(note),
+        }
+        doubted = trace.quotes.found < trace.quotes.all
+        styles = {
+            "glyph": "doubt" if failed or waiting else "quiet",
+            "trace": "name",
+            "waiting": "doubt" if waiting else "quiet",
+            "quotes": "doubt" if doubted else "figure",
+            "windows": "quiet",
+            "note": "doubt" if failed else "quiet",
+        }
+        glyph = "!" if failed else "◌" if waiting else "●"
+        rows.append(TableRow(trace.trace_id, cells, glyph, styles))
+    return rows
+
+
+def quote_words(quotes: QuoteCounts) -> str:
+    """How many of the quotes were found, and how many were altered; empty where there is none."""
+    if not quotes.all:
+        return ""
+    altered = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
+    return f"{quotes.found} of {quotes.all}{altered}"
+
+
+class RunScreen(OpensTraces, TableScreen):
+    """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
+
+    CSS_PATH = [BASE_SCREEN, RUNS]
+    AUTO_FOCUS = "#run"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.RUN, Where.EVERYWHERE)
+    where = Where.RUN
+
+    @dataclass
+    class Recounted(Message):
+        """What waits by now, after answers were given."""
+
+        view: RunView
+
+    def __init__(self, view: RunView, names: Mapping[str, str]) -> None:
+        """``names`` are what traces go by, by their ids."""
+        super().__init__()
+        self._view = view
+        self._names = names
+
+    def make_table(self) -> ColumnTable:
+        """The traces."""
+        return ColumnTable(COLUMNS, id="run")
+
+    @property
+    def main_list(self) -> ColumnTable:
+        """The traces."""
+        return self.query_one("#run", ColumnTable)
+
+    def on_screen_resume(self) -> None:
+        """List the traces; what waits may have been answered where one comes back from."""
+        if self.mast.opened is not None:
+            self._recount(self.mast.opened)
+
+    @work(thread=True, group="recount", exclusive=True)
+    def _recount(self, opened: OpenWorkspace) -> None:
+        from mast_tui.workspace import WorkspaceError
+
+        run = self._view.run
+        try:
+            hidden = opened.judges_hidden
+            suggestions = [] if hidden else opened.workspace.labels(annotator=run.judge)
+            reviews = opened.workspace.reviews(annotator=opened.annotator, pass_number=None)
+        except WorkspaceError:
+            return  # the figures stay as they were; whatever is asked next says what is wrong
+        view = run_views([run], suggestions, reviews, hidden=hidden)[0]
+        self.post_message(self.Recounted(view))
+
+    def on_run_screen_recounted(self, message: Recounted) -> None:
+        """Show what waits by now."""
+        self._view = message.view
+        self._show_rows()
+        if self.focused is None:
+            self.main_list.focus()
+
+    def _show_rows(self) -> None:
+        if not self._view.run.traces:
+            self.show_words("This run has come to no trace.\n\nEsc goes back.")
+            return
+        self.remove_class("-empty")
+        self.main_list.show(trace_rows(self._view, self._names))
+        self._show_detail()
+
+    def show_title(self) -> None:
+        """Which run, and who works."""
+        run = self._view.run
+        count = len(run.traces)
+        words = (
+            f"{judge_name(run.judge)} · {local_time(run.started_at)}",
+            f"{count} trace{'' if count == 1 else 's'}",
+            *((f"{self._view.failed} failed",) if self._view.failed else ()),
+        )
+        self.title_bar.show(words, self.who())
+
+    def _show_detail(self) -> None:
+        row = self.main_list.row
+        trace = next((t for t in self._view.run.traces if row and t.trace_id == row.id), None)
+        if row is None or trace is None:
+            self.detail.show_text("")
+            return
+        self.detail.border_title = plain_title(row.cells["trace"])
+        lines = [trace.trace_id]
+        if trace.problem is not None:
+            lines.append(f"failed: {trace.problem}")
+            lines.append("The same run again tries it anew.")
+        if self._view.answers is not None:
+            lines += [f"quotes: {trace.quotes.words}"] if trace.quotes.all else []
+            lines += trace.remarks
+        self.detail.show_text("\n".join(lines))
+
+    @on(VirtualLines.Moved, "#run")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_detail()
+        self.hints.clear()
+
+    @on(VirtualLines.Chosen, "#run")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the trace at the first suggestion of this judge that waits, else at the first."""
+        row = self.main_list.row
+        if row is not None:
+            self.open_at(TraceLocation(row.id, judge=self._view.run.judge))

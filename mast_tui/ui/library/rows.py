@@ -1,0 +1,241 @@
+"""The rows of the library: what is known of each trace, filtered and sorted into a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.traces.model import Outcome, Trace
+from mast_tui.traces.shelved import facts_of
+from mast_tui.ui.trace_names import natural
+
+if TYPE_CHECKING:
+    from mast_tui.session import LibraryEntry
+
+
+class State(StrEnum):
+    """How far the annotator has come with a trace."""
+
+    OPEN = "open"
+    UNTOUCHED = "untouched"
+    FINISHED = "finished"
+
+
+GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryRow:
+    """One trace as the library shows it; what its annotator may not see is empty here.
+
+    What sorting and filtering look at is made when it is first asked for, and once.
+    """
+
+    trace_id: str
+    name: str
+    system: str = ""
+    model: str = ""
+    benchmark: str = ""
+    outcome: str = ""
+    spans: int = 0
+    complete: bool = True
+    state: State = State.UNTOUCHED
+    finished_by: tuple[str, ...] = ()
+    waiting: int = 0
+    labels: int = 0
+    _natural: str | None = field(default=None, init=False, repr=False, compare=False)
+    _haystack: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def natural(self) -> str:
+        """The name as a sorting key by which ``2.json`` comes before ``10.json``."""
+        if self._natural is None:
+            object.__setattr__(self, "_natural", natural(self.name))
+        return self._natural or ""
+
+    @property
+    def haystack(self) -> str:
+        """What a filter looks at."""
+        if self._haystack is None:
+            parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
+            words = " ".join([*parts, *self.finished_by]).casefold()
+            object.__setattr__(self, "_haystack", words)
+        return self._haystack or ""
+
+
+class Sort(StrEnum):
+    """Orders of the library; the first is the queue."""
+
+    QUEUE = "queue"
+    NAME = "name"
+    MODEL = "model"
+    OUTCOME = "outcome"
+    SPANS = "spans"
+    WAITING = "suggestions"
+
+    def following(self) -> Sort:
+        """The next order."""
+        every = list(Sort)
+        return every[(every.index(self) + 1) % len(every)]
+
+
+_STATES: Final = {state: place for place, state in enumerate(State)}
+
+
+def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
+    """The rows sorted; those that are alike by the sort stand by their names."""
+    by_name = sorted(rows, key=attrgetter("natural"))
+    if sort is Sort.QUEUE:
+        by_name.sort(key=lambda row: _STATES[row.state])
+    elif sort is Sort.MODEL:
+        by_name.sort(key=lambda row: (row.model.casefold(), row.system.casefold()))
+    elif sort is Sort.OUTCOME:
+        by_name.sort(key=lambda row: row.outcome or "~")
+    elif sort is Sort.SPANS:
+        by_name.sort(key=lambda row: -row.spans)
+    elif sort is Sort.WAITING:
+        by_name.sort(key=lambda row: -row.waiting)
+    return by_name
+
+
+def _holding(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
+    for word in words:
+        rows = [row for row in rows if word in row.haystack]
+    return list(rows)
+
+
+def _spelling(rows: Iterable[LibraryRow], words: Sequence[str]) -> list[LibraryRow]:
+    """The rows that hold the letters of every word in their order."""
+    return [row for row in rows if all(_spells(row.haystack, word) for word in words)]
+
+
+def _spells(text: str, word: str) -> bool:
+    at = 0
+    for letter in word:
+        at = text.find(letter, at) + 1
+        if not at:
+            return False
+    return True
+
+
+def arrange(rows: Sequence[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
+    """The rows that match every word of ``needle``, sorted.
+
+    Where no row holds all words as they stand, rows that hold their letters in order are taken.
+    """
+    ordered = _in_order(rows, sort)
+    words = needle.casefold().split()
+    return _holding(ordered, words) or _spelling(ordered, words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arranged:
+    """What was listed for a needle; ``spelled`` where only letters in order were found."""
+
+    needle: str
+    sort: Sort
+    rows: list[LibraryRow]
+    spelled: bool = False
+
+    def may_hold(self, needle: str, sort: Sort) -> bool:
+        """Whether whatever matches ``needle`` is among these rows."""
+        return sort is self.sort and needle.startswith(self.needle)
+
+
+class Listing:
+    """All rows by trace id; what was sorted and filtered last is kept for the next key press."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, LibraryRow] = {}
+        self._all: _Arranged | None = None
+        self._last: _Arranged | None = None
+        self._among: tuple[str, ...] | None = None
+        self._in_order = False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[LibraryRow]:
+        return iter(self._rows.values())
+
+    def get(self, trace_id: str) -> LibraryRow | None:
+        """The row of a trace, where there is one."""
+        return self._rows.get(trace_id)
+
+    def put(self, rows: Iterable[LibraryRow]) -> None:
+        """Add rows, or put them in the place of others of the same traces."""
+        self._rows.update((row.trace_id, row) for row in rows)
+        self._forget()
+
+    def drop(self, trace_ids: Iterable[str]) -> None:
+        """Take out the rows of these traces."""
+        for trace_id in trace_ids:
+            self._rows.pop(trace_id, None)
+        self._forget()
+
+    def narrow(self, trace_ids: Sequence[str] | None, *, in_order: bool) -> None:
+        """Arrange only these traces, or all for None; ``in_order``: as they stand here, where
+        nothing else is sorted by."""
+        among = None if trace_ids is None else tuple(trace_ids)
+        if (among, in_order) != (self._among, self._in_order):
+            self._among, self._in_order = among, in_order
+            self._all = self._last = None
+
+    def _ordered(self, sort: Sort) -> list[LibraryRow]:
+        if self._among is None:
+            return _in_order(self, sort)
+        rows = [self._rows[one] for one in self._among if one in self._rows]
+        return rows if self._in_order and sort is Sort.QUEUE else _in_order(rows, sort)
+
+    def _forget(self) -> None:
+        self._all = self._last = None
+
+    def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
+        """As ``arrange`` does it: a needle that has grown is looked for in what it matched."""
+        if self._all is None or self._all.sort is not sort:
+            self._all = _Arranged("", sort, self._ordered(sort))
+        needle = needle.casefold().lstrip()
+        words = needle.split()
+        if not words:
+            return self._all.rows
+        among = self._all
+        if self._last is not None and self._last.may_hold(needle, sort):
+            among = self._last
+        found = [] if among.spelled else _holding(among.rows, words)
+        spelled = not found
+        if spelled:
+            # Rows that hold a shorter needle as it stands are not all that spell this one.
+            found = _spelling(among.rows if among.spelled else self._all.rows, words)
+        self._last = _Arranged(needle, sort, found, spelled)
+        return found
+
+
+def row_of(
+    trace: Trace, name: str, entry: LibraryEntry | None, *, hidden_visible: bool
+) -> LibraryRow:
+    """A trace as its annotator may see it."""
+    facts = facts_of(trace)
+    visible = entry.hidden_visible if entry is not None else hidden_visible
+    outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
+    return LibraryRow(
+        facts.trace_id,
+        name,
+        facts.system or "",
+        facts.model or "",
+        facts.benchmark or "",
+        outcome,
+        facts.spans,
+        facts.all_spans,
+        State(entry.state) if entry is not None else State.UNTOUCHED,
+        entry.finished_by if entry is not None else (),
+        entry.waiting if entry is not None else 0,
+        entry.own_labels if entry is not None else 0,
+    )
+
+
+def tells_outcome(trace: Trace) -> bool:
+    """Whether the row of a trace differs by whether its annotator may see the outcome."""
+    return facts_of(trace).outcome != Outcome.UNKNOWN

@@ -1,0 +1,402 @@
+"""The library: all traces that were found, and how far one has come with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import ShowTrace
+from mast_tui.ui.library.queue_reading import Queueing
+from mast_tui.ui.library.queues import TELLS_HIDDEN, QueueName, QueueRead, empty_words, going_on
+from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
+from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.services.judging import Judged
+from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
+from mast_tui.ui.styles import LIBRARY
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_names import names_under
+from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.session import LibraryEntry
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+
+def reading_words(catalog: Catalog) -> str:
+    """How far the reading has come."""
+    if catalog.being_read:
+        return catalog.being_read
+    if not catalog.total:
+        return "reading …"
+    return f"reading {catalog.looked_at:,} of {catalog.total:,} …"
+
+
+MOST_LEFT_OUT: Final = 5
+"""How many files that hold no trace are named where there is no other."""
+
+
+class LibraryScreen(Queueing):
+    """What of a queue matches, as it is sorted, is what one goes through on the annotate screen."""
+
+    CSS_PATH = LIBRARY
+    AUTO_FOCUS = "LibraryList"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.LIBRARY, Where.EVERYWHERE)
+    where = Where.LIBRARY
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sort = Sort.QUEUE
+        self._listing = Listing()
+        self._view: Mapping[str, LibraryEntry] = {}
+        self._hidden_visible = False
+        self._changes_seen = 0
+
+    _whole = -1
+    """How many widgets the screen has while it is open."""
+
+    def compose(self) -> ComposeResult:
+        """The table, and what is known of the trace under the cursor."""
+        yield TitleBar()
+        yield Static(id="heading", markup=False)
+        yield LibraryList(id="traces")
+        with Vertical(id="empty"):
+            yield Static(id="empty-words", markup=False)
+        yield SpanView(id="about")
+        yield TextLine(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
+        yield HintBar(self.where)
+
+    def on_mount(self) -> None:
+        """List what was found so far."""
+        self._whole = len([*self.walk_children()])
+        self.query_one("#filter").display = False
+        self.query_one("#about", SpanView).can_focus = False
+        self.refresh_rows()
+        self.mast.when_ready(lambda _: self._labels_changed())
+
+    def on_screen_resume(self) -> None:
+        """Labels may have changed, and more be known of a trace that was open."""
+        self.mast.catalog.learn()
+        self._labels_changed()
+
+    def on_resize(self) -> None:
+        """Titles follow the columns."""
+        self.call_after_refresh(self._show_heading)
+
+    @property
+    def table(self) -> LibraryList:
+        """The traces."""
+        return self.query_one(LibraryList)
+
+    def refresh_rows(self) -> None:
+        """Take in which traces have come, changed or gone since this was done the last time."""
+        if not self.is_mounted:
+            return
+        catalog = self.mast.catalog
+        changed = dict.fromkeys(catalog.changes[self._changes_seen :])
+        self._changes_seen = len(catalog.changes)
+        self._list_anew(changed)
+        self._arrange(still=True)
+
+    def _labels_changed(self) -> None:
+        """Ask the workspace anew how far everybody is."""
+        app = self.mast
+        opened = app.opened
+        if opened is not None and self.is_mounted:
+            view = app.guarded(lambda: self._ask(opened))
+            if view is not None:
+                self._take(view, hidden_visible=not opened.blind)
+            app.count_finished()
+        self.refresh_rows()
+        self.queue_changed()
+
+    def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
+        """Show the queue; what it has told that was hidden is hidden no longer."""
+        opened = self.mast.opened
+        self._listing.narrow(read.trace_ids, in_order=read.in_order)
+        if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
+            view = self.mast.guarded(lambda: self._ask(opened))
+            if view is not None:
+                self._take(view, hidden_visible=not opened.blind)
+        if asked:
+            self.sort = Sort.QUEUE
+            self.query_one(HintBar).clear()
+        self._arrange()
+
+    @staticmethod
+    def _ask(opened: OpenWorkspace) -> Mapping[str, LibraryEntry]:
+        from mast_tui.session import library_view
+
+        return library_view(
+            opened.workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind
+        )
+
+    def _take(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
+        """Make those rows anew of which the workspace tells something else than before."""
+        before, self._view = self._view, view
+        uncovers = hidden_visible != self._hidden_visible
+        self._hidden_visible = hidden_visible
+        traces = self.mast.catalog.traces
+        changed = [
+            row.trace_id
+            for row in self._listing
+            if view.get(row.trace_id) != before.get(row.trace_id)
+            or (uncovers and row.trace_id in traces and tells_outcome(traces[row.trace_id]))
+        ]
+        self._list_anew(changed)
+
+    def _list_anew(self, trace_ids: Collection[str]) -> None:
+        """Make the rows of these traces; there are none of traces that are no more."""
+        if not trace_ids:
+            return
+        catalog, listing, view = self.mast.catalog, self._listing, self._view
+        name_of = names_under(self.mast.options.paths)
+        listing.drop(trace_id for trace_id in trace_ids if trace_id not in catalog.traces)
+        # A trace of which no span has been read is as good as false.
+        found = [(one, catalog.traces[one]) for one in trace_ids if one in catalog.traces]
+        listing.put(
+            row_of(trace, name_of(trace), view.get(one), hidden_visible=self._hidden_visible)
+            for one, trace in found
+        )
+
+    def _arrange(self, *, still: bool = False) -> None:
+        needle = self.query_one("#filter", Input).value
+        rows = self._listing.arranged(needle, self.sort)
+        ids = [row.trace_id for row in rows]
+        read = self.queue_read
+        mine = read.wanted.name is QueueName.MINE
+        here = self.mast.open_trace_id if mine else None
+        self.mast.queue = going_on(self.mast.queue, ids, here, read.anew)
+        self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
+        self._show_heading()
+        self._show_title()
+        self._show_empty(needle)
+        self._show_about()
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(Content(self.table.heading()))
+
+    def _show_title(self) -> None:
+        app = self.mast
+        listed, every = len(self.table.rows), len(self._listing)
+        count = f"{every} trace{'' if every == 1 else 's'}"
+        left = ["Library", count if listed == every else f"{listed} of {count}"]
+        read, known = self.queue_read, app.catalog
+        if read.wanted.name is not QueueName.ALL:
+            left.insert(1, read.wanted.words)
+            gone = sum(trace_id not in known.traces for trace_id in read.trace_ids or ())
+            if gone and known.complete:
+                left.append(f"{gone} not in these files")
+        if app.catalog.checking:
+            left.append("checking …")
+        elif not app.catalog.complete:
+            # Where there is no room for both, it tells more than how many are listed so far.
+            left.insert(1, reading_words(app.catalog))
+        if self.sort is not Sort.QUEUE:
+            left.append(f"by {self.sort}")
+        if n := len(app.catalog.troubles) - len(app.catalog.unreadable):
+            left.append(f"{n} problem{'' if n == 1 else 's'}, see mast-tui inspect")
+        self.query_one(TitleBar).show(tuple(left), self.who())
+
+    def still_reading(self, _words: str) -> None:
+        """Tell how far the reading of a big document has come."""
+        if self.is_mounted:
+            self._show_title()
+            self._show_empty(self.query_one("#filter", Input).value)
+
+    def workspace_failed(self) -> None:
+        """Nobody will work here; the traces can be read."""
+        self._show_title()
+
+    def who(self) -> tuple[str, ...]:
+        """Who works, how, and how far they have come."""
+        opened = self.mast.opened
+        if opened is None:
+            return (self.mast.waiting_words(),)
+        sight = "blind" if opened.blind else "assisted"
+        return (one_line(opened.annotator), sight, self.mast.finished_words())
+
+    def _show_empty(self, needle: str) -> None:
+        empty = not self.table.rows
+        self.table.display = not empty
+        self.query_one("#heading").display = not empty
+        self.query_one("#about").display = not empty
+        box = self.query_one("#empty")
+        box.display = empty
+        if not empty:
+            return
+        catalog = self.mast.catalog
+        if needle:
+            words = (
+                f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
+            )
+        elif self.queue_read.wanted.name is not QueueName.ALL and self._listing:
+            opened = self.mast.opened
+            words = empty_words(self.queue_read, annotates=opened is not None and opened.annotates)
+        elif not catalog.complete:
+            words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
+        else:
+            places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
+            first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
+            left_out = [one_line(item.words) for item in first]
+            more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
+            if more > 0:
+                left_out.append(f"and {more} more; mast-tui inspect PATH names them all")
+            words = "\n".join(
+                [
+                    f"No traces in {places}.",
+                    "",
+                    *left_out,
+                    *([""] if left_out else []),
+                    "Sessions of Codex and Claude Code, message lists, OpenTelemetry and other "
+                    "tracing exports, benchmark trajectories, MAST-Data and logs are read; the "
+                    "README lists them all.",
+                    "",
+                    "mast-tui without a path opens the sample traces.",
+                ]
+            )
+        self.query_one("#empty-words", Static).update(Content(words))
+
+    def _show_about(self) -> None:
+        row = self.table.row
+        trace = self.mast.catalog.traces.get(row.trace_id) if row else None
+        about = self.query_one("#about", SpanView)
+        trouble = self.table.trouble
+        if trouble is not None:
+            about.border_title = plain_title(trouble.path)
+            about.border_subtitle = "not read"
+            about.show_text(trouble.message)
+            return
+        if row is None or trace is None:
+            about.show_text("")
+            return
+        about.border_title = plain_title(row.trace_id)
+        about.border_subtitle = plain_title(trace.identity.reader)
+        task = trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."
+        lines = [f"{p.place}: {p.message}" for p in trace.problems[:20]]
+        modes = self.queue_read.modes.get(row.trace_id)
+        if modes:
+            codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
+            lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
+        about.show_text("\n".join([*lines, "", task] if lines else [task]))
+
+    @on(VirtualLines.Moved, "#traces")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._show_about()
+        self.query_one(HintBar).clear()
+
+    @on(VirtualLines.Chosen, "#traces")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the trace under the cursor."""
+        row = self.table.row
+        if row is not None:
+            self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
+        elif self.table.trouble is not None:
+            self.query_one(HintBar).say("This file could not be read; the reason stands below")
+
+    def action_filter(self) -> None:
+        """Show only traces that match."""
+        line = self.query_one("#filter", Input)
+        line.display = True
+        self.set_focus(line)
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self, event: Input.Changed) -> None:
+        event.stop()
+        self._arrange()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_kept(self, event: Input.Submitted) -> None:
+        event.stop()
+        line = self.query_one("#filter", Input)
+        line.display = bool(line.value)
+        self.set_focus(self.table)
+
+    def action_back(self) -> None:
+        """Show all traces again."""
+        line = self.query_one("#filter", Input)
+        if line.value or line.display:
+            line.value = ""
+            line.display = False
+            self.set_focus(self.table)
+            self._arrange()
+        else:
+            self.query_one(HintBar).say("Q quits · ? shows all keys")
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self.sort = self.sort.following()
+        self._arrange()
+        self.query_one(HintBar).say(f"Sorted by {self.sort}")
+
+    def action_judge(self) -> None:
+        """Run a judge on the listed traces; ask to cancel one that is at work."""
+        known = self.mast.catalog.traces
+        traces = OneByOne([known[row.trace_id] for row in self.table.rows])
+        hints = self.query_one(HintBar)
+        if not traces:
+            hints.say("No traces are listed", error=True)
+            return
+        self.mast.judge_traces(traces)
+
+    def judged(self, message: Judged) -> None:
+        """Say how the judge has ended, and count anew what waits."""
+        message.tell(self.query_one(HintBar))
+        if message.done:
+            self._labels_changed()
+
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: count anew."""
+        if self.is_current and len([*self.walk_children()]) == self._whole:
+            self._labels_changed()  # else it is just coming or going
+
+    def action_undo(self) -> None:
+        """Undo belongs to an open trace."""
+        self.query_one(HintBar).say("Undo works on an open trace: Enter opens it, u takes back")
+
+    def action_redo(self) -> None:
+        """Redo belongs to an open trace."""
+        self.action_undo()
+
+    def action_move(self, delta: int) -> None:
+        """One row up or down."""
+        self.table.move_by(delta)
+
+    def action_move_page(self, delta: int) -> None:
+        """One screen up or down."""
+        self.table.move_page(delta)
+
+    def action_move_to_start(self) -> None:
+        """To the first trace."""
+        self.table.move_to(0)
+
+    def action_move_to_end(self) -> None:
+        """To the last trace."""
+        self.table.move_to(self.table.row_count - 1)
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a trace by its number in the list, its id or its file name."""
+        wanted = text.strip().removeprefix("#")
+        for place, row in enumerate(self.table.rows):
+            if wanted in (str(place + 1), row.trace_id, row.name):
+                self.table.move_to(place)
+                return True
+        return False

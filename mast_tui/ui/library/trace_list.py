@@ -1,0 +1,231 @@
+"""The library's table: one row a trace, columns that give way on narrow screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.strip import Strip
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
+from mast_tui.ui.services.trace_catalog import Trouble
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, how wide it may become, and from which screen width on it is shown."""
+
+    name: str
+    title: str
+    most: int
+    from_width: int = 0
+    right: bool = False
+
+
+COLUMNS: Final = (
+    Column("name", "trace", 44),
+    Column("model", "model", 18),
+    Column("system", "system", 14, 90),
+    Column("outcome", "outcome", 9),
+    Column("spans", "spans", 7, right=True),
+    Column("labels", "labels", 6, right=True),
+    Column("waiting", "sugg.", 5, right=True),
+    Column("finished", "finished by", 24, 90),
+)
+
+SAMPLED: Final = 400
+"""How many rows are measured for the widths of the columns."""
+
+
+def cell(row: LibraryRow, column: Column) -> str:
+    """What stands in a column."""
+    if column.name == "spans":
+        return f"{row.spans}{'' if row.complete else '+'}"
+    if column.name == "labels":
+        return f"●{row.labels}" if row.labels else ""
+    if column.name == "waiting":
+        return f"◌{row.waiting}" if row.waiting else ""
+    if column.name == "finished":
+        return one_line(", ".join(row.finished_by))
+    return one_line(str(getattr(row, column.name)))
+
+
+class LibraryList(VirtualLines):
+    """Traces. The first line of the widget is no row; titles stand in ``heading``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "library-list--cursor",
+        "library-list--quiet",
+        "library-list--failed",
+        "library-list--succeeded",
+        "library-list--own",
+        "library-list--waiting",
+        "library-list--done",
+        "library-list--name",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.rows: Sequence[LibraryRow] = ()
+        self.troubles: Sequence[Trouble] = ()
+        self._widths: list[tuple[Column, int]] = []
+        self._lengths: LRUCache[str, tuple[LibraryRow, Mapping[str, int]]] = LRUCache(4 * SAMPLED)
+
+    @property
+    def row_count(self) -> int:
+        """The traces listed, and under a line of their own the files that could not be read."""
+        return len(self.rows) + (1 + len(self.troubles) if self.troubles else 0)
+
+    @property
+    def row(self) -> LibraryRow | None:
+        """The trace under the cursor; None where there is none."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """The unreadable file under the cursor; None where there is none."""
+        place = self.cursor - len(self.rows) - 1
+        return self.troubles[place] if 0 <= place < len(self.troubles) else None
+
+    def show(
+        self, rows: Sequence[LibraryRow], troubles: Sequence[Trouble] = (), *, still: bool = False
+    ) -> None:
+        """List other rows; the cursor stays on its trace, or at the head of the queue.
+
+        With ``still`` nothing on screen moves that need not: the trace under the cursor stays on
+        its line, or where the cursor is out of sight, the first trace that is on screen.
+        """
+        top = round(self.scroll_y)
+        in_sight = self.cursor in self.rows_on_screen()
+        held = self.cursor if in_sight else top
+        before, cursor = self.rows, self.cursor
+        self.rows, self.troubles = rows, tuple(troubles)
+        places = {row.trace_id: place for place, row in enumerate(rows)}
+
+        def place_now(place: int) -> int | None:
+            if place >= len(before):
+                return place - len(before) + len(rows) if self.troubles else None
+            return places.get(before[place].trace_id)
+
+        found = place_now(cursor) if cursor else 0
+        self.cursor = found if found is not None else cursor if still else 0
+        self.rows_changed()
+        if not still:
+            self.show_row(self.cursor)
+            return
+        place = place_now(held) if held else None
+        if place is not None and place != held:
+            self.scroll_to(y=top + place - held, animate=False, force=True, immediate=True)
+        if in_sight:
+            self.show_row(self.cursor)
+
+    def rows_changed(self) -> None:
+        """Fit the columns to what is listed."""
+        self._fit(self.scrollable_content_region.width)
+        super().rows_changed()
+
+    def _fit(self, width: int) -> None:
+        shown = [c for c in COLUMNS if width >= c.from_width]
+        # The first few hundred rows settle the widths well enough, and cost little.
+        sample = [self._measured(row) for row in self.rows[:SAMPLED]]
+        widths = []
+        for column in shown:
+            longest = max((lengths[column.name] for lengths in sample), default=0)
+            widths.append(min(column.most, max(cell_len(column.title), longest)))
+        spare = width - 3 - sum(widths) - 2 * (len(shown) - 1)
+        for place, least in ((len(shown) - 1, 5), (1, 8), (0, 12)):
+            if spare < 0:
+                cut = min(-spare, max(0, widths[place] - least))
+                widths[place] -= cut
+                spare += cut
+        if spare > 0:
+            widths[0] += min(spare, 12)
+        self._widths = list(zip(shown, widths, strict=True))
+
+    def _measured(self, row: LibraryRow) -> Mapping[str, int]:
+        """How wide each cell of a row is; measured once."""
+        known = self._lengths.get(row.trace_id)
+        if known is None or known[0] is not row:
+            known = (row, {column.name: cell_len(cell(row, column)) for column in COLUMNS})
+            self._lengths[row.trace_id] = known
+        return known[1]
+
+    def heading(self) -> str:
+        """The titles over the columns."""
+        parts = [
+            f"{column.title:>{size}}" if column.right else f"{column.title:<{size}}"
+            for column, size in self._widths
+        ]
+        return "   " + "  ".join(parts)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One trace, or one file that could not be read."""
+        if row >= len(self.rows):
+            return self._render_trouble(row, width)
+        item = self.rows[row]
+        base = self.rich_style
+        if row == self.cursor:
+            base += self.get_component_rich_style("library-list--cursor", partial=True)
+        done = item.state is State.FINISHED
+        glyph = base + self._part(
+            "done" if done else "own" if item.state is State.OPEN else "quiet"
+        )
+        parts = [
+            Segment("▌" if row == self.cursor else " ", base),
+            Segment(GLYPHS[item.state], glyph),
+        ]
+        for column, size in self._widths:
+            text = cell(item, column)
+            if cell_len(text) > size:
+                text = set_cell_size(text, max(1, size - 1)) + "…"
+            gap = " " * (size - cell_len(text))
+            shown = gap + text if column.right else text + gap
+            lead = " " if len(parts) == 2 else "  "
+            parts.append(Segment(lead, base))
+            parts.append(Segment(shown, base + self._part(self._kind(item, column, done))))
+        return Strip(parts).adjust_cell_length(width, base)
+
+    def _render_trouble(self, row: int, width: int) -> Strip:
+        base = self.rich_style
+        place = row - len(self.rows) - 1
+        if place < 0:
+            n = len(self.troubles)
+            text = f"   {n} file{'' if n == 1 else 's'} could not be read"
+            parts = [Segment(text, base + self._part("quiet"))]
+        else:
+            if row == self.cursor:
+                base += self.get_component_rich_style("library-list--cursor", partial=True)
+            trouble = self.troubles[place]
+            name, message = one_line(trouble.path), one_line(trouble.message)
+            room = max(1, width - 5 - cell_len(name))
+            if cell_len(message) > room:
+                message = set_cell_size(message, room - 1) + "…"
+            parts = [
+                Segment("▌" if row == self.cursor else " ", base),
+                Segment("✗ ", base + self._part("failed")),
+                Segment(name, base),
+                Segment(f"  {message}", base + self._part("quiet")),
+            ]
+        return Strip(parts).adjust_cell_length(width, base)
+
+    @staticmethod
+    def _kind(item: LibraryRow, column: Column, done: bool) -> str:
+        if column.name == "outcome" and item.outcome in ("failed", "succeeded"):
+            return item.outcome
+        if column.name == "labels":
+            return "own"
+        if column.name == "waiting":
+            return "waiting"
+        if column.name == "name" and not done:
+            return "name"
+        return "quiet"
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"library-list--{name}", partial=True)

@@ -1,0 +1,85 @@
+"""What main screens but the library share: the app, who works, moving, and going back."""
+
+from __future__ import annotations
+
+from textual.screen import Screen
+
+from mast_tui.safe_text import one_line
+from mast_tui.ui.context import AppContext, ShowLibrary, context_of
+from mast_tui.ui.services.workspace_writer import Writes
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+
+class BaseScreen(Screen[None]):
+    """A main screen with a title, a list that keys move over, and a line of hints."""
+
+    @property
+    def mast(self) -> AppContext:
+        """The app, with what it shares."""
+        return context_of(self)
+
+    @property
+    def writes(self) -> Writes:
+        """What is written to the workspace, in order."""
+        return self.mast.writes
+
+    @property
+    def hints(self) -> HintBar:
+        """The last line."""
+        return self.query_one(HintBar)
+
+    @property
+    def title_bar(self) -> TitleBar:
+        """The first line."""
+        return self.query_one(TitleBar)
+
+    @property
+    def main_list(self) -> VirtualLines:
+        """The list that has the keys where no other pane has the focus."""
+        raise NotImplementedError
+
+    @property
+    def pane(self) -> VirtualLines:
+        """The pane that has the focus, else the main list."""
+        focused = self.focused
+        return focused if isinstance(focused, VirtualLines) else self.main_list
+
+    def who(self) -> tuple[str, ...]:
+        """Who works, and under which sight."""
+        opened = self.mast.opened
+        if opened is None:
+            return (self.mast.waiting_words(),)
+        return (one_line(opened.annotator), "blind" if opened.blind else "assisted")
+
+    def action_move(self, delta: int) -> None:
+        """One row up or down."""
+        self.pane.move_by(delta)
+
+    def action_move_page(self, delta: int) -> None:
+        """One screen up or down."""
+        self.pane.move_page(delta)
+
+    def action_move_to_start(self) -> None:
+        """To the first row."""
+        self.pane.move_to(0)
+
+    def action_move_to_end(self) -> None:
+        """To the last row."""
+        self.pane.move_to(self.pane.row_count - 1)
+
+    def action_back(self) -> None:
+        """To the screen from which one came."""
+        if len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
+        else:
+            self.mast.go(ShowLibrary())
+
+    def action_undo(self) -> None:
+        """Nothing here can be taken back."""
+        self.hints.say("There is nothing to take back here")
+
+    def action_redo(self) -> None:
+        """Nothing here can be done again."""
+        self.action_undo()

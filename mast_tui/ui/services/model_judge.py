@@ -1,0 +1,267 @@
+"""A model that judges, for the screens: what it would take, having it asked, how far it is.
+
+Everything here is for threads beside the screen's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from mast_tui.errors import MastError
+from mast_tui.judges.llm.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.running import ModelRunSummary, Watch, run_model_judge
+from mast_tui.judges.llm.setup import Allowance, Setup
+from mast_tui.judges.llm.trace_work import RunRecord
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.runner import Progress, Step
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
+from mast_tui.ui.phrases import cost_words, short_count
+from mast_tui.ui.services.judging import Judged
+from mast_tui.workspace import Usage
+
+if TYPE_CHECKING:
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+T = TypeVar("T")
+
+LOOK_EVERY: Final = 0.1
+"""Seconds between looks whether somebody has cancelled."""
+
+SPARE: Final = 1.25
+"""How much more than the estimate is offered as allowance for many traces."""
+
+SPARE_FOR_ONE: Final = 3
+"""The same for one trace, whose questions may have to be asked again in smaller pieces."""
+
+ROUND: Final = 1_000
+
+LEAST_COST: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be asked: of which model, at what price at most."""
+
+    setup: Setup
+    estimate: Estimate
+
+    @property
+    def name(self) -> str:
+        """The model, fit for display."""
+        return model_name(self.setup)
+
+    @property
+    def tokens(self) -> int:
+        """What the estimate says in all, in and out."""
+        return self.estimate.tokens_in + self.estimate.tokens_out
+
+    def allowing(self, tokens: int) -> Plan:
+        """The same with at most so many tokens."""
+        return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
+
+    def usual_allowance(self) -> int:
+        """What is allowed unless somebody says otherwise, rounded up."""
+        spare = SPARE_FOR_ONE if self.estimate.traces == 1 else SPARE
+        return -(-int(self.tokens * spare) // ROUND) * ROUND
+
+
+def model_name(setup: Setup) -> str:
+    """The model that is asked, fit for display."""
+    return one_line(setup.parameters.model, 40)
+
+
+def plan_for(
+    setup: Setup,
+    traces: Sequence[Trace],
+    opened: OpenWorkspace,
+    stopped: Callable[[], bool],
+    on_trace: Callable[[int], object] = lambda _: None,
+) -> Plan:
+    """What judging these traces would take; each is read once, and ``on_trace`` told how many
+    were. Raises ``WorkspaceError``."""
+    estimate = estimate_run(
+        setup,
+        _until(traces, stopped),
+        opened.workspace,
+        on_trace=lambda so_far: on_trace(so_far.traces),
+    )
+    return Plan(setup, estimate)
+
+
+def _until(traces: Sequence[Trace], stopped: Callable[[], bool]) -> Iterator[Trace]:
+    for trace in traces:
+        if stopped():
+            return
+        yield trace
+
+
+def estimate_words(plan: Plan) -> str:
+    """The estimate in a sentence or two."""
+    estimate = plan.estimate
+    if not estimate.to_judge:
+        return (
+            f"{plan.name} has judged {'this' if estimate.traces == 1 else 'all of these'} "
+            "already: nothing is asked."
+        )
+    many = estimate.requests != 1
+    words = [
+        f"{estimate.requests:,} request{'s' if many else ''}, "
+        f"about {short_count(estimate.tokens_in)} tokens in and "
+        f"{short_count(estimate.tokens_out)} out"
+    ]
+    cost = estimate.cost(plan.setup)
+    if cost is not None:
+        about = "less than 0.01" if cost < LEAST_COST else f"about {cost_words(cost)}"
+        words.append(f"cost {about}")
+    told = [f"{', '.join(words)}."]
+    if estimate.known:
+        told.append(f"{_traces(estimate.known)} judged before {_are(estimate.known)} passed over.")
+    if estimate.unread:
+        told.append(f"{_traces(estimate.unread)} cannot be read.")
+    if estimate.shortened:
+        spans = (
+            "1 long text is"
+            if estimate.shortened == 1
+            else (f"{estimate.shortened:,} long texts are")
+        )
+        told.append(f"{spans} shortened.")
+    return " ".join(told)
+
+
+def _traces(count: int) -> str:
+    return "1 trace" if count == 1 else f"{count:,} traces"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def run_model(
+    plan: Plan,
+    traces: Sequence[Trace],
+    opened: OpenWorkspace,
+    tell: Callable[[Judged], object],
+    stopped: Callable[[], bool],
+) -> None:
+    """Have the model asked about the traces, and tell how far it is and how it ended.
+
+    What was answered is kept, also where it is cancelled.
+    """
+    hidden = opened.judges_hidden
+    told = _Told(plan, hidden, tell)
+    watch = Watch(told.on_trace, told.on_use, told.on_wait, told.on_part)
+    try:
+        setup = _with_what_was_spent(plan.setup, opened)
+        work = run_model_judge(setup, traces, opened.workspace, watch=watch)
+        summary = asyncio.run(_unless_cancelled(work, stopped))
+    except MastError as error:
+        tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
+        return
+    if summary is None:
+        words = f"{plan.name} was cancelled; what it has answered is kept, J goes on from there"
+        tell(Judged(words, done=True))
+    else:
+        tell(ended(plan, summary, blind=hidden))
+
+
+def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
+    """The setup with what a run that was broken off has spent on top of the allowance.
+
+    What is allowed here is for what is still to be asked, as the estimate said it.
+    """
+    if setup.allowance.tokens is None:
+        return setup
+    spent = RunRecord(setup, opened.workspace, again=False).spent
+    tokens = setup.allowance.tokens + spent.tokens_in + spent.tokens_out
+    return replace(setup, allowance=Allowance(tokens=tokens))
+
+
+async def _unless_cancelled(work: Coroutine[Any, Any, T], stopped: Callable[[], bool]) -> T | None:
+    """What comes of ``work``; None where it was cancelled."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        if stopped() and not task.cancelling():
+            task.cancel()
+        await asyncio.wait({task}, timeout=LOOK_EVERY)
+    return None if task.cancelled() else task.result()
+
+
+def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
+    """How a run has ended, in words."""
+    name, steps = plan.name, summary.steps
+    if summary.stopped is not None:
+        why = one_line(summary.stopped).replace("the same command goes on", "J goes on")
+        return Judged(f"{name}: {why}", done=True, problem=True)
+    if summary.ending is not None:
+        words = f"{name}: {one_line(summary.ending)}; what was answered is kept, J goes on"
+        return Judged(words, done=True, problem=True)
+    if summary.failed:
+        first = one_line(summary.failed[0].problem or "")
+        some = "" if plan.estimate.traces == 1 else f" on {_traces(len(summary.failed))}"
+        return Judged(f"{name} failed{some}: {first}", done=True, problem=True)
+    judged = steps.get(Step.JUDGED, 0)
+    if not judged:
+        return Judged(f"{name} had judged {_traces(steps.get(Step.KNOWN, 0))} before", done=True)
+    parts = [f"{name} has judged {_traces(judged)}"]
+    if not blind:
+        parts.append(f"{summary.suggestions} found")
+        if summary.quotes.altered:
+            parts.append(f"{summary.quotes.altered} with an altered quote")
+        missing = summary.quotes.not_found
+        if missing:
+            parts.append(f"{missing} without {'its' if missing == 1 else 'their'} quote")
+    return Judged(" · ".join(parts), done=True)
+
+
+class _Told:
+    """How far a run is, told in words after each step; without counts of what was found where
+    it is hidden from who asks."""
+
+    def __init__(self, plan: Plan, blind: bool, tell: Callable[[Judged], object]) -> None:
+        self._plan = plan
+        self._blind = blind
+        self._tell = tell
+        self._one = plan.estimate.traces == 1
+        self._parts = 0
+        self._done = 0
+        self._found = 0
+        self._used = Usage()
+
+    def on_trace(self, progress: Progress) -> None:
+        """A trace is through."""
+        self._done = progress.done
+        self._found = self._found + progress.suggestions if not self._one else self._found
+        self._say(trace_id=progress.trace_id)
+
+    def on_use(self, usage: Usage) -> None:
+        """A request was answered."""
+        self._used = usage
+        self._say(trace_id="")
+
+    def on_wait(self, words: str) -> None:
+        """Requests wait."""
+        self._tell(Judged(f"{self._plan.name}: {one_line(words)}", trace_id=""))
+
+    def on_part(self, trace_id: str, judgement: Judgement) -> None:
+        """A window of a trace was answered."""
+        self._parts += 1
+        if self._one:
+            self._found = len(judgement.findings)
+        self._say(trace_id=trace_id)
+
+    def _say(self, trace_id: str) -> None:
+        estimate = self._plan.estimate
+        if self._one:
+            windows = max(estimate.requests, self._parts)
+            parts = [f"window {min(self._parts + 1, windows)} of {windows}"]
+        else:
+            parts = [f"{self._done:,} of {_traces(estimate.traces)}"]
+            used = self._used.tokens_in + self._used.tokens_out
+            parts.append(f"{short_count(used)} tokens")
+        if not self._blind:
+            parts.append(f"{self._found} found")
+        self._tell(Judged(f"{self._plan.name}: {' · '.join(parts)}", trace_id=trace_id))

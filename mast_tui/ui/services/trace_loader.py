@@ -1,0 +1,105 @@
+"""Traces of a workspace whose files are on this machine, read to their end when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from mast_tui.gold import Order
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.ui.trace_names import trace_names
+
+if TYPE_CHECKING:
+    from mast_tui.workspace import TraceRecord, Workspace
+
+
+class TraceLoader:
+    """Finds a trace by its id in the workspace: among those that are open, else in its file.
+
+    A trace that a screen is still reading is read anew here, as only one thread may advance it.
+    """
+
+    def __init__(self, workspace: Workspace, known: Sequence[Trace]) -> None:
+        self._workspace = workspace
+        self._records: Mapping[str, TraceRecord] = {r.trace_id: r for r in workspace.traces()}
+        self._names = trace_names(self._records.values())
+        self._open: dict[str, list[Trace]] = {}
+        for trace in known:
+            self._open.setdefault(trace.identity.trace_id, []).append(trace)
+        self._found: dict[str, Trace | None] = {}
+        self._lock = Lock()
+
+    def name_of(self, trace_id: str) -> str:
+        """What a trace goes by: the file it was last seen in, else its id."""
+        return self._names.get(trace_id, trace_id)
+
+    def read(self, trace_id: str) -> Trace | None:
+        """The trace, read to its end; None where it is not here. Slow: for workers only.
+
+        Raises ``WorkspaceError``.
+        """
+        with self._lock:
+            if trace_id not in self._found:
+                self._found[trace_id] = self._look_for(trace_id)
+            return self._found[trace_id]
+
+    def is_known(self, trace_id: str) -> bool:
+        """Whether it has been settled if the trace is here."""
+        return trace_id in self._found
+
+    def known(self, trace_id: str) -> Trace | None:
+        """The trace where it has been read already."""
+        return self._found.get(trace_id)
+
+    def order_of(self, trace_id: str) -> Order:
+        """The order of a trace's spans; its file is read when the first one is asked for."""
+
+        def order(key: str) -> int | None:
+            trace = self.read(trace_id)
+            return trace.index_of(key) if trace is not None else None
+
+        return order
+
+    def known_order(self, trace_id: str) -> Order:
+        """The order of a trace's spans, once it has been read; nothing is read for it."""
+
+        def order(key: str) -> int | None:
+            trace = self.known(trace_id)
+            return trace.index_of(key) if trace is not None else None
+
+        return order
+
+    def _look_for(self, trace_id: str) -> Trace | None:
+        record = self._records.get(trace_id)
+        names = {trace_id}
+        if record is not None and record.identity is not None:
+            names.add(record.identity.trace_id)
+        for name in names:
+            for trace in self._open.get(name, ()):
+                if self._is(trace, trace_id):
+                    return trace if trace.loaded.complete else self._read_anew(trace, trace_id)
+        if record is None or record.path is None:
+            return None
+        for trace in read_file(record.path, named=True).traces:
+            if self._is(trace, trace_id):
+                read_fully(trace)
+                return trace
+        return None
+
+    def _read_anew(self, trace: Trace, trace_id: str) -> Trace | None:
+        for copy in read_file(trace.path, named=True).traces:
+            if copy.record == trace.record and self._is(copy, trace_id):
+                read_fully(copy)
+                return copy
+        return None
+
+    def _is(self, trace: Trace, trace_id: str) -> bool:
+        from mast_tui.workspace import TraceRecord
+
+        record = self._records.get(trace_id)
+        if record is not None and record.identity == trace.identity:
+            return True
+        known = self._workspace.find_trace(TraceRecord.of(trace))
+        return known is not None and known.trace_id == trace_id

@@ -1,0 +1,333 @@
+"""The page of a mode: what the taxonomy says, what was agreed about it, and decided cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from mast_tui.errors import MastError
+from mast_tui.gold import Guideline, Order
+from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.trace_loader import TraceLoader
+from mast_tui.ui.services.workspace_writer import writes
+from mast_tui.ui.study.guideline_blocks import page_blocks
+from mast_tui.ui.study.page_lines import PageLines
+from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+if TYPE_CHECKING:
+    from mast_tui.adjudication import Case, GuidelineBook, ModePage
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+Result = TypeVar("Result")
+
+MOST_READ: Final = 40
+"""Traces that are read so that a page can name places by their numbers."""
+
+HOW_TO_WRITE: Final = " m writes the first one down, in the words that you will want to read again."
+WRITES: Final = ("write", "edit", "take_back")
+"""Actions that change a page."""
+
+READ_ONLY: Final = "Here one reads: guidelines are written in adjudication (A, then p)"
+
+
+class GuidelinesScreen(OpensTraces):
+    """One mode after the other; ``mode_slug`` is the first.
+
+    With ``may_write`` guidelines are written here, those that follow from a decision with it as
+    their ``occasion`` (trace id and item). ``go`` is asked first when a case is chosen: it goes
+    there where it can, and says whether it did; else the trace opens in the annotate screen.
+    """
+
+    CSS_PATH = [BASE_SCREEN, GUIDELINES]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    AUTO_FOCUS = "#page"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.GUIDELINES, Where.EVERYWHERE)
+    where = Where.GUIDELINES
+
+    @dataclass
+    class PageRead(Message):
+        """A page as this person may see it, or why it could not be read."""
+
+        mode: str
+        page: ModePage | None = None
+        at_hand: TraceLoader | None = None
+        problem: str | None = None
+
+    @dataclass
+    class PlacesKnown(Message):
+        """Traces were read, so that places go by their numbers."""
+
+        mode: str
+
+    def __init__(
+        self,
+        mode_slug: str,
+        *,
+        may_write: bool = False,
+        occasion: tuple[str, str] | None = None,
+        go: Callable[[Case], bool] | None = None,
+    ) -> None:
+        super().__init__()
+        self.mode_slug = mode_slug
+        self.may_write = may_write
+        self._occasion = occasion
+        self._occasion_mode = mode_slug
+        self._go = go
+        self._page: ModePage | None = None
+        self._at_hand: TraceLoader | None = None
+
+    def compose(self) -> ComposeResult:
+        """The page."""
+        yield TitleBar()
+        with Vertical(classes="filled"):
+            yield PageLines(id="page")
+        with Vertical(classes="words"):
+            yield Static(id="words", markup=False)
+        yield HintBar(self.where, left_out=() if self.may_write else WRITES)
+
+    @property
+    def main_list(self) -> PageLines:
+        """The page."""
+        return self.query_one(PageLines)
+
+    def on_mount(self) -> None:
+        """Read the page as soon as the workspace is open."""
+        self.add_class("-empty")
+        self.query_one("#words", Static).update(Content("Reading what was agreed …"))
+        self.show_title()
+        self.mast.when_ready(self._start)
+
+    def show_title(self) -> None:
+        """Which mode, and who reads."""
+        taxonomy = self.mast.taxonomy
+        mode = taxonomy.mode(self.mode_slug)
+        place = taxonomy.modes.index(mode) + 1
+        of = f"{place} of {len(taxonomy.modes)}"
+        self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", of), self.who())
+        self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
+
+    # Reading
+
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._read(opened)
+
+    @work(thread=True, group="page", exclusive=True)
+    def _read(self, opened: OpenWorkspace) -> None:
+        from mast_tui.adjudication import mode_page
+        from mast_tui.session.sight import record_reveal
+
+        worker, mode = get_current_worker(), self.mode_slug
+        known = list(self.mast.catalog.traces.values())
+        workspace, taxonomy = opened.workspace, opened.taxonomy
+        try:
+            page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
+            shown = [case.trace_id for case in page.cases]
+            record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
+            at_hand = self._at_hand or TraceLoader(workspace, known)
+            self.post_message(self.PageRead(mode, page, at_hand))
+            wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
+            for trace_id in wanted[:MOST_READ]:
+                if worker.is_cancelled:
+                    return
+                at_hand.read(trace_id)
+        except (MastError, OSError) as error:
+            self.post_message(self.PageRead(mode, problem=str(error)))
+            return
+        if wanted:
+            self.post_message(self.PlacesKnown(mode))
+
+    def on_guidelines_screen_page_read(self, message: PageRead) -> None:
+        """Show the page."""
+        if message.mode != self.mode_slug:
+            return
+        if message.page is None:
+            self.hints.say(one_line(message.problem or ""), error=True)
+            return
+        stay = self._page is not None and self._page.mode.slug == message.mode
+        self._page, self._at_hand = message.page, message.at_hand
+        self._show_page(stay=stay)
+
+    def on_guidelines_screen_places_known(self, message: PlacesKnown) -> None:
+        """Name the places by their numbers."""
+        if message.mode == self.mode_slug:
+            self._show_page(stay=True)
+
+    def _show_page(self, *, stay: bool) -> None:
+        if self._page is None:
+            return
+        self.remove_class("-empty")
+        blocks = page_blocks(
+            self._page,
+            self.mast.taxonomy,
+            self._name_of,
+            self._order_of,
+            how_to_write=HOW_TO_WRITE if self.may_write else "",
+        )
+        self.main_list.show(blocks, stay=stay)
+        self.main_list.border_subtitle = plain_title(_counts(self._page))
+        self.main_list.focus()
+
+    def _name_of(self, trace_id: str) -> str:
+        return self._at_hand.name_of(trace_id) if self._at_hand is not None else trace_id
+
+    def _order_of(self, trace_id: str) -> Order:
+        from mast_tui.gold import no_order
+
+        return self._at_hand.known_order(trace_id) if self._at_hand is not None else no_order
+
+    @on(VirtualLines.Moved, "#page")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.hints.clear()
+
+    @on(VirtualLines.Chosen, "#page")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    # Keys
+
+    def action_entry(self) -> None:
+        """The next guideline or case."""
+        if not self.main_list.next_entry():
+            self.hints.say("Nothing is written down or decided about this mode yet")
+
+    def action_mode(self, step: int) -> None:
+        """The page of another mode, around the end."""
+        modes = [mode.slug for mode in self.mast.taxonomy.modes]
+        self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
+        self.hints.clear()
+        self.show_title()
+        self.mast.when_ready(self._start)
+
+    def action_open(self) -> None:
+        """Go to the decided case under the cursor."""
+        block = self.main_list.block
+        if block is None or block.case is None:
+            self.hints.say("Enter goes to a decided case: Tab finds one")
+            return
+        case = block.case
+        if self._go is not None and self._go(case):
+            self.app.pop_screen()
+            return
+        first = next((t.first for t in case.decision.targets if t.first is not None), None)
+        self.open_at(TraceLocation(case.trace_id, key=first))
+
+    def action_write(self) -> None:
+        """Write down what was agreed about this mode."""
+        if not self.may_write:
+            self.hints.say(READ_ONLY)
+            return
+        trace_id, item = None, None
+        if self._occasion is not None and self._occasion_mode == self.mode_slug:
+            trace_id, item = self._occasion
+
+        def written(book: GuidelineBook, text: str) -> Guideline | None:
+            return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
+
+        self._ask("", written, "Written down · u takes it back")
+
+    def action_edit(self) -> None:
+        """Put the guideline under the cursor otherwise."""
+        chosen = self._chosen_guideline()
+        if chosen is not None:
+            self._ask(chosen.text, lambda book, text: book.edit(chosen.id, text), "Put otherwise")
+
+    def action_take_back(self) -> None:
+        """Take the guideline under the cursor off the page."""
+        chosen = self._chosen_guideline()
+        if chosen is not None:
+            self._change(lambda book: book.take_back(chosen.id), "Taken back · u brings it back")
+
+    def action_undo(self) -> None:
+        """Take back one's last change on this page."""
+        self._step(back=True)
+
+    def action_redo(self) -> None:
+        """Do again what was taken back on this page."""
+        self._step(back=False)
+
+    def _chosen_guideline(self) -> Guideline | None:
+        if not self.may_write:
+            self.hints.say(READ_ONLY)
+            return None
+        block = self.main_list.block
+        if block is None or block.guideline is None:
+            self.hints.say("There is no guideline under the cursor: Tab finds one, m writes one")
+            return None
+        return block.guideline
+
+    def _ask(
+        self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
+    ) -> None:
+        from mast_tui.ui.dialogs.note import NoteScreen
+
+        mode = self.mast.taxonomy.mode(self.mode_slug)
+
+        def written(text: str | None) -> None:
+            if text is not None and text.strip():
+                self._change(lambda book: step(book, text), words)
+
+        title = f"What we agreed {mode.code} {mode.name} means here"
+        self.app.push_screen(NoteScreen(title, value), written)
+
+    @writes
+    def _step(self, *, back: bool) -> None:
+        if not self.may_write:
+            self.hints.say(READ_ONLY)
+            return
+        mode = self.mode_slug
+        steps = self._attempt(lambda book: (book.undo if back else book.redo)(mode))
+        if steps is not None and steps[0] is not None:
+            self.hints.say("Taken back: U does it again" if back else "Done again")
+            self.mast.when_ready(self._start)
+        elif steps is not None:
+            here = "on this page"
+            self.hints.say(
+                f"Nothing of yours to take back {here}" if back else "Nothing to do again"
+            )
+
+    @writes
+    def _change(self, step: Callable[[GuidelineBook], object], words: str) -> None:
+        if self._attempt(step) is not None:
+            self.hints.say(words)
+            self.mast.when_ready(self._start)
+
+    def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
+        """Do ``step``; what it gave, or None where it could not be done, which is said."""
+        from mast_tui.adjudication import GuidelineBook
+
+        opened = self.mast.opened
+        if opened is None:
+            return None
+        try:
+            book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
+            return (self.mast.kept(lambda: step(book)),)
+        except MastError as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return None
+
+
+def _counts(page: ModePage) -> str:
+    """How much stands on a page below the definition."""
+    written, decided = len(page.guidelines), len(page.cases)
+    parts = [f"{written} guideline{'' if written == 1 else 's'}" if written else ""]
+    parts.append(f"{decided} decided case{'' if decided == 1 else 's'}" if decided else "")
+    return " · ".join(part for part in parts if part)

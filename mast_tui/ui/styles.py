@@ -1,0 +1,19 @@
+"""Where the styles of the screens lie. Whole paths: Textual looks for others beside the class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+_HERE: Final = Path(__file__).parent
+
+ADJUDICATE: Final = _HERE / "adjudicate" / "adjudicate.tcss"
+ANNOTATE: Final = _HERE / "annotate" / "annotate.tcss"
+BASE_SCREEN: Final = _HERE / "screens" / "base_screen.tcss"
+DIALOGS: Final = _HERE / "dialogs" / "dialogs.tcss"
+FIRST_SPANS: Final = _HERE / "trace_view" / "first_spans.tcss"
+GUIDELINES: Final = _HERE / "study" / "guidelines.tcss"
+LIBRARY: Final = _HERE / "library" / "library.tcss"
+REPORTS: Final = _HERE / "reports" / "reports.tcss"
+RUNS: Final = _HERE / "judge_runs" / "runs.tcss"
+STUDY: Final = _HERE / "study" / "study.tcss"

@@ -1,0 +1,1 @@
+"""A trace on screen, as annotating, adjudicating and reading show it."""

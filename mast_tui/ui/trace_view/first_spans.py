@@ -1,0 +1,40 @@
+"""The first spans of a trace, on screen while all that stands beside them is still being set up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.widget import Widget
+
+from mast_tui.traces.model import Trace
+from mast_tui.ui.trace_view.timeline_lines import TimelineLines
+
+LOOKED_AT: Final = 256
+"""Spans by which the columns are measured; the timeline that follows begins with as many."""
+
+
+class FirstSpans(TimelineLines, can_focus=False):
+    """The top of a timeline, where the annotate screen will show it. It never changes."""
+
+    def __init__(self, trace: Trace, *, wide: bool) -> None:
+        super().__init__()
+        self.set_class(not wide, "-narrow")
+        self.trace = trace
+        self.border_title = "Timeline"
+        self.rows.grow(len(trace))
+        self.survey.step(trace, LOOKED_AT)
+        if trace.loaded.complete:
+            self.survey.peek(trace)
+        self.facts = self.survey.facts
+
+
+class BelowFirstSpans(Widget):
+    """BaseScreen that is kept for the text of a span and, on a narrow screen, for a suggestion."""
+
+    def __init__(self, *, wide: bool) -> None:
+        super().__init__()
+        self.set_class(not wide, "-narrow")
+
+    def render(self) -> str:
+        """Nothing: of itself a widget would show its name."""
+        return ""

@@ -1,0 +1,201 @@
+"""The whole run beside the timeline, in the height of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+
+from mast_tui.traces.model import Trace
+from mast_tui.ui.trace_view.background_index import Survey
+from mast_tui.ui.trace_view.gutter import NO_MARKS, Marks
+from mast_tui.ui.trace_view.overview_cells import Cell, Cells, cell_of
+from mast_tui.ui.trace_view.span_counts import KINDS, Matter, RunCounts
+from mast_tui.ui.widgets.render_cache import KnownLooks
+
+GLYPHS: Final[Mapping[Matter, str]] = {
+    Matter.MATCH: "◆",
+    Matter.OWN: "●",
+    Matter.SUGGESTION: "◌",
+    Matter.ERROR: "✗",
+    Matter.USER: "▓",
+    Matter.AGENT: "▒",
+    Matter.TOOL: "░",
+    Matter.OTHER: "·",
+    Matter.UNSEEN: " ",
+}
+CURSOR: Final = "▶"
+ON_SCREEN: Final = "▏"
+
+
+class Overview(KnownLooks):
+    """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
+
+    Two cells wide the left one marks the cursor and what the timeline has on screen; one cell
+    wide both show in the style of the only one. A kind is underlined where there are errors too.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "overview--cursor",
+        "overview--edge",
+        "overview--here",
+        "overview--errors",
+        *(f"overview--{matter.value}" for matter in Matter),
+    }
+
+    DEFAULT_CSS = """
+    Overview { width: 2; height: 1fr; }
+    """
+
+    class Chosen(Message):
+        """A cell was clicked; ``index`` is the span that it leads to."""
+
+        def __init__(self, overview: Overview, index: int) -> None:
+            super().__init__()
+            self.overview = overview
+            self.index = index
+
+        @property
+        def control(self) -> Overview:
+            return self.overview
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.trace: Trace | None = None
+        self.survey = Survey()
+        self._marks = NO_MARKS
+        self._matches: Sequence[int] = ()
+        self._cells: list[Cell] = []
+        self._cursor = 0
+        self._on_screen = (0, 0)
+        self._lines: list[Strip] = []
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells as they were worked out last."""
+        return tuple(self._cells)
+
+    @property
+    def counts(self) -> RunCounts:
+        """What the survey has counted so far."""
+        return self.survey.counts
+
+    @property
+    def complete(self) -> bool:
+        """Whether all spans were looked at that the trace has so far."""
+        return self.trace is None or self.counts.seen >= len(self.trace)
+
+    def show_trace(self, trace: Trace, survey: Survey) -> None:
+        """Show another run, as far as ``survey`` tells of it."""
+        self.trace, self.survey = trace, survey
+        self._marks, self._matches = NO_MARKS, ()
+        self._cursor, self._on_screen = 0, (0, 0)
+        self.grown()
+
+    def grown(self) -> None:
+        """Take in what the survey has found meanwhile."""
+        self._work_out()
+
+    def show_marks(self, marks: Marks) -> None:
+        """Show where there are labels and suggestions."""
+        self._marks = marks
+        self._work_out()
+
+    def show_matches(self, matches: Sequence[int]) -> None:
+        """Show where a search has found something: indices of spans, in order."""
+        if matches or self._matches:
+            self._matches = matches
+            self._work_out()
+
+    def show_place(self, cursor: int, first: int, last: int) -> None:
+        """Show where the cursor is, and that ``first`` to ``last`` are on screen."""
+        before = self._places()
+        self._cursor, self._on_screen = cursor, (first, last)
+        now = self._places()
+        if before != now:
+            (old_cursor, old), (new_cursor, new) = before, now
+            self._draw({old_cursor, new_cursor} | set(old) ^ set(new))
+
+    def _places(self) -> tuple[int, range]:
+        """The cell of the cursor, and those of what is on screen."""
+        height, total = self.size.height, self._total
+        cursor, first, last = (
+            cell_of(index, height, total) for index in (self._cursor, *self._on_screen)
+        )
+        return cursor, range(first, last + 1)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Share the run out among another number of cells."""
+        self._work_out()
+        self.refresh()
+
+    @property
+    def _total(self) -> int:
+        """How many spans the column stands for: as many as an earlier look has found, if more."""
+        trace = self.trace
+        return 0 if trace is None else max(len(trace), trace.loaded.spans)
+
+    def _work_out(self) -> None:
+        self._cells = self._worked_out.of(self.size.height, self._total)
+        self._draw()
+
+    @property
+    def _worked_out(self) -> Cells:
+        return Cells(self.counts, self._marks, self._matches)
+
+    def _draw(self, numbers: Container[int] | None = None) -> None:
+        """Draw the cells that look different now; only these may, where numbers are given."""
+        old, places = self._lines, self._places()
+        self._lines = [
+            self._line(number, *places)
+            if numbers is None or number in numbers or number >= len(old)
+            else old[number]
+            for number in range(len(self._cells))
+        ]
+        for y in range(max(len(old), len(self._lines))):
+            before = list(old[y]) if y < len(old) else []
+            now = list(self._lines[y]) if y < len(self._lines) else []
+            if before != now:
+                # Where only the edge is another, what stands right of it need not be sent.
+                only_edge = len(before) == len(now) == 2 and before[1] == now[1]
+                self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
+
+    def _line(self, number: int, cursor: int, on_screen: range) -> Strip:
+        cell = self._cells[number]
+        at_cursor, here = number == cursor, number in on_screen
+        base = self.rich_style
+        style = base + self._style(cell.matter.value)
+        if cell.errors and cell.matter in KINDS:
+            style += self._style("errors")
+        glyph = GLYPHS[cell.matter]
+        if self.size.width == 1:
+            if here:
+                style += self._style("here")
+            if at_cursor:
+                style += Style(reverse=True)
+            return Strip([Segment(glyph, style)])
+        edge = CURSOR if at_cursor else ON_SCREEN if here else " "
+        edge_style = base + self._style("cursor" if at_cursor else "edge")
+        return Strip([Segment(edge, edge_style), Segment(glyph, style)])
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"overview--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        """One cell of the column."""
+        if y < len(self._lines):
+            return self._lines[y].adjust_cell_length(self.size.width, self.rich_style)
+        return Strip.blank(self.size.width, self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to what the clicked cell shows."""
+        event.stop()
+        if 0 <= event.y < len(self._cells):
+            index = self._worked_out.place_in(self._cells[event.y])
+            self.post_message(self.Chosen(self, index))
