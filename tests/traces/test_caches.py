@@ -26,6 +26,8 @@ from tests.traces.checks import write_json
 from tests.traces.rollouts import message, meta, write
 from tests.traces.same import check_same_report
 
+pytestmark = pytest.mark.slow
+
 CHAT = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "ok"}]}
 
 

@@ -20,6 +20,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.widgets.title_bar import TitleBar
+from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, read_trace, write_trace
 
@@ -82,7 +83,7 @@ def app_on(path: Path) -> MastApp:
 
 async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
     """Let the app work until something is so."""
-    while not done():
+    for _ in waiting.until(done):
         await pilot.pause(0.01)
 
 

@@ -128,6 +128,7 @@ def filled(folder: Path) -> Catalog:
     return catalog
 
 
+@pytest.mark.slow
 def test_only_traces_that_are_open_have_spans_in_memory(runs: Path) -> None:
     before = documents()
     catalog = filled(runs)
