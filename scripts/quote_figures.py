@@ -26,8 +26,8 @@ from typing import Final
 
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.quote_anchoring import Locator
-from mast_tui.labels import QuoteCounts
+from mast_tui.judges.quote_anchoring import Found, Locator
+from mast_tui.labels import Evidence, QuoteCounts
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
@@ -691,13 +691,19 @@ def measure(
     return tallies, seen
 
 
+def _evidence(quote: str, found: Found | None) -> Evidence:
+    """What a judge's finding would rest on."""
+    if found is None:
+        return Evidence(None, quote)
+    return Evidence(None, quote, found.place.start, found.place.end, found.place.match)
+
+
 def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case:
     span = drawn.span
     if drawn.chance.random() < 0.5:
         span = min(max(span + drawn.chance.choice((-3, -2, -1, 1, 2, 3)), 0), _last(drawn))
     found = drawn.of.locator.locate(quote, (span, span))
-    match = None if found is None else found.place.match
-    counted = QuoteCounts.of([(found is not None, match)])
+    counted = QuoteCounts.of([_evidence(quote, found)])
     tally.counts += counted
     shown = ""
     if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -18,11 +18,11 @@ from mast_tui.judges.llm.answer_values import (
     as_verdict,
 )
 from mast_tui.judges.llm.model import Window
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Evidence, Finding, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
-__all__ = ["Answer", "Claim", "Malformed", "answer_schema", "parse_answer"]
+__all__ = ["Answer", "Malformed", "answer_schema", "parse_answer"]
 
 DIGEST_CHARS: Final = 4_000
 """A longer digest is cut, in code points."""
@@ -42,33 +42,17 @@ _RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """That a mode shows somewhere, as a model says it; nothing of it is checked.
-
-    ``mode`` is a slug. ``first`` and ``last`` are indices of spans that exist, both None where
-    none were named or none of them exists. ``quote`` is as the model gave it, None where it gave
-    none. ``confidence`` lies in [0, 1].
-    """
-
-    mode: str
-    first: int | None
-    last: int | None
-    quote: str | None
-    rationale: str
-    confidence: float
-    decisive: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What a model said of one window.
 
     ``verdicts`` are by slug; a mode that it left out has none. A mode is ``present`` where and
-    only where there is a claim for it. ``remarks`` say what was odd, in words for a person.
+    only where there is a finding of it. Nothing of the findings is checked: their quotes are as the
+    model gave them, without a place, and their ranges name spans that exist, or none. ``remarks``
+    say what was odd, in words for a person.
     """
 
     verdicts: Mapping[str, VerdictValue]
-    claims: tuple[Claim, ...]
+    findings: tuple[Finding, ...]
     digest: str
     remarks: tuple[str, ...]
 
@@ -105,30 +89,40 @@ def _object(**properties: dict[str, object]) -> dict[str, object]:
 
 
 def parse_answer(
-    text: str, *, taxonomy: Taxonomy, window: Window, spans: int | None = None
+    text: str, *, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
 ) -> Answer:
-    """What a model said of a window, read with patience.
+    """Read what a model said of a window, with patience.
 
-    ``spans`` is how many the trace has, ``window.last + 1`` where left out. Whatever can only mean
-    one thing is taken so, with a remark where that is not plain; nothing is made up.
+    Whatever can only mean one thing is taken so, with a remark where that is not plain; nothing
+    is made up.
+
+    Args:
+        text: The answer, with whatever stands around its JSON.
+        taxonomy: Where the modes are looked up.
+        window: What was asked about.
+        spans: How many spans the trace has.
+        key_of: The key of the span with an index.
 
     Raises:
-        Malformed: no answer can be read from the text, in words.
+        Malformed: No answer can be read from the text, in words.
     """
-    reader = _Reader(taxonomy, window, window.last + 1 if spans is None else spans)
+    reader = _Reader(taxonomy, window, spans, key_of)
     return reader.read(find_object(text, reader.fits))
 
 
 class _Reader:
     """Reads one answer; what is odd collects in its remarks."""
 
-    def __init__(self, taxonomy: Taxonomy, window: Window, spans: int) -> None:
+    def __init__(
+        self, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
+    ) -> None:
         self._taxonomy = taxonomy
         self._window = window
         self._spans = spans
+        self._key_of = key_of
         self._remarks = Remarks()
         self._verdicts: dict[str, VerdictValue] = {}
-        self._claims: dict[tuple[object, ...], Claim] = {}
+        self._found: dict[tuple[object, ...], Finding] = {}
         self._taken: Counter[str] = Counter()
 
     def fits(self, value: Mapping[str, object]) -> bool:
@@ -144,7 +138,7 @@ class _Reader:
             raise Malformed("the answer names no mode that was asked for")
         return Answer(
             verdicts=self._verdicts,
-            claims=tuple(self._claims.values()),
+            findings=tuple(self._found.values()),
             digest=self._digest(value),
             remarks=self._remarks.all(),
         )
@@ -196,7 +190,7 @@ class _Reader:
             verdict, findings = as_verdict(entry), None
         self._take(mode, verdict, self._findings(mode, findings))
 
-    def _findings(self, mode: Mode, findings: object) -> list[Claim]:
+    def _findings(self, mode: Mode, findings: object) -> list[Finding]:
         if findings is None:
             return []
         if isinstance(findings, Mapping):
@@ -210,38 +204,38 @@ class _Reader:
                 f"{mode.code} has more than {MOST_FINDINGS} findings: the first are taken"
             )
         self._taken[mode.slug] += len(findings)
-        claims = []
+        read = []
         for finding in findings[: max(0, left)]:
             if isinstance(finding, Mapping):
-                claims.append(self._claim(mode, finding))
+                read.append(self._finding(mode, finding))
             else:
                 self._remarks.add(f"{mode.code}: a finding is no object, and was left out")
-        return claims
+        return read
 
-    def _take(self, mode: Mode, verdict: VerdictValue | None, claims: list[Claim]) -> None:
-        if claims and verdict is not VerdictValue.PRESENT:
+    def _take(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
+        if findings and verdict is not VerdictValue.PRESENT:
             said = "without a verdict" if verdict is None else f"under '{verdict.value}'"
             self._remarks.add(f"{mode.code} has findings {said}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
             self._remarks.add(f"{mode.code} has no verdict that can be read")
             return
-        placed = any(claim.mode == mode.slug for claim in self._claims.values())
-        if verdict is VerdictValue.PRESENT and not claims and not placed:
+        somewhere = any(finding.mode == mode.slug for finding in self._found.values())
+        if verdict is VerdictValue.PRESENT and not findings and not somewhere:
             self._remarks.add(f"{mode.code} is present without a place")
-            claims = [Claim(mode.slug, None, None, None, "", 0.5, None)]
+            findings = [Finding(mode.slug, None, None, "", 0.5)]
         before = self._verdicts.get(mode.slug)
         if before is not None:
             self._remarks.add(f"{mode.code} was answered more than once")
             verdict = max(before, verdict, key=_RANK.index)
         self._verdicts[mode.slug] = verdict
-        for claim in claims:
-            key = (claim.mode, claim.first, claim.last, claim.quote)
-            known = self._claims.get(key)
-            if known is None or known.confidence < claim.confidence:
-                self._claims[key] = claim
+        for finding in findings:
+            key = (finding.mode, finding.first, finding.last, finding.evidence)
+            known = self._found.get(key)
+            if known is None or known.confidence < finding.confidence:
+                self._found[key] = finding
 
-    def _claim(self, mode: Mode, finding: Mapping[str, object]) -> Claim:
+    def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
         first, last = self._range(mode, finding)
         quote = as_text(finding.get("quote"))
         if len(quote) > QUOTE_CHARS:
@@ -251,18 +245,18 @@ class _Reader:
         confidence = as_confidence(finding.get("confidence"))
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
-        return Claim(
+        return Finding(
             mode=mode.slug,
             first=first,
             last=last,
-            quote=quote[:QUOTE_CHARS] if quote.strip() else None,
             rationale=as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
             decisive=as_decisive(finding.get("decisive")),
+            evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
         )
 
-    def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[int | None, int | None]:
-        """The indices of the range's ends as far as there are such spans."""
+    def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
+        """The keys of the range's ends as far as there are such spans."""
         said = [as_number(finding.get(end)) for end in ("first", "last")]
         named = [number for number in said if number is not None]
         there = sorted(number for number in named if 1 <= number <= self._spans)
@@ -270,7 +264,9 @@ class _Reader:
             self._remarks.add(f"{mode.code} names a span that does not exist")
         if there != [number for number in named if number in there]:
             self._remarks.add(f"{mode.code}: a range was given backwards")
-        return (there[0] - 1, there[-1] - 1) if there else (None, None)
+        if not there:
+            return None, None
+        return self._key_of(there[0] - 1), self._key_of(there[-1] - 1)
 
     def _digest(self, value: Mapping[str, object]) -> str:
         if self._window.final:

@@ -17,9 +17,9 @@ from mast_tui.judges.llm.prompt import Prompt
 from mast_tui.judges.llm.redaction import Redaction
 from mast_tui.judges.llm.sent import SentTrace
 from mast_tui.judges.llm.windows import plan, split
-from mast_tui.judges.protocol import Finding, Judgement
-from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, placed
-from mast_tui.labels import Match, QuoteCounts
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
+from mast_tui.labels import Finding, Match, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -176,10 +176,12 @@ class Reading:
         self._first = None
         if request is None:
             request = await self._aside(self._new_request, sample, window, digest)
-        spans = len(self._view)
+        taxonomy, view = self._prompt.taxonomy, self._view
 
         def read(text: str) -> Answer:
-            return parse_answer(text, taxonomy=self._prompt.taxonomy, window=window, spans=spans)
+            return parse_answer(
+                text, taxonomy=taxonomy, window=window, spans=len(view), key_of=view.key
+            )
 
         answer = await self._asker.answer(request, read, _about(window))
         self._shortened += request.remarks
@@ -214,7 +216,6 @@ class Reading:
     def _result(self, windows: int) -> TraceResult:
         judgement = judgement_of(self._samples, self._prompt.modes)
         found = judgement.findings
-        quotes = [finding for finding in found if finding.quote is not None]
         remarks = (
             *_of_modes(self._samples, self._prompt.taxonomy),
             *_of_places(found, self._locator.limited),
@@ -224,7 +225,7 @@ class Reading:
         )
         return TraceResult(
             judgement=judgement,
-            quotes=QuoteCounts.of((one.char_start is not None, one.match) for one in quotes),
+            quotes=QuoteCounts.of(finding.evidence for finding in found),
             windows=windows,
             remarks=_told(remarks),
         )
@@ -239,12 +240,12 @@ def part_of(
         OSError: the trace's source could not be read.
     """
     shown = (window.first, window.last)
-    sightings = []
-    for claim in answer.claims:
-        if claim.mode not in window.modes:
-            continue
-        at = placed(claim, trace, view, lambda q, named: locator.locate(q, named, shown))
-        sightings.append(Sighting(at.finding, at.first, at.last, at.span, shown, sample))
+    found = (
+        anchored(finding, trace, view, lambda quote, named: locator.locate(quote, named, shown))
+        for finding in answer.findings
+        if finding.mode in window.modes
+    )
+    sightings = (Sighting.of(finding, trace, shown, sample) for finding in found)
     return Part(window, answer.verdicts, tuple(sightings))
 
 
@@ -267,9 +268,11 @@ def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
     """How many places were mended, and how many quotes were altered or not found."""
     mended = altered = lost = 0
     for finding in findings:
-        mended += finding.named is not None
-        altered += finding.match is Match.ALTERED
-        lost += finding.quote is not None and finding.char_start is None
+        words = finding.evidence
+        if words is not None:
+            mended += words.named is not None
+            altered += words.match is Match.ALTERED
+            lost += not words.placed
     if mended:
         yield f"{_count(mended, 'quote stands', 'quotes stand')} elsewhere than the model named"
     if altered:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.judges.llm.model import Window
-from mast_tui.judges.protocol import Finding, Judgement
-from mast_tui.labels import Match, VerdictValue
+from mast_tui.judges.protocol import Judgement
+from mast_tui.labels import Finding, Match, VerdictValue
+from mast_tui.traces.model import Trace
 
 SAME_RANGE: Final = 0.5
 """Ranges of one mode that two windows give are the same from this share (IoU) in common on."""
@@ -30,6 +31,14 @@ class Sighting:
     span: int | None
     shown: tuple[int, int]
     sample: int = 0
+
+    @classmethod
+    def of(cls, finding: Finding, trace: Trace, shown: tuple[int, int], sample: int) -> Sighting:
+        """An anchored finding as one window of one reading saw it."""
+        words = finding.evidence
+        keys = finding.first, finding.last, words.key if words and words.placed else None
+        first, last, span = (None if key is None else trace.index_of(key) for key in keys)
+        return cls(finding, first, last, span, shown, sample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +142,7 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
         return (
             *_place(sighting),
             order.get(finding.mode, len(order)),
-            finding.char_start or 0,
-            finding.quote or "",
-            finding.rationale,
+            *_words(finding),
         )
 
     return sorted(sightings, key=key)
@@ -195,14 +202,16 @@ def _same(one: Sighting, other: Sighting) -> bool:
 
 
 def _words_overlap(one: Sighting, other: Sighting) -> bool:
-    ends = (
-        one.finding.char_start,
-        one.finding.char_end,
-        other.finding.char_start,
-        other.finding.char_end,
-    )
-    start, end, other_start, other_end = (at if at is not None else -1 for at in ends)
+    (start, end), (other_start, other_end) = _characters(one.finding), _characters(other.finding)
     return start < other_end and other_start < end
+
+
+def _characters(finding: Finding) -> tuple[int, int]:
+    """Where the quote begins and ends in its span, -1 where it has no place."""
+    words = finding.evidence
+    if words is None or words.char_start is None or words.char_end is None:
+        return -1, -1
+    return words.char_start, words.char_end
 
 
 def _overlap(one: Sighting, other: Sighting) -> bool:
@@ -228,19 +237,20 @@ def _place(sighting: Sighting) -> tuple[float, float]:
 
 
 def _proof(finding: Finding) -> int:
-    if finding.quote is None:
+    if finding.evidence is None:
         return 2
-    if finding.char_start is None:
+    if not finding.evidence.placed:
         return 0
-    return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.match or Match.EXACT, 4)
+    return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.evidence.match or Match.EXACT, 4)
 
 
 def _by_confidence(sighting: Sighting) -> tuple[float, float, float, int, str, str]:
-    finding = sighting.finding
-    return (
-        -finding.confidence,
-        *_place(sighting),
-        finding.char_start or 0,
-        finding.quote or "",
-        finding.rationale,
-    )
+    return -sighting.finding.confidence, *_place(sighting), *_words(sighting.finding)
+
+
+def _words(finding: Finding) -> tuple[int, str, str]:
+    """What is quoted and what is said, for sorting those of one range."""
+    words = finding.evidence
+    if words is None:
+        return 0, "", finding.rationale
+    return words.char_start or 0, words.quote, finding.rationale

@@ -114,6 +114,10 @@ class SentTrace:
         """The text of a span as it is sent where nothing of it is left out."""
         return self._redacted(index).text
 
+    def key(self, index: int) -> str:
+        """The key by which the trace itself knows a span."""
+        return self._trace.span(index).key
+
     def span(self, index: int) -> SentSpan:
         """One span as it is sent."""
         [span] = self.spans(index, index)
