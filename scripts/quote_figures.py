@@ -24,8 +24,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import Found, Locator
 from mast_tui.labels import Evidence, QuoteCounts
 from mast_tui.traces.library import read_file, read_fully

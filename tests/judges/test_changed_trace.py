@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Label, Target
 from mast_tui.session.locate import locate

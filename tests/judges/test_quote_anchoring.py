@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, anchored
 from mast_tui.labels import Evidence, Finding, Match
 from tests.judges.memory_trace import MemoryTrace

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.configuration import configuration_path
-from mast_tui.judges.llm.estimate import Estimate
-from mast_tui.judges.llm.setup import Setup
+from mast_tui.judges.llm.run.estimate import Estimate
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.desk import Desk, remember_welcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from mast_tui.judges.llm.pace import Timing
+from mast_tui.judges.llm.client.rate_limiter import Timing
 
 
 class FakeTime:

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.judges.llm.answers import (
+from mast_tui.judges.llm.answer.answers import (
     MOST_ENTRIES,
     MOST_FINDINGS,
     QUOTE_CHARS,
@@ -22,7 +22,7 @@ from mast_tui.judges.llm.answers import (
     Malformed,
     parse_answer,
 )
-from mast_tui.judges.llm.bounded_http import MOST_BYTES
+from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Window
 from mast_tui.labels import Evidence
@@ -46,7 +46,7 @@ ROOM: Final = 1 << 30
 
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
-from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.model import Parameters
 from tests.judges.llm.asking import a_request

@@ -11,7 +11,7 @@ from email.utils import formatdate
 
 import pytest
 
-from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
     RunStops,

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.judging import TraceResult, judge_trace
 from mast_tui.judges.llm.model import Asks, Parameters, Reply, Request
-from mast_tui.judges.llm.prompt import Prompt
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.run.judging import TraceResult, judge_trace
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts
 from mast_tui.taxonomy.loader import load_mast

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.merging import (
+from mast_tui.judges.llm.answer.merging import (
     Part,
     Sighting,
     judgement_of,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mast_tui.judges.llm.model import Parameters, Request, Window
-from mast_tui.judges.llm.prompt import Prompt, fresh_boundary, messages
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.llm.windows import plan
+from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace

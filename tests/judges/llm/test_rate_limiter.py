@@ -1,0 +1,144 @@
+"""How many requests are under way: all of them with a healthy server, few with a busy one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.client.rate_limiter import MOST_BACK_OFF, MOST_SPREAD, Pace, back_off
+from tests.judges.llm.fake_time import FakeTime
+
+
+async def hold(pace: Pace, release: asyncio.Event) -> None:
+    async with pace.turn():
+        await release.wait()
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_all_stay_under_way_with_a_healthy_server() -> None:
+    pace, release = Pace(16), asyncio.Event()
+    tasks = [asyncio.create_task(hold(pace, release)) for _ in range(20)]
+    await settle()
+    assert pace.under_way == 16
+    release.set()
+    await asyncio.gather(*tasks)
+    assert pace.under_way == 0
+
+
+async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
+    pace = Pace(16)
+    async with pace.turn() as first, pace.turn() as second:
+        pace.slow_down(first, None)
+        pace.slow_down(second, None)
+    assert pace.allowed == 8
+    async with pace.turn() as later:
+        pace.slow_down(later, None)
+    assert pace.allowed == 4
+
+
+async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers() -> None:
+    pace = Pace(4)
+    for _ in range(5):
+        async with pace.turn() as turn:
+            pace.slow_down(turn, None)
+    assert pace.allowed == 1
+    needed = []
+    for _ in range(3):
+        before, answers = pace.allowed, 0
+        while pace.allowed == before:
+            pace.went_well()
+            answers += 1
+        needed.append(answers)
+    assert (pace.allowed, needed) == (4, [1, 2, 3])
+    pace.went_well()
+    assert pace.allowed == 4
+
+
+async def test_everybody_waits_for_as_long_as_the_server_asked() -> None:
+    time = FakeTime()
+    pace = Pace(4, timing=time.timing)
+    async with pace.turn() as turn:
+        assert pace.slow_down(turn, 20.0)
+        assert not pace.slow_down(turn, 20.0)
+        assert not pace.slow_down(turn, 5.0)
+    async with pace.turn():
+        assert 120.0 <= time.time <= 120.0 + MOST_SPREAD
+
+
+async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_once() -> None:
+    time = FakeTime()
+    pace, begun = Pace(3, timing=time.timing, ramp=0.5), []
+    for _ in range(6):
+        async with pace.turn():
+            begun.append(time.time)
+    assert [moment - begun[0] for moment in begun] == [0.0, 0.5, 1.0, 1.5, 1.5, 1.5]
+
+
+async def test_tasks_that_waited_together_do_not_come_back_at_one_moment() -> None:
+    moments = []
+    for chance in (0.0, 0.5, 0.99):
+        time = FakeTime(chance)
+        pace = Pace(4, timing=time.timing)
+        async with pace.turn() as turn:
+            pace.slow_down(turn, 10.0)
+        async with pace.turn():
+            moments.append(time.time)
+    assert len(set(moments)) == 3
+
+
+async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile() -> None:
+    time = FakeTime()
+    pace = Pace(1, timing=time.timing)
+    async with pace.turn() as turn:
+        release = asyncio.Event()
+        release.set()
+        second = asyncio.create_task(hold(pace, release))
+        await settle()
+        pace.slow_down(turn, 30.0)
+    await second
+    assert time.time >= 130.0
+
+
+async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
+    pace, order = Pace(1), []
+
+    async def take(name: int) -> None:
+        async with pace.turn():
+            order.append(name)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(take(name) for name in range(6)))
+    assert order == list(range(6))
+
+
+async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
+    pace = Pace(1)
+    async with pace.turn():
+        waiting = [asyncio.create_task(hold(pace, asyncio.Event())) for _ in range(3)]
+        await settle()
+        waiting[1].cancel()
+        await settle()
+    waiting[0].cancel()  # it has just been let in, and does not know yet
+    waiting[2].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert pace.under_way == 0
+    async with asyncio.timeout(5), pace.turn():
+        assert pace.under_way == 1
+
+
+def test_at_least_one_request_must_be_allowed() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Pace(0)
+
+
+@given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))
+def test_backing_off_is_anything_up_to_a_limit_that_doubles(tries: int, chance: float) -> None:
+    assert 0 <= back_off(tries, chance) <= min(MOST_BACK_OFF, 2.0 ** (tries - 1))
+    assert back_off(tries, chance) <= back_off(tries + 1, chance)
