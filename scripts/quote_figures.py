@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import Found, Locator
 from mast_tui.labels import Evidence, QuoteCounts
@@ -86,7 +86,7 @@ class Text:
     @property
     def locator(self) -> Locator:
         """A locator that has seen nothing yet."""
-        return Locator(SentTrace(self.trace, Redaction.none()))
+        return Locator(RedactedView(self.trace, Redaction.none()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,7 +578,7 @@ def texts_under(folder: Path) -> list[Text]:
             continue
         for trace in read_file(path, True).traces[:_TRACES_OF_A_FILE]:
             read_fully(trace)
-            view = SentTrace(trace, Redaction.none())
+            view = RedactedView(trace, Redaction.none())
             texts = [view.text(index) for index in range(len(view))]
             if sum(len(text) > 200 for text in texts) >= 2:
                 found.append(Text(trace, texts, letters_of("\0".join(texts)), vocabulary))

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.words import split_words
-from mast_tui.judges.llm.client import client
+from mast_tui.judges.llm.client import client, rate_limiter
 from tests.attack.trying import (
     ROOM,
     SAMPLES,

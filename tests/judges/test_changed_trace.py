@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Label, Target
@@ -36,7 +36,7 @@ def test_the_rules_do_not_judge_it(changed: Trace) -> None:
 
 def test_nothing_of_it_is_sent_to_a_model(changed: Trace) -> None:
     with pytest.raises(OSError, match="the file has been cut"):
-        list(SentTrace(changed, Redaction()).spans(0, 3))
+        list(RedactedView(changed, Redaction()).spans(0, 3))
 
 
 def test_no_quote_is_found_in_it(changed: Trace) -> None:

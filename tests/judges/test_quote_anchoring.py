@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, anchored
 from mast_tui.labels import Evidence, Finding, Match
@@ -68,7 +68,7 @@ NO_WORDS = Evidence(None, "")
 
 def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
     """What becomes of a claim; whatever counts as found stands there to the letter."""
-    view = SentTrace(trace, redaction or Redaction.none())
+    view = RedactedView(trace, redaction or Redaction.none())
     ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
     said = Finding(
         claim.mode,
@@ -278,7 +278,7 @@ def test_what_says_the_same_nearby_goes_before_an_altered_place_in_the_named_spa
 
 def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
     trace = trace_of(*TEXTS)
-    sent = SentTrace(trace, Redaction.default()).text(0)
+    sent = RedactedView(trace, Redaction.default()).text(0)
     assert "bob@example.com" not in sent
     quote = sent[sent.index("write") : sent.index(" when")]
     at = look(trace, Claimed(quote, 0, 0), Redaction.default())

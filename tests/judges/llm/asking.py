@@ -9,7 +9,7 @@ import pytest
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.keys import NO_KEY
-from mast_tui.judges.llm.client.rate_limiter import Pace
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.model import Parameters, Reply, Request
 from tests.judges.llm.fake_time import FakeTime
@@ -54,7 +54,7 @@ def a_client(
         api_key=key,
         timeout=timeout,
         budget=budget,
-        pace=Pace(at_once, timing=timing),
+        pace=RateLimiter(at_once, timing=timing),
         tries=tries,
         on_wait=heard.waits.append,
         on_remark=heard.remarks.append,

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from mast_tui.judges.llm.client.api_capabilities import Forms, Manner
-from mast_tui.judges.llm.client.api_errors import Refusal, Trouble, refusal_of, trouble_of
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner
+from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, api_error_of, trouble_of
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.model import Form, Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
@@ -145,13 +145,13 @@ async def test_a_list_of_validation_errors_is_read() -> None:
     ],
 )
 def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, limit: str) -> None:
-    forms = Forms(Parameters("m"), address, lambda _: None)
+    forms = ApiCapabilities(Parameters("m"), address, lambda _: None)
     assert forms.manner.limit == limit
 
 
 def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     heard = Heard()
-    forms = Forms(Parameters("m", temperature=0.0), HERE, heard.remarks.append)
+    forms = ApiCapabilities(Parameters("m", temperature=0.0), HERE, heard.remarks.append)
     first = forms.manner
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
@@ -191,7 +191,7 @@ OVERFLOWS = [
 @pytest.mark.parametrize("words", OVERFLOWS)
 @pytest.mark.parametrize("code", [400, 422, 500])
 def test_the_ways_in_which_servers_say_that_a_request_is_too_long(words: str, code: int) -> None:
-    assert trouble_of(Refusal(code, words)) is Trouble.OVERFLOW
+    assert trouble_of(ApiError(code, words)) is Trouble.OVERFLOW
 
 
 TROUBLES: list[tuple[int, object, Trouble]] = [
@@ -249,5 +249,5 @@ TROUBLES: list[tuple[int, object, Trouble]] = [
 
 @pytest.mark.parametrize(("code", "body", "trouble"), TROUBLES)
 def test_what_an_error_means(code: int, body: object, trouble: Trouble) -> None:
-    assert trouble_of(refusal_of(body, code)) is trouble
-    assert trouble_of(refusal_of({"error": body}, code)) is trouble
+    assert trouble_of(api_error_of(body, code)) is trouble
+    assert trouble_of(api_error_of({"error": body}, code)) is trouble

@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.client.rate_limiter import MOST_BACK_OFF, MOST_SPREAD, Pace, back_off
+from mast_tui.judges.llm.client.rate_limiter import (
+    MOST_BACK_OFF,
+    MOST_SPREAD,
+    RateLimiter,
+    back_off,
+)
 from tests.judges.llm.fake_time import FakeTime
 
 
-async def hold(pace: Pace, release: asyncio.Event) -> None:
+async def hold(pace: RateLimiter, release: asyncio.Event) -> None:
     async with pace.turn():
         await release.wait()
 
@@ -23,7 +28,7 @@ async def settle() -> None:
 
 
 async def test_all_stay_under_way_with_a_healthy_server() -> None:
-    pace, release = Pace(16), asyncio.Event()
+    pace, release = RateLimiter(16), asyncio.Event()
     tasks = [asyncio.create_task(hold(pace, release)) for _ in range(20)]
     await settle()
     assert pace.under_way == 16
@@ -33,7 +38,7 @@ async def test_all_stay_under_way_with_a_healthy_server() -> None:
 
 
 async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
-    pace = Pace(16)
+    pace = RateLimiter(16)
     async with pace.turn() as first, pace.turn() as second:
         pace.slow_down(first, None)
         pace.slow_down(second, None)
@@ -44,7 +49,7 @@ async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() ->
 
 
 async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers() -> None:
-    pace = Pace(4)
+    pace = RateLimiter(4)
     for _ in range(5):
         async with pace.turn() as turn:
             pace.slow_down(turn, None)
@@ -63,7 +68,7 @@ async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers
 
 async def test_everybody_waits_for_as_long_as_the_server_asked() -> None:
     time = FakeTime()
-    pace = Pace(4, timing=time.timing)
+    pace = RateLimiter(4, timing=time.timing)
     async with pace.turn() as turn:
         assert pace.slow_down(turn, 20.0)
         assert not pace.slow_down(turn, 20.0)
@@ -74,7 +79,7 @@ async def test_everybody_waits_for_as_long_as_the_server_asked() -> None:
 
 async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_once() -> None:
     time = FakeTime()
-    pace, begun = Pace(3, timing=time.timing, ramp=0.5), []
+    pace, begun = RateLimiter(3, timing=time.timing, ramp=0.5), []
     for _ in range(6):
         async with pace.turn():
             begun.append(time.time)
@@ -85,7 +90,7 @@ async def test_tasks_that_waited_together_do_not_come_back_at_one_moment() -> No
     moments = []
     for chance in (0.0, 0.5, 0.99):
         time = FakeTime(chance)
-        pace = Pace(4, timing=time.timing)
+        pace = RateLimiter(4, timing=time.timing)
         async with pace.turn() as turn:
             pace.slow_down(turn, 10.0)
         async with pace.turn():
@@ -95,7 +100,7 @@ async def test_tasks_that_waited_together_do_not_come_back_at_one_moment() -> No
 
 async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile() -> None:
     time = FakeTime()
-    pace = Pace(1, timing=time.timing)
+    pace = RateLimiter(1, timing=time.timing)
     async with pace.turn() as turn:
         release = asyncio.Event()
         release.set()
@@ -107,7 +112,7 @@ async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile(
 
 
 async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
-    pace, order = Pace(1), []
+    pace, order = RateLimiter(1), []
 
     async def take(name: int) -> None:
         async with pace.turn():
@@ -119,7 +124,7 @@ async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
 
 
 async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
-    pace = Pace(1)
+    pace = RateLimiter(1)
     async with pace.turn():
         waiting = [asyncio.create_task(hold(pace, asyncio.Event())) for _ in range(3)]
         await settle()
@@ -135,7 +140,7 @@ async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
 
 def test_at_least_one_request_must_be_allowed() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        Pace(0)
+        RateLimiter(0)
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))

@@ -9,7 +9,7 @@ import pytest
 from mast_tui.judges.llm.answer.answers import Malformed
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.model import Finish, Reply, Request
-from mast_tui.judges.llm.run.request_loop import Asker, answer_key
+from mast_tui.judges.llm.run.request_loop import RequestLoop, answer_key
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
 ROOM = 100
@@ -59,7 +59,9 @@ def number(text: str) -> int:
 
 async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
     asks = Scripted(list(script))
-    asker: Asker[int] = Asker(asks, ledger, ROOM, lambda request, room: f"{request.user} {room}")
+    asker: RequestLoop[int] = RequestLoop(
+        asks, ledger, ROOM, lambda request, room: f"{request.user} {room}"
+    )
     answer = await asker.answer(REQUEST, number, "#1 to #4")
     assert not asks.script
     return answer, asks.rooms
@@ -135,7 +137,9 @@ async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
 async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
     script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
     asks = Scripted(script)
-    asker: Asker[int] = Asker(asks, Kept(), ROOM, lambda request, room: f"{request} {room}")
+    asker: RequestLoop[int] = RequestLoop(
+        asks, Kept(), ROOM, lambda request, room: f"{request} {room}"
+    )
     for tokens, tried in ((100, 1), (101, 1), (100, 1)):
         with pytest.raises(ContextOverflow):
             await asker.answer(replace(REQUEST, tokens=tokens), number, "#1")

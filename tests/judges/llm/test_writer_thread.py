@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.llm.run.writer_thread import Writer
+from mast_tui.judges.llm.run.writer_thread import WriterThread
 
 
 async def test_what_fails_after_its_task_was_cancelled_is_not_printed() -> None:
     printed: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: printed.append(context))
-    writer, failing = Writer(), threading.Event()
+    writer, failing = WriterThread(), threading.Event()
 
     def fail() -> None:
         failing.wait(10)
@@ -39,7 +39,7 @@ async def test_what_fails_after_its_task_was_cancelled_is_not_printed() -> None:
 
 async def test_what_was_handed_over_is_done_before_it_closes() -> None:
     done: list[int] = []
-    writer = Writer()
+    writer = WriterThread()
     for number in range(5):
         writer.hand_over(partial(done.append, number))
     with pytest.raises(ZeroDivisionError):
@@ -76,7 +76,7 @@ class Kept:
 
 async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
     """What came of numbers that were all handed over while the thread was busy."""
-    writer, busy = Writer(kept.together), threading.Event()
+    writer, busy = WriterThread(kept.together), threading.Event()
     first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
     await asyncio.sleep(0)
     tasks = [asyncio.create_task(writer.do(partial(kept.add, number))) for number in numbers]
@@ -104,7 +104,7 @@ async def test_what_fails_among_others_fails_alone() -> None:
 
 async def test_what_nobody_waits_for_is_done_alone_and_in_its_turn() -> None:
     kept = Kept()
-    writer, busy = Writer(kept.together), threading.Event()
+    writer, busy = WriterThread(kept.together), threading.Event()
     writer.hand_over(partial(busy.wait, 10))
     first = asyncio.create_task(writer.do(partial(kept.add, 1)))
     await asyncio.sleep(0)

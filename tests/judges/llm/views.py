@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mast_tui.judges.llm.model import Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.taxonomy.loader import load_mast
@@ -24,8 +24,8 @@ def said(texts: Sequence[str]) -> MemoryTrace:
     return trace
 
 
-def view_of(trace: Trace, redaction: Redaction | None = None) -> SentTrace:
-    return SentTrace(trace, Redaction.none() if redaction is None else redaction)
+def view_of(trace: Trace, redaction: Redaction | None = None) -> RedactedView:
+    return RedactedView(trace, Redaction.none() if redaction is None else redaction)
 
 
 def prompt_of(window_tokens: int = 24_000) -> tuple[Prompt, Parameters]:

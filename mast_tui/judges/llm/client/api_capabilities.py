@@ -34,7 +34,7 @@ class Manner:
     temperature: bool = True
 
 
-class Forms:
+class ApiCapabilities:
     """What one server takes, learned from what it refuses, for all tasks that ask it.
 
     ``on_remark`` is told, once each, what was given up.

@@ -54,7 +54,7 @@ class Trouble(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ApiError:
     """An error as a server said it.
 
     ``message`` is for people, ``names`` are its code, type and parameter in small letters,
@@ -127,7 +127,7 @@ _ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
 _UNTAKEN_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
-def trouble_of(refusal: Refusal) -> Trouble:
+def trouble_of(refusal: ApiError) -> Trouble:
     """What an error asks for, from its status and, where that says too little, its words."""
     status = refusal.status
     said = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
@@ -153,13 +153,13 @@ def trouble_of(refusal: Refusal) -> Trouble:
     return _by_status(refusal)
 
 
-def _is_overflow(refusal: Refusal, said: str) -> bool:
+def _is_overflow(refusal: ApiError, said: str) -> bool:
     if refusal.page or _OVERFLOW.search(said) is None:
         return False
     return refusal.status != 429 or _ITSELF_TOO_LONG.search(said) is not None
 
 
-def _untaken_part(refusal: Refusal, said: str) -> Trouble | None:
+def _untaken_part(refusal: ApiError, said: str) -> Trouble | None:
     """The parameter that an error is about, None where it is about none."""
     if refusal.status not in _UNTAKEN_STATUS or refusal.page:
         return None
@@ -183,7 +183,7 @@ def _untaken_part(refusal: Refusal, said: str) -> Trouble | None:
     return None
 
 
-def _by_status(refusal: Refusal) -> Trouble:
+def _by_status(refusal: ApiError) -> Trouble:
     status = refusal.status
     if status in (404, 405):
         return Trouble.NOT_FOUND
@@ -194,7 +194,7 @@ def _by_status(refusal: Refusal) -> Trouble:
     return Trouble.REFUSED
 
 
-def read_refusal(status: int, headers: Mapping[str, str], content: bytes) -> Refusal:
+def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
     """An error response; ``headers`` are looked up in small letters."""
     try:
         body: object = orjson.loads(content) if content else None
@@ -203,12 +203,12 @@ def read_refusal(status: int, headers: Mapping[str, str], content: bytes) -> Ref
         body, page = content[:MOST_WORDS].decode("utf-8", "replace"), True
     if page and isinstance(body, str):
         page = _is_page(body, headers)
-    read = refusal_of(body, status, wait=asked_wait(headers))
+    read = api_error_of(body, status, wait=asked_wait(headers))
     location = headers.get("location", "")
-    return Refusal(status, read.message, read.names, read.wait, page, location)
+    return ApiError(status, read.message, read.names, read.wait, page, location)
 
 
-def refusal_of(body: object, status: int, *, wait: float | None = None) -> Refusal:
+def api_error_of(body: object, status: int, *, wait: float | None = None) -> ApiError:
     """An error from its decoded body, in whichever of the usual shapes it comes."""
     error = body.get("error", body) if isinstance(body, dict) else body
     message = " ".join(_said(error))[:MOST_WORDS].strip()
@@ -217,7 +217,7 @@ def refusal_of(body: object, status: int, *, wait: float | None = None) -> Refus
         found = (error.get(name) for name in ("code", "type", "param", "error_type"))
         plain = (value for value in found if isinstance(value, str | int | float) and value != "")
         names = [str(value)[:MOST_NAME].lower() for value in plain]
-    return Refusal(status, message or f"status {status}", tuple(names), wait)
+    return ApiError(status, message or f"status {status}", tuple(names), wait)
 
 
 def _said(error: object, depth: int = 0) -> Iterator[str]:

@@ -13,13 +13,13 @@ import httpx2
 import openai
 import orjson
 
-from mast_tui.judges.llm.client.api_capabilities import Forms, Manner, Part
-from mast_tui.judges.llm.client.api_errors import Refusal, Trouble, read_refusal, trouble_of
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner, Part
+from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, read_api_error, trouble_of
 from mast_tui.judges.llm.client.bounded_http import BoundedClient
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
-from mast_tui.judges.llm.client.rate_limiter import Pace, Timing, back_off
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
 from mast_tui.judges.llm.client.replies import Unusable, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.model import TIMEOUT, Form, Parameters, Reply, Request
@@ -95,7 +95,7 @@ class Client:
         api_key: str,
         timeout: float = TIMEOUT,
         budget: Budget | None = None,
-        pace: Pace | None = None,
+        pace: RateLimiter | None = None,
         tries: int = TRIES,
         key_variable: str = DEFAULT_VARIABLE,
         allow_http: bool = False,
@@ -114,9 +114,9 @@ class Client:
         self._tries = tries
         self._timing = timing or Timing()
         self._budget = budget or Budget()
-        self._pace = pace or Pace(timing=self._timing)
+        self._pace = pace or RateLimiter(timing=self._timing)
         self._on_wait = on_wait
-        self._forms = Forms(parameters, base_url, on_remark)
+        self._forms = ApiCapabilities(parameters, base_url, on_remark)
         self._answered = 0
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
@@ -151,7 +151,7 @@ class Client:
         return self._budget
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> RateLimiter:
         """How many requests are under way."""
         return self._pace
 
@@ -216,11 +216,11 @@ class Client:
                 return await self._replied(got, texts, request)
             if isinstance(got, Unusable):
                 return self._unusable(got)
-            if isinstance(got, Refusal):
+            if isinstance(got, ApiError):
                 return await self._refused(got, manner, turn)
             return got
 
-    async def _send(self, body: dict[str, object]) -> str | Refusal | _Again:
+    async def _send(self, body: dict[str, object]) -> str | ApiError | _Again:
         """The text of a right response, or what came in its place; raises nothing."""
         try:
             async with asyncio.timeout(self._timeout):
@@ -229,7 +229,7 @@ class Client:
                 )
         except openai.APIStatusError as error:
             response = error.response
-            return read_refusal(response.status_code, response.headers, response.content)
+            return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
             return _Again(f"no whole answer within {self._timeout:,g} s", lost=True)
         except openai.APIConnectionError as error:
@@ -271,7 +271,7 @@ class Client:
         return _Again(f"the response held {got.words}")
 
     async def _refused(
-        self, refusal: Refusal, manner: Manner, turn: int
+        self, refusal: ApiError, manner: Manner, turn: int
     ) -> Reply | _Again | AskError:
         """What follows from an error of the server."""
         words = self._clean(refusal.message)
@@ -313,7 +313,7 @@ class Client:
         self._stopped = words
         return RunStops(words)
 
-    async def _why_stopped(self, trouble: Trouble, refusal: Refusal, said: str) -> str:
+    async def _why_stopped(self, trouble: Trouble, refusal: ApiError, said: str) -> str:
         if trouble is Trouble.KEY and self._key == NO_KEY:
             return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
         if trouble in (Trouble.KEY, Trouble.DENIED):

@@ -42,7 +42,7 @@ def back_off(tries: int, chance: float) -> float:
     return chance * min(MOST_BACK_OFF, BACK_OFF * 2.0 ** min(tries - 1, 10))
 
 
-class Pace:
+class RateLimiter:
     """Lets at most ``most`` requests be under way; for the tasks of one event loop.
 
     ``slow_down`` halves what is allowed, once for all requests that were sent before it, and

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.judges.llm.client.api_errors import Refusal, refusal_of
+from mast_tui.judges.llm.client.api_errors import ApiError, api_error_of
 from mast_tui.judges.llm.model import Finish, Form, Reply
 from mast_tui.judges.llm.prompt.tokens import estimate
 
@@ -37,7 +37,7 @@ class Unusable:
     tokens_out: int = 0
 
 
-def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | Refusal | Unusable:
+def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | Unusable:
     """What a response with status 200 says.
 
     ``sent_tokens`` stands in where the server counted nothing. An answer without words that was
@@ -54,7 +54,7 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | Refusal | 
     choice = _first(body.get("choices"))
     error = body.get("error") or choice.get("error")
     if error:
-        return refusal_of(error, _status(error))
+        return api_error_of(error, _status(error))
     message = choice.get("message")
     if not isinstance(message, dict):
         return Unusable("no choice", False, tokens_in, tokens_out)

@@ -13,7 +13,7 @@ from mast_tui.judges.llm.model import Parameters, Request, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import data_section
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace, fit
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.labels import VerdictValue
@@ -54,7 +54,9 @@ class Prompt:
         self.hash = self._hash(extra)
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
 
-    def request(self, view: SentTrace, window: Window, digest: str, *, sample: int = 0) -> Request:
+    def request(
+        self, view: RedactedView, window: Window, digest: str, *, sample: int = 0
+    ) -> Request:
         """The question about one window; ``digest`` is what the window before gave, or empty."""
         codes = [self._codes[slug] for slug in window.modes]
         budget = window.tokens or self._parameters.window_tokens

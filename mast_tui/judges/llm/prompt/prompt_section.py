@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.judges.llm.model import Window
 from mast_tui.judges.llm.prompt import prompt_text
-from mast_tui.judges.llm.prompt.redacted_view import SentSpan, SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -55,7 +55,7 @@ class _Pieces:
 
 
 def data_section(
-    view: SentTrace, window: Window, digest: str, budget: int, codes: Sequence[str]
+    view: RedactedView, window: Window, digest: str, budget: int, codes: Sequence[str]
 ) -> DataSection:
     """The data of a window in at most about ``budget`` tokens, and after them what is asked."""
     pieces = _Pieces()
@@ -81,7 +81,9 @@ def _asked(window: Window, codes: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def _task(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, room: int) -> int:
+def _task(
+    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
+) -> int:
     """The task, where no span of the window is the task; what it takes in tokens."""
     if not view.task.strip():
         return 0
@@ -112,7 +114,9 @@ def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
     return min(tokens, room)
 
 
-def _spans(pieces: _Pieces, remarks: list[str], view: SentTrace, window: Window, room: int) -> None:
+def _spans(
+    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
+) -> None:
     indices = range(window.first, window.last + 1)
     spans = view.spans(window.first, window.last)
     tokens = view.tokens[window.first : window.last + 1]
@@ -140,7 +144,7 @@ def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:
     return f"shortened, in characters: {named}{more}"
 
 
-def _known_facts(span: SentSpan, known: dict[tuple[object, ...], str]) -> str:
+def _known_facts(span: RedactedSpan, known: dict[tuple[object, ...], str]) -> str:
     """The facts of a span, made once for all that are of the same shape and answer nothing."""
     if span.answers is not None:
         return _facts(span)
@@ -151,7 +155,7 @@ def _known_facts(span: SentSpan, known: dict[tuple[object, ...], str]) -> str:
     return facts
 
 
-def _facts(span: SentSpan) -> str:
+def _facts(span: RedactedSpan) -> str:
     """What is known of a span; foreign names are one line without ``|``.
 
     A result right behind its call has the call's agent and tool.

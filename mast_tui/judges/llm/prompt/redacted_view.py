@@ -64,7 +64,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SentSpan:
+class RedactedSpan:
     """A span as it is sent: what its header says, and its text.
 
     ``agent`` and ``tool`` are one line each, redacted, empty where there is none. ``answers`` is
@@ -81,7 +81,7 @@ class SentSpan:
     text: str
 
 
-class SentTrace:
+class RedactedView:
     """What of a trace is sent; the trace's index must be complete.
 
     All texts are read once, in order, when the first one is asked for: that gives every value
@@ -118,12 +118,12 @@ class SentTrace:
         """The key by which the trace itself knows a span."""
         return self._trace.span(index).key
 
-    def span(self, index: int) -> SentSpan:
+    def span(self, index: int) -> RedactedSpan:
         """One span as it is sent."""
         [span] = self.spans(index, index)
         return span
 
-    def spans(self, first: int, last: int) -> Iterator[SentSpan]:
+    def spans(self, first: int, last: int) -> Iterator[RedactedSpan]:
         """The spans from ``first`` to ``last`` (both of them) as they are sent."""
         seen = glances(self._trace, first, last + 1)
         named: dict[int, tuple[str, str]] = {}
@@ -132,7 +132,7 @@ class SentTrace:
             kind, role, agent, tool = seen.told[shape]
             if shape not in named:
                 named[shape] = self._name(agent), self._name(tool or "")
-            yield SentSpan(
+            yield RedactedSpan(
                 index,
                 kind,
                 role,

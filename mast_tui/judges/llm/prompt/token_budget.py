@@ -9,7 +9,7 @@ from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+    from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 
 HEADER_TOKENS: Final = 24
 """About what the line above a span takes."""
@@ -36,7 +36,7 @@ def digest_room(budget: int) -> int:
     return min(900, budget // 6)
 
 
-def spans_room(view: SentTrace, budget: int, *, alone: bool) -> int:
+def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
     """What is left for spans, with their headers; ``alone`` where no digest comes along."""
     task = min(estimate(view.task), task_room(budget))
     return max(0, budget - FRAME_TOKENS - task - (0 if alone else digest_room(budget)))

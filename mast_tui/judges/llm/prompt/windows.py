@@ -23,7 +23,7 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.prompt.prompt import Prompt
-    from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+    from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 
 LEAST_TOKENS: Final = 256
 """With less room than this nothing can be judged."""
@@ -32,7 +32,7 @@ _OVERLAP: Final = 10  # a tenth of the room is for spans that the window before 
 _SMALLER: Final = 0.6  # of what did not fit: a half, and some for the overlap
 
 
-def plan(view: SentTrace, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
+def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
     """The windows of a trace, in order: every span is in one of them, the end in the final one.
 
     A trace that fits is one window. Otherwise the last window is filled from the end of the run
@@ -49,7 +49,7 @@ def plan(view: SentTrace, prompt: Prompt, parameters: Parameters) -> tuple[Windo
     return _several(view, prompt, budget)
 
 
-def _several(view: SentTrace, prompt: Prompt, budget: int) -> tuple[Window, ...]:
+def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
     room = spans_room(view, budget, alone=False)
     last = len(view) - 1
     costs = _Costs(view, unit(budget), 0, last)
@@ -73,7 +73,7 @@ def _several(view: SentTrace, prompt: Prompt, budget: int) -> tuple[Window, ...]
 class _Costs:
     """What spans cost, a long text as much as it gets when windows are planned."""
 
-    def __init__(self, view: SentTrace, unit: int, first: int, last: int) -> None:
+    def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
         spans = len(view)
         each = (
             HEADER_TOKENS + min(view.tokens[index], unit * weight(index, spans))
@@ -103,7 +103,7 @@ class _Costs:
 
 
 def split(
-    window: Window, view: SentTrace, prompt: Prompt, parameters: Parameters
+    window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
 ) -> tuple[Window, ...]:
     """Smaller windows in the place of one that the model could not read.
 
@@ -133,7 +133,7 @@ def split(
     )
 
 
-def _needed(window: Window, view: SentTrace, parameters: Parameters) -> int:
+def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
     """What the window's data take where nothing is shortened."""
     budget = parameters.window_tokens
     tokens: Sequence[int] = view.tokens[window.first : window.last + 1]

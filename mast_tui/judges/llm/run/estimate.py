@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.judges.llm.model import Window
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
@@ -99,7 +99,7 @@ class _Counted:
                 self.so_far = replace(so_far, known=so_far.known + 1)
                 return
             # What is taken out is short: without looking for it the sums are the same, and sooner.
-            view = SentTrace(trace, Redaction.none())
+            view = RedactedView(trace, Redaction.none())
             windows = plan(view, self._setup.prompt, self._setup.parameters)
             tokens_in, shortened = self._sent(view, windows)
         except OSError:
@@ -115,7 +115,7 @@ class _Counted:
             shortened=so_far.shortened + shortened,
         )
 
-    def _sent(self, view: SentTrace, windows: tuple[Window, ...]) -> tuple[int, int]:
+    def _sent(self, view: RedactedView, windows: tuple[Window, ...]) -> tuple[int, int]:
         """The tokens of the requests about a trace, and how many of its spans are shortened."""
         budget = self._setup.parameters.window_tokens
         task = min(estimate(view.task), task_room(budget))
@@ -132,7 +132,7 @@ class _Counted:
         cut = 0 if alone else sum(map(int.__gt__, view.tokens, most))
         return total, cut
 
-    def _system_tokens(self, view: SentTrace, window: Window) -> int:
+    def _system_tokens(self, view: RedactedView, window: Window) -> int:
         """What the words before the data take, which are the same for all requests."""
         if self._system is None:
             request = self._setup.prompt.request(view, replace(window, last=window.first), "")

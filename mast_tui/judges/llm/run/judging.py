@@ -19,10 +19,10 @@ from mast_tui.judges.llm.answer.merging import (
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
 from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
-from mast_tui.judges.llm.prompt.redacted_view import SentTrace
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.run.request_loop import Asker, Ledger, answer_key
+from mast_tui.judges.llm.run.request_loop import Ledger, RequestLoop, answer_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.labels import Finding, Match, QuoteCounts
@@ -107,7 +107,7 @@ class Reading:
         self._samples: list[list[Part]] = []
         self._shortened: list[str] = []
         self._odd: list[str] = []
-        self._view = SentTrace(trace, redaction)
+        self._view = RedactedView(trace, redaction)
         self._small = sum(self._view.tokens) <= SMALL
         self._windows = plan(self._view, prompt, parameters)
         self._first: Request | None = None
@@ -119,7 +119,9 @@ class Reading:
         self, asks: Asks, ledger: Ledger, on_part: Callable[[Judgement], object] | None
     ) -> TraceResult:
         """All samples, and what they say together."""
-        self._asker: Asker[Answer] = Asker(asks, ledger, self._parameters.answer_tokens, self._key)
+        self._asker: RequestLoop[Answer] = RequestLoop(
+            asks, ledger, self._parameters.answer_tokens, self._key
+        )
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -238,7 +240,12 @@ class Reading:
 
 
 def part_of(
-    trace: Trace, view: SentTrace, locator: Locator, window: Window, answer: Answer, sample: int = 0
+    trace: Trace,
+    view: RedactedView,
+    locator: Locator,
+    window: Window,
+    answer: Answer,
+    sample: int = 0,
 ) -> Part:
     """What an answer says of its window, with every quote looked for in the trace.
 

@@ -49,7 +49,7 @@ def answer_key(
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Asker(Generic[A]):
+class RequestLoop(Generic[A]):
     """Gets usable answers, of at most ``answer_tokens`` tokens or, after a cut one, twice as many.
 
     ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from mast_tui.judges.llm.model import Finish, Form, Reply
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.writer_thread import Writer
+from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
@@ -252,7 +252,11 @@ class KeptAnswers:
     """The ledger of one trace's answers, in the workspace."""
 
     def __init__(
-        self, record: RunRecord, writer: Writer, trace_id: str, on_reply: Callable[[Reply], None]
+        self,
+        record: RunRecord,
+        writer: WriterThread,
+        trace_id: str,
+        on_reply: Callable[[Reply], None],
     ) -> None:
         self._record = record
         self._writer = writer

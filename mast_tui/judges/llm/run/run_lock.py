@@ -13,7 +13,7 @@ from mast_tui.judges.llm.errors import RunStops
 
 
 @contextmanager
-def alone(workspace: Path | None, judge: str) -> Iterator[None]:
+def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
     """Within, no other process has this judge asked for the same workspace.
 
     A lock on a small file beside the workspace's says so; it goes with the process, however that

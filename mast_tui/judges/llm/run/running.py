@@ -15,9 +15,9 @@ from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails
 from mast_tui.judges.llm.model import Asks, Reply
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
-from mast_tui.judges.llm.run.run_lock import alone
+from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.writer_thread import Writer
+from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.labels import QuoteCounts
@@ -120,7 +120,7 @@ async def run_model_judge(
     this judge at work in it.
     """
     run = _Run(setup, workspace, watch or Watch(), again)
-    with alone(workspace.path, setup.judge):
+    with run_lock(workspace.path, setup.judge):
         return await run.over(traces, connect or _connected)
 
 
@@ -211,7 +211,7 @@ class _Run:
         self._workspace = workspace
         self._watch = watch
         self._again = again
-        self._writer = Writer(self._together)
+        self._writer = WriterThread(self._together)
         self._steps: Counter[Step] = Counter()
         self._by_mode: Counter[str] = Counter()
         self._remarks: Counter[str] = Counter()

@@ -52,7 +52,7 @@ class _Caught:
         return True
 
 
-class Writer:
+class WriterThread:
     """Does work in one thread, in the order in which it came; for the tasks of one event loop.
 
     What was handed over is done, whatever becomes of who waits for it: an answer that was paid is
