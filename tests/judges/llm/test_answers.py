@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.answer.answers import Answer, Malformed, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer, Malformed, parse_answer
 from mast_tui.judges.llm.model import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
 from tests.judges.llm.entries import entry, finding

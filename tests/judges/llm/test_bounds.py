@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.judges.llm.answer.answers import (
+from mast_tui.judges.llm.answer.parsing import (
     MOST_ENTRIES,
     MOST_FINDINGS,
     QUOTE_CHARS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from mast_tui.judges.llm.answer.answers import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.model import Finish, Reply, Request
 from mast_tui.judges.llm.run.request_loop import RequestLoop, answer_key

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from mast_tui.judges.llm.answer.answers import answer_schema
+from mast_tui.judges.llm.answer.parsing import answer_schema
 from mast_tui.judges.llm.model import Parameters, Request, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.labels import VerdictValue
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 
 BOUNDARY_BYTES: Final = 4
 """Four random bytes for each request: nobody who wrote a trace before can hit on them."""
@@ -122,7 +121,7 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
         prompt_text.ROLE,
         prompt_text.RULES,
         f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
-        f"# The failure modes: {taxonomy.name}\n\n{taxonomy_text(taxonomy)}",
+        f"# The failure modes: {taxonomy.name}\n\n{_taxonomy_text(taxonomy)}",
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
@@ -162,3 +161,40 @@ def _example_line(example: Example, taxonomy: Taxonomy) -> str:
     if example.rationale:
         found["rationale"] = example.rationale
     return json.dumps(found, ensure_ascii=False)
+
+
+def _taxonomy_text(taxonomy: Taxonomy) -> str:
+    """All categories and modes, with what tells them apart; a mode begins with its code."""
+    parts: list[str] = []
+    for category in taxonomy.categories:
+        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        if modes:
+            parts.append(f"## {category.name}")
+            parts.extend(_mode_text(mode, taxonomy) for mode in modes)
+    return "\n\n".join(parts)
+
+
+def _mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
+    lines = [f"### {mode.code} {mode.name}"]
+    if mode.definition:
+        lines.append(mode.definition)
+    lines.extend(_listed("It is this:", mode.applies))
+    lines.extend(_listed("It is not this:", mode.applies_not))
+    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
+    if mode.detection:
+        lines.append(f"How to look: {mode.detection}")
+    return "\n".join(lines)
+
+
+def _listed(head: str, points: Iterable[str]) -> list[str]:
+    points = list(points)
+    return [head, *(f"- {point}" for point in points)] if points else []
+
+
+def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
+    """What sets the mode apart from others, each of which is named by its code."""
+    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
+    return [
+        other.difference if code in other.difference else f"{code}: {other.difference}"
+        for code, other in zip(codes, mode.confusable, strict=True)
+    ]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mast_tui.judges.llm.prompt import prompt_text
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.tokens import estimate
-
-if TYPE_CHECKING:
-    from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 
 HEADER_TOKENS: Final = 24
 """About what the line above a span takes."""

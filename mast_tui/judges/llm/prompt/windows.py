@@ -6,10 +6,12 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -20,10 +22,6 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
-
-if TYPE_CHECKING:
-    from mast_tui.judges.llm.prompt.prompt import Prompt
-    from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 
 LEAST_TOKENS: Final = 256
 """With less room than this nothing can be judged."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
-
-if TYPE_CHECKING:
-    from mast_tui.workspace import Workspace
+from mast_tui.workspace import Workspace
 
 _SETTING: Final = "judge.told"
 

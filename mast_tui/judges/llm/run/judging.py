@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
-from mast_tui.judges.llm.answer.answers import Answer, parse_answer
 from mast_tui.judges.llm.answer.merging import (
     Part,
     Sighting,
@@ -16,6 +15,7 @@ from mast_tui.judges.llm.answer.merging import (
     judgement_so_far,
     verdict_of,
 )
+from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
 from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt

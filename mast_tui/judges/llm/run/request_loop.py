@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
-from mast_tui.judges.llm.answer.answers import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
 from mast_tui.judges.llm.model import Asks, Form, Reply, Request
 from mast_tui.safe_text import one_line

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from mast_tui.judges.llm.model import Finish, Form, Reply
+from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
@@ -25,9 +26,6 @@ from mast_tui.workspace import (
     Workspace,
     store_judgement,
 )
-
-if TYPE_CHECKING:
-    from mast_tui.judges.llm.run.judging import TraceResult
 
 AGAIN: Final = "again"
 """The note of a run that asks anew, whatever was answered before."""

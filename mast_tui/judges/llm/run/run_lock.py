@@ -11,6 +11,9 @@ from pathlib import Path
 
 from mast_tui.judges.llm.errors import RunStops
 
+if sys.platform != "win32":
+    import fcntl
+
 
 @contextmanager
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
@@ -36,8 +39,6 @@ def _locked(workspace: Path, judge: str) -> tuple[Path, int] | None:
     """The lock's file and its descriptor, None where there can be none."""
     if sys.platform == "win32":
         return None
-    import fcntl
-
     short = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     place = workspace.with_name(f"{workspace.name}-judge-{short}")
     while True:

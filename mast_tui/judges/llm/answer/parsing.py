@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from mast_tui.judges.llm.answer.answer_json import Malformed, find_object
-from mast_tui.judges.llm.answer.answer_values import (
-    Remarks,
-    as_confidence,
-    as_decisive,
-    as_number,
-    as_text,
-    as_verdict,
-)
+from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.model import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
 from mast_tui.safe_text import one_line
@@ -36,6 +30,19 @@ MOST_FINDINGS: Final = 20
 
 MOST_ENTRIES: Final = 1_000
 """Of an answer no more entries for modes are read."""
+
+MOST_REMARKS: Final = 20
+"""Of so many odd things in one answer a person is told."""
+
+_NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
+_SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+_VERDICTS_BY_WORD: Final = {
+    **dict.fromkeys(("present", "yes", "true", "detected"), VerdictValue.PRESENT),
+    **dict.fromkeys(("absent", "no", "false", "not present", "not detected"), VerdictValue.ABSENT),
+    **dict.fromkeys(("unsure", "uncertain", "unclear", "unknown", "maybe"), VerdictValue.UNSURE),
+}
 
 _VERDICTS: Final = tuple(value.value for value in VerdictValue)
 _RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
@@ -120,7 +127,7 @@ class _Reader:
         self._window = window
         self._spans = spans
         self._key_of = key_of
-        self._remarks = Remarks()
+        self._remarks = _Remarks()
         self._verdicts: dict[str, VerdictValue] = {}
         self._found: dict[tuple[object, ...], Finding] = {}
         self._taken: Counter[str] = Counter()
@@ -184,10 +191,10 @@ class _Reader:
             self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = as_verdict(entry.get("verdict"))
+            verdict = _as_verdict(entry.get("verdict"))
             findings = entry.get("findings")
         else:
-            verdict, findings = as_verdict(entry), None
+            verdict, findings = _as_verdict(entry), None
         self._take(mode, verdict, self._findings(mode, findings))
 
     def _findings(self, mode: Mode, findings: object) -> list[Finding]:
@@ -237,27 +244,27 @@ class _Reader:
 
     def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
         first, last = self._range(mode, finding)
-        quote = as_text(finding.get("quote"))
+        quote = _as_text(finding.get("quote"))
         if len(quote) > QUOTE_CHARS:
             self._remarks.add(
                 f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
             )
-        confidence = as_confidence(finding.get("confidence"))
+        confidence = _as_confidence(finding.get("confidence"))
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
         return Finding(
             mode=mode.slug,
             first=first,
             last=last,
-            rationale=as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
+            rationale=_as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
-            decisive=as_decisive(finding.get("decisive")),
+            decisive=_as_decisive(finding.get("decisive")),
             evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
         )
 
     def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The keys of the range's ends as far as there are such spans."""
-        said = [as_number(finding.get(end)) for end in ("first", "last")]
+        said = [_as_number(finding.get(end)) for end in ("first", "last")]
         named = [number for number in said if number is not None]
         there = sorted(number for number in named if 1 <= number <= self._spans)
         if len(there) < len(named):
@@ -271,7 +278,7 @@ class _Reader:
     def _digest(self, value: Mapping[str, object]) -> str:
         if self._window.final:
             return ""
-        digest = as_text(value.get("digest")).strip()
+        digest = _as_text(value.get("digest")).strip()
         if not digest:
             self._remarks.add("no summary for the part that follows")
         return digest[:DIGEST_CHARS]
@@ -287,3 +294,70 @@ def _name_in(entry: object) -> object:
     if not isinstance(entry, Mapping):
         return None
     return next((entry[key] for key in ("mode", "code", "slug", "name") if key in entry), None)
+
+
+class _Remarks:
+    """What was odd, each thing once, in the order in which it was met."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+
+    def add(self, words: str) -> None:
+        self._said[words] = None
+
+    def all(self) -> tuple[str, ...]:
+        """At most ``MOST_REMARKS``, and how many more there were."""
+        said = list(self._said)
+        more = len(said) - MOST_REMARKS
+        return (*said[:MOST_REMARKS], f"and {more:,} remarks more") if more > 0 else tuple(said)
+
+
+def _as_text(value: object) -> str:
+    """A text, or texts in a list joined by an ellipsis; empty for anything else."""
+    if isinstance(value, list):
+        value = " … ".join(part for part in value if isinstance(part, str))
+    return _SURROGATES.sub("�", value) if isinstance(value, str) else ""
+
+
+def _as_number(value: object) -> int | None:
+    """A span's number: an integer, or a text such as ``12`` or ``#12``."""
+    if isinstance(value, str):
+        match = _NUMBER.fullmatch(value)
+        return None if match is None else int(match[1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) and value == int(value) else None
+
+
+def _as_verdict(value: object) -> VerdictValue | None:
+    """A verdict's word, or yes and no."""
+    if isinstance(value, bool):
+        return VerdictValue.PRESENT if value else VerdictValue.ABSENT
+    if not isinstance(value, str):
+        return None
+    return _VERDICTS_BY_WORD.get(
+        " ".join(value.casefold().replace("_", " ").split()).strip(" .!'\"")
+    )
+
+
+def _as_confidence(value: object) -> float | None:
+    """A confidence in [0, 1]; a number above 1 is in percent."""
+    percent = False
+    if isinstance(value, str):
+        match = _SHARE.fullmatch(value)
+        if match is None:
+            return None
+        value, percent = float(match[1]), bool(match[2])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not math.isfinite(value) or not 0 <= value <= 100:
+        return None
+    return value / 100 if percent or value > 1 else float(value)
+
+
+def _as_decisive(value: object) -> bool | None:
+    """Yes or no, None for anything else."""
+    verdict = _as_verdict(value)
+    if verdict is None or verdict is VerdictValue.UNSURE:
+        return None
+    return verdict is VerdictValue.PRESENT
