@@ -17,14 +17,14 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.session.conditions import FREE, Conditions
-from mast_tui.session.draft import Draft
 from mast_tui.session.errors import ChangedMeanwhile, SessionError
 from mast_tui.session.model import Change, Suggestion
+from mast_tui.session.pass_state import Work
+from mast_tui.session.pending_change import PendingChange
+from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested
 from mast_tui.session.reading import ReadSpans
-from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
+from mast_tui.session.study_conditions import FREE, StudyConditions
 from mast_tui.session.words import Words
-from mast_tui.session.work import Work
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
@@ -43,7 +43,7 @@ class SessionCore:
         trace_id: str,
         *,
         blind: bool,
-        conditions: Conditions = FREE,
+        conditions: StudyConditions = FREE,
     ) -> None:
         self.workspace = workspace
         self.trace = trace
@@ -275,13 +275,13 @@ class SessionCore:
         work.in_retest = self._in_retest
         return work
 
-    def _draft(self) -> Draft:
+    def _draft(self) -> PendingChange:
         if self._work.in_retest and self._work.frozen:
             raise SessionError(
                 "this reading is finished and cannot be changed; u takes the finish back, and "
                 "opening the trace again shows your labels on it"
             )
-        return Draft(
+        return PendingChange(
             self._work,
             self.workspace.new_id,
             blind=self.blind,
@@ -289,7 +289,7 @@ class SessionCore:
             judge_on_screen=self._judge_on_screen and self.suggestions_visible,
         )
 
-    def _commit(self, draft: Draft) -> Change:
+    def _commit(self, draft: PendingChange) -> Change:
         """Write a draft; its last fact is what is told of it."""
         change = self._words.change(draft.facts)
         if draft.opens_second_look:

@@ -16,13 +16,13 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.session.conditions import conditions_for
 from mast_tui.session.core import SessionCore, known_trace
-from mast_tui.session.draft import Draft
 from mast_tui.session.errors import LabelsStand, SessionError
 from mast_tui.session.history import Action
 from mast_tui.session.model import KEEP, Change, Keep, Suggestion
+from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.reading import SHORT_RUN
+from mast_tui.session.study_conditions import conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import ChangedElsewhere, Workspace
@@ -128,7 +128,7 @@ class Session(SessionCore):
             after = replace(after, severity=severity)
         return self._change_label(draft, before, after)
 
-    def _change_label(self, draft: Draft, before: Label, after: Label) -> Change:
+    def _change_label(self, draft: PendingChange, before: Label, after: Label) -> Change:
         same = draft.find(after.mode, after.target)
         if same is not None and same.id != after.id:
             place = self._words.place(after.target)
@@ -234,14 +234,14 @@ class Session(SessionCore):
         draft.set_review(suggestion.id, ReviewGiven(answer, label.id))
         return self._commit_answer(draft, suggestion)
 
-    def _commit_answer(self, draft: Draft, suggestion: Suggestion) -> Change:
+    def _commit_answer(self, draft: PendingChange, suggestion: Suggestion) -> Change:
         if not draft.changes_something:
             return Change(
                 "answered so already", suggestion.mode, suggestion.target, suggestion.evidence_key
             )
         return self._commit(draft)
 
-    def _label_made_of(self, draft: Draft, suggestion: Suggestion) -> Label | None:
+    def _label_made_of(self, draft: PendingChange, suggestion: Suggestion) -> Label | None:
         """The label that came of an earlier answer to this suggestion, not one's own before it."""
         for label in draft.labels.values():
             if label.suggestion == suggestion.id:
@@ -404,7 +404,7 @@ class Session(SessionCore):
                 raise SessionError("an empty quote points at nothing")
         return target
 
-    def _own_label(self, draft: Draft, label_id: str) -> Label:
+    def _own_label(self, draft: PendingChange, label_id: str) -> Label:
         label = draft.label(label_id)
         if label is None:
             raise SessionError("this label is gone, or it is not yours")

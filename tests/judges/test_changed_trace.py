@@ -10,7 +10,7 @@ from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Label, Target
-from mast_tui.session.locate import locate
+from mast_tui.session.reanchor import reanchor
 from mast_tui.traces import lines
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -43,4 +43,4 @@ def test_no_quote_is_found_in_it(changed: Trace) -> None:
     key = changed.span(2).key
     target = Target(key, key, "the file has been cut", 0, 21)
     label = Label("l", "alice", "t", "mast@3", "m", target)
-    assert locate(label, changed) is None
+    assert reanchor(label, changed) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import Doubt, Evidence, Label, Match, Target
 from mast_tui.session.model import Suggestion
-from mast_tui.session.views import NOWHERE, OwnLabels, Place, Suggested
+from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested
 from tests.workspace.build import MAST, MODES, TRACE
 
 SPANS = 8

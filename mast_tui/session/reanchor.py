@@ -24,7 +24,7 @@ class Place:
     moved: bool = False
 
 
-def locate(label: Label, trace: Trace) -> Place | None:
+def reanchor(label: Label, trace: Trace) -> Place | None:
     """The place of a label in a trace, or None: its spans are not here, or 'quote not found'.
 
     A quote that no longer stands where the label says is looked for in the same span, first word

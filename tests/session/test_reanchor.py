@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import WHOLE_TRACE, Label, Target
-from mast_tui.session import Place, locate
+from mast_tui.session import Place, reanchor
 from tests.workspace.build import MAST, MODES, TRACE, trace_of
 
 TEXTS = ("get the pods now", "pods  and\npods", "nothing")
@@ -33,7 +33,7 @@ def quote(key: str, text: str, start: int | None) -> Label:
     ],
 )
 def test_spans_are_found_by_their_keys(target: Target, place: Place | None) -> None:
-    assert locate(label(target), trace_of(*TEXTS)) == place
+    assert reanchor(label(target), trace_of(*TEXTS)) == place
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_spans_are_found_by_their_keys(target: Target, place: Place | None) -> N
     ],
 )
 def test_a_quote_is_found_where_it_has_moved(one: Label, place: Place | None) -> None:
-    assert locate(one, trace_of(*TEXTS)) == place
+    assert reanchor(one, trace_of(*TEXTS)) == place
 
 
 @given(st.text(), st.text(min_size=1), st.text(), st.text())
@@ -63,8 +63,8 @@ def test_a_quote_is_found_whatever_comes_before_it(
     start = len(before)
     one = quote("k0", words, start)
     text = before + words + after
-    assert locate(one, trace_of(text)) == Place(0, 0, start, start + len(words))
-    moved = locate(one, trace_of(shift + text))
+    assert reanchor(one, trace_of(text)) == Place(0, 0, start, start + len(words))
+    moved = reanchor(one, trace_of(shift + text))
     if words.strip():
         assert moved is not None
         assert moved.start is not None

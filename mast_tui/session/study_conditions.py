@@ -11,7 +11,7 @@ from mast_tui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class StudyConditions:
     """How a trace is labelled.
 
     ``withheld``: without the suggestions that are there, until finished. ``retest``: once more,
@@ -24,13 +24,13 @@ class Conditions:
     open_modes: Literal["leave", "absent"] | None = None
 
 
-FREE: Final = Conditions()
+FREE: Final = StudyConditions()
 """Without a study."""
 
 
 def conditions_for(
     workspace: Workspace, annotator: str, trace_id: str, taxonomy: str
-) -> Conditions:
+) -> StudyConditions:
     """The conditions under the study of a taxonomy (``id@version``), for its annotators.
 
     A retest is asked for where it is due; one that was begun is known by its pass.
@@ -38,7 +38,7 @@ def conditions_for(
     study = workspace.study(taxonomy)
     if study is None or annotator not in annotators_of(study, trace_id):
         return FREE
-    return Conditions(
+    return StudyConditions(
         withheld=withheld(study, annotator, trace_id),
         retest=_retest_due(workspace, study, annotator, trace_id),
         open_modes=_answer(study.open_modes),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mast_tui.labels import Answer, Label, Origin, PassKind, Target, VerdictValue
-from mast_tui.session.work import Work
+from mast_tui.session.pass_state import Work
 from mast_tui.workspace.facts import (
     Fact,
     LabelAdded,
@@ -25,7 +25,7 @@ from mast_tui.workspace.facts import (
 )
 
 
-class Draft:
+class PendingChange:
     """Facts in order, and what stands once they are recorded.
 
     ``renamed`` says under which id a label of the frozen pass goes on in the copy.
