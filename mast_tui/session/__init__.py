@@ -1,13 +1,12 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
-from mast_tui.session.core import known_trace
 from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
-from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.progress import Progress, anybody_finished, progress
 from mast_tui.session.queues import QueueItem, QueueKind, queue
+from mast_tui.session.read_model import Suggestion
 from mast_tui.session.reanchor import Place, reanchor
 from mast_tui.session.retests import Retests
-from mast_tui.session.session import Session
+from mast_tui.session.session import Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
 from mast_tui.session.study_setup import set_study, with_traces
 from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind
@@ -23,6 +22,7 @@ from mast_tui.session.visibility import (
     visible_traces_for_agreement,
     within_sight,
 )
+from mast_tui.session.words import Change
 
 __all__ = [
     "AnnotatorStatus",

@@ -1,20 +1,23 @@
-"""One annotator's work on one trace in memory, folded from the events.
+"""One annotator's work on one trace, folded from the events.
 
-The same as the workspace's tables say, pass by pass, with what can be taken back.
+``PassState.apply`` is where a fact becomes state: for the events that are recorded, and for those
+that a command is about to record (``pending_change``). The workspace's tables say the same, pass by
+pass; what can be taken back stands here alone.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from mast_tui.labels import Label, Pass, PassKind, VerdictValue
-from mast_tui.session.history import Action, History
+from mast_tui.labels import Label, Pass, PassKind, Target, VerdictValue
 from mast_tui.session.reading import ReadSpans
-from mast_tui.workspace.events import Event
+from mast_tui.workspace.events import IMPORT_PREFIX, Event
 from mast_tui.workspace.facts import (
+    Decided,
+    Fact,
     LabelAdded,
     LabelChanged,
     LabelRemoved,
@@ -30,13 +33,14 @@ from mast_tui.workspace.facts import (
     SpansRead,
     SuggestionsSeen,
     VerdictSet,
+    inverse,
 )
 
 Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
-class PassWork:
+class PassState:
     """What stands in one pass. ``withdrawn``: the change that opened it was undone."""
 
     number: int
@@ -54,9 +58,99 @@ class PassWork:
     reviews: dict[str, ReviewGiven] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
 
+    def copy(self) -> PassState:
+        """The same, to go on by itself."""
+        return replace(
+            self,
+            labels=dict(self.labels),
+            verdicts=dict(self.verdicts),
+            reviews=dict(self.reviews),
+            notes=dict(self.notes),
+        )
 
-class Work:
-    """All passes of one annotator over one trace under one taxonomy.
+    def apply(self, fact: Fact, at: str) -> None:
+        """Take in the next fact of this pass.
+
+        Args:
+            fact: What happened.
+            at: When it was recorded, ISO 8601 in UTC.
+        """
+        match fact:
+            case PassStarted(kind, _, withheld):
+                if self.withdrawn:  # else the first start stands
+                    self.kind, self.started_at, self.withdrawn = kind, at, False
+                    self.withheld = withheld
+            case LabelAdded(label) | LabelChanged(_, label):
+                self.labels[label.id] = label
+            case LabelRemoved(label):
+                self.labels.pop(label.id, None)
+            case VerdictSet(mode, _, value):
+                _put(self.verdicts, mode, value)
+            case ReviewSet(suggestion, _, review):
+                _put(self.reviews, suggestion, review)
+            case SpanNoteSet(key, _, text):
+                _put(self.notes, key, text or None)
+            case PassWithdrawn():
+                self.withdrawn = True
+            case PassKindSet(_, kind):
+                self.kind = kind
+            case PassFinished(_, read, spans, finished_at):
+                self.finished_at = at if finished_at is None else finished_at
+                self.read, self.spans = read, spans
+            case PassUnfinished():
+                self.finished_at = self.read = self.spans = None
+            case SuggestionsSeen():
+                self.judge_seen = True
+            case Revealed():
+                self.revealed_at = at
+            case _:
+                pass  # decisions and the like are no part of one's own reading
+
+    def find(self, mode: str, target: Target) -> Label | None:
+        """The label with exactly this mode and target."""
+        for label in self.labels.values():
+            if label.mode == mode and label.target == target:
+                return label
+        return None
+
+    def of_mode(self, mode: str) -> tuple[Label, ...]:
+        """All labels of a mode."""
+        return tuple(label for label in self.labels.values() if label.mode == mode)
+
+
+def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
+
+
+@dataclass(slots=True)
+class Action:
+    """What one key press did, without what it only noted."""
+
+    id: str
+    pass_number: int
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def facts(self) -> list[Fact]:
+        """What happened, in order."""
+        return [event.fact for event in self.events]
+
+    @property
+    def opens_pass(self) -> bool:
+        """Whether it began the pass that it belongs to."""
+        return any(isinstance(event.fact, PassStarted) for event in self.events)
+
+    def taken_back(self) -> list[Fact]:
+        """The facts that undo it, in order."""
+        inverted = [inverse(event.fact) for event in reversed(self.events)]
+        return [fact for fact in inverted if fact is not None]
+
+
+class Passes:
+    """All passes of one annotator over one trace under one taxonomy, and what can be taken back.
 
     ``in_retest`` says which work is meant: one's word on the trace, or a retest of it, which begins
     with nothing and shows nothing of the other. What was read is taken in by ``read``, anew in a
@@ -74,19 +168,48 @@ class Work:
         self.annotator = annotator
         self.trace_id = trace_id
         self.taxonomy = taxonomy
-        self.history = History()
         self.in_retest = False
         self.last_seq = 0
+        self._done: list[Action] = []
+        self._undone: list[Action] = []
         self._read = new_read()
         self._read_again = new_read()
-        self._passes: dict[int, PassWork] = {}
+        self._by_number: dict[int, PassState] = {}
         for event in events:
             self.take(event)
 
+    def take(self, event: Event) -> None:
+        """Take in the next event of this annotator, trace and taxonomy, in their order."""
+        self.last_seq = max(self.last_seq, event.seq)
+        self._take_action(event)
+        number, fact = event.pass_number, event.fact
+        if number is None:
+            return
+        state = self._by_number.get(number)
+        if isinstance(fact, SpansRead):
+            in_retest = state is not None and state.kind is PassKind.RETEST
+            (self._read_again if in_retest else self._read).take(fact)
+        elif state is not None:
+            state.apply(fact, event.at)
+        elif isinstance(fact, PassStarted):
+            self._by_number[number] = PassState(number, fact.kind, event.at, withheld=fact.withheld)
+        # Else only a foreign file can bring it; the labels stand in no pass that was begun.
+
+    def _take_action(self, event: Event) -> None:
+        if event.undoes is not None:
+            _move(event.undoes, self._done, self._undone)
+        elif event.redoes is not None:
+            _move(event.redoes, self._undone, self._done)
+        elif _can_be_undone(event):
+            if not self._done or self._done[-1].id != event.action:
+                self._done.append(Action(event.action, event.pass_number or 0))
+                self._undone.clear()
+            self._done[-1].events.append(event)
+
     @property
-    def passes(self) -> list[PassWork]:
+    def _standing(self) -> list[PassState]:
         """The passes that were not withdrawn, by number."""
-        return [one for _, one in sorted(self._passes.items()) if not one.withdrawn]
+        return [one for _, one in sorted(self._by_number.items()) if not one.withdrawn]
 
     @property
     def read(self) -> ReadSpans:
@@ -96,12 +219,12 @@ class Work:
     @property
     def retest_open(self) -> bool:
         """Whether a retest was begun and not finished; what comes after it ends it."""
-        passes = self.passes
-        last = passes[-1] if passes else None
+        standing = self._standing
+        last = standing[-1] if standing else None
         return last is not None and last.kind is PassKind.RETEST and last.finished_at is None
 
     @property
-    def current(self) -> PassWork | None:
+    def current(self) -> PassState | None:
         """The last pass of one's own, or the retest.
 
         Adjudication is about everybody's labels, so not here.
@@ -110,11 +233,11 @@ class Work:
         return own[-1] if own else None
 
     @property
-    def _own(self) -> list[PassWork]:
+    def _own(self) -> list[PassState]:
         """The passes that show one's word on the trace; in a retest only this."""
         if self.in_retest:
-            return [one for one in self.passes if one.kind is PassKind.RETEST]
-        return [one for one in self.passes if one.kind.is_reading]
+            return [one for one in self._standing if one.kind is PassKind.RETEST]
+        return [one for one in self._standing if one.kind.is_reading]
 
     @property
     def frozen(self) -> bool:
@@ -125,18 +248,18 @@ class Work:
         current = self.current
         return current is not None and (
             current.finished_at is not None
-            or any(one.number > current.number for one in self.passes)
+            or any(one.number > current.number for one in self._standing)
         )
 
     @property
     def adjudicated(self) -> bool:
         """Whether this annotator has taken the trace on as an adjudicator."""
-        return any(one.kind is PassKind.ADJUDICATION for one in self.passes)
+        return any(one.kind is PassKind.ADJUDICATION for one in self._standing)
 
     @property
     def revealed(self) -> bool:
         """Whether what was hidden has been shown; a retest hides it once more."""
-        passes = self._own if self.in_retest else self.passes
+        passes = self._own if self.in_retest else self._standing
         return self.adjudicated or any(
             one.finished_at is not None and one.revealed_at is not None for one in passes
         )
@@ -144,7 +267,7 @@ class Work:
     @property
     def next_number(self) -> int:
         """The number of the pass that would be opened next."""
-        return max((one.number for one in self.passes), default=0) + 1
+        return max((one.number for one in self._standing), default=0) + 1
 
     @property
     def reviews(self) -> Mapping[str, ReviewGiven]:
@@ -152,11 +275,11 @@ class Work:
         return ChainMap(*(one.reviews for one in reversed(self.answering)))
 
     @property
-    def answering(self) -> list[PassWork]:
+    def answering(self) -> list[PassState]:
         """The passes whose answers to suggestions are shown, by number."""
         if self.in_retest:
             return self._own
-        return [one for one in self.passes if one.kind is not PassKind.RETEST]
+        return [one for one in self._standing if one.kind is not PassKind.RETEST]
 
     @property
     def last_done(self) -> Action | None:
@@ -165,9 +288,9 @@ class Work:
         Of a frozen pass only the finish can be taken back, and not once the trace was adjudicated.
         """
         current = self.current
-        if current is None or not self.history.done:
+        if current is None or not self._done:
             return None
-        action = self.history.done[-1]
+        action = self._done[-1]
         if action.pass_number != current.number:
             return None
         if self.frozen and (
@@ -182,96 +305,45 @@ class Work:
     def last_undone(self) -> Action | None:
         """The action that redo does again: of the current pass, or the one that opens the next."""
         current = self.current
-        if current is None or not self.history.undone:
+        if current is None or not self._undone:
             return None
-        action = self.history.undone[-1]
+        action = self._undone[-1]
         if action.opens_pass:
             fits = self.frozen and action.pass_number == self.next_number
         else:
             fits = not self.frozen and action.pass_number == current.number
         return action if fits else None
 
-    def as_pass(self, work: PassWork) -> Pass:
+    def as_pass(self, state: PassState) -> Pass:
         """A pass as others see it."""
         return Pass(
             annotator=self.annotator,
             trace_id=self.trace_id,
             taxonomy=self.taxonomy,
-            number=work.number,
-            kind=work.kind,
-            started_at=work.started_at,
-            finished_at=work.finished_at,
-            judge_seen=work.judge_seen,
-            read=work.read,
-            spans=work.spans,
-            revealed_at=work.revealed_at,
-            withheld=work.withheld,
+            number=state.number,
+            kind=state.kind,
+            started_at=state.started_at,
+            finished_at=state.finished_at,
+            judge_seen=state.judge_seen,
+            read=state.read,
+            spans=state.spans,
+            revealed_at=state.revealed_at,
+            withheld=state.withheld,
         )
 
-    def take(self, event: Event) -> None:
-        """Take in the next event of this annotator, trace and taxonomy."""
-        self.last_seq = max(self.last_seq, event.seq)
-        self.history.take(event)
-        number = event.pass_number
-        if number is None:
+
+def _can_be_undone(event: Event) -> bool:
+    # Decisions are taken back where they are made: in adjudication.
+    return (
+        not event.action.startswith(IMPORT_PREFIX)
+        and not isinstance(event.fact, Decided)
+        and inverse(event.fact) is not None
+    )
+
+
+def _move(action_id: str, source: list[Action], target: list[Action]) -> None:
+    """Move an action; the later events of one undo find it moved already."""
+    for place in range(len(source) - 1, -1, -1):
+        if source[place].id == action_id:
+            target.append(source.pop(place))
             return
-        match event.fact:
-            case SpansRead():
-                self._take_read(number, event.fact)
-                return
-            case PassStarted():
-                self._start(number, event.fact, event.at)
-                return
-        work = self._passes.get(number)
-        if work is None:
-            # Only a foreign file can bring this; the labels stand in no pass that was begun.
-            return
-        self._take_in_pass(work, event)
-
-    def _take_read(self, number: int, read: SpansRead) -> None:
-        work = self._passes.get(number)
-        in_retest = work is not None and work.kind is PassKind.RETEST
-        (self._read_again if in_retest else self._read).take(read)
-
-    def _start(self, number: int, started: PassStarted, at: str) -> None:
-        work = self._passes.get(number)
-        if work is None:
-            self._passes[number] = PassWork(number, started.kind, at, withheld=started.withheld)
-        elif work.withdrawn:
-            work.kind, work.started_at, work.withdrawn = started.kind, at, False
-            work.withheld = started.withheld
-
-    def _take_in_pass(self, work: PassWork, event: Event) -> None:
-        match event.fact:
-            case LabelAdded(label) | LabelChanged(_, label):
-                work.labels[label.id] = label
-            case LabelRemoved(label):
-                work.labels.pop(label.id, None)
-            case VerdictSet(mode, _, value):
-                _put(work.verdicts, mode, value)
-            case ReviewSet(suggestion, _, review):
-                _put(work.reviews, suggestion, review)
-            case SpanNoteSet(key, _, text):
-                _put(work.notes, key, text or None)
-            case PassWithdrawn():
-                work.withdrawn = True
-            case PassKindSet(_, kind):
-                work.kind = kind
-            case PassFinished(_, read, spans, at):
-                work.finished_at = event.at if at is None else at
-                work.read, work.spans = read, spans
-            case PassUnfinished():
-                work.finished_at = work.read = work.spans = None
-            case SuggestionsSeen():
-                work.judge_seen = True
-            case Revealed():
-                work.revealed_at = event.at
-            case _:
-                pass  # decisions and the like are no part of one's own reading
-
-
-def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
-    if value is None:
-        values.pop(key, None)
-    else:
-        values[key] = value

@@ -1,7 +1,7 @@
 """A change in the making: the facts that a command is about to record.
 
-A draft shows the pass as it will be, so that a command that does several things builds each on
-the one before. On a frozen pass it opens the next one first, as a copy.
+Each fact is folded into a copy of the pass as it is settled on, so a command that does several
+things builds each on the one before. On a frozen pass it opens the next one first, as a copy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mast_tui.labels import Answer, Label, Origin, PassKind, Target, VerdictValue
-from mast_tui.session.pass_state import Work
+from mast_tui.session.pass_state import Passes, PassState
 from mast_tui.workspace.facts import (
     Fact,
     LabelAdded,
@@ -23,17 +23,23 @@ from mast_tui.workspace.facts import (
     SuggestionsSeen,
     VerdictSet,
 )
+from mast_tui.workspace.ids import now
 
 
 class PendingChange:
-    """Facts in order, and what stands once they are recorded.
+    """Facts in order, and the pass as it stands once they are recorded: ``state``.
 
-    ``renamed`` says under which id a label of the frozen pass goes on in the copy.
+    Args:
+        passes: All that stands now.
+        new_id: Makes the id of a label.
+        blind: Whether a pass that begins is a blind one.
+        withheld: Whether a study keeps suggestions from it.
+        judge_on_screen: Whether a judge's suggestions are shown.
     """
 
     def __init__(
         self,
-        work: Work,
+        passes: Passes,
         new_id: Callable[[], str],
         *,
         blind: bool,
@@ -41,24 +47,17 @@ class PendingChange:
         judge_on_screen: bool,
     ) -> None:
         self.facts: list[Fact] = []
-        self.renamed: dict[str, str] = {}
+        self._passes = passes
         self._new_id = new_id
-        self._work = work
-        current = work.current
-        if current is not None and not work.frozen:
-            self.number = current.number
-            self.labels = dict(current.labels)
-            self.verdicts = dict(current.verdicts)
-            self.reviews = dict(current.reviews)
-            self.notes = dict(current.notes)
-            judge_seen = current.judge_seen
+        self._at = now()
+        self._renamed: dict[str, str] = {}
+        current = passes.current
+        if current is not None and not passes.frozen:
+            self.state = current.copy()
         else:
-            self.number = work.next_number
-            self.labels, self.verdicts, self.reviews, self.notes = {}, {}, {}, {}
-            judge_seen = False
-            self._open(blind=blind, withheld=withheld)
-        if judge_on_screen and not judge_seen:
-            self.facts.append(SuggestionsSeen())
+            self._open(current, blind=blind, withheld=withheld)
+        if judge_on_screen and not self.state.judge_seen:
+            self.record(SuggestionsSeen())
         self._noted = len(self.facts)
 
     @property
@@ -71,50 +70,43 @@ class PendingChange:
         """Whether there is more in it than what opening the pass takes."""
         return len(self.facts) > self._noted
 
-    def _open(self, *, blind: bool, withheld: bool) -> None:
-        base = self._work.current
+    def record(self, fact: Fact) -> None:
+        """Add a fact, of which the state follows."""
+        self.facts.append(fact)
+        self.state.apply(fact, self._at)
+
+    def _open(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
+        kind = self._first_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
+        number = self._passes.next_number
+        self.state = PassState(number, kind, self._at, withheld=withheld)
+        self.facts.append(PassStarted(kind, None if base is None else base.number, withheld))
         if base is None:
-            self.facts.append(PassStarted(self._first_kind(blind=blind), withheld=withheld))
             return
-        self.facts.append(PassStarted(PassKind.SECOND_LOOK, base.number, withheld))
         for label in base.labels.values():
-            copy = replace(label, id=self._new_id(), pass_number=self.number)
-            self.renamed[label.id] = copy.id
-            self.labels[copy.id] = copy
-            self.facts.append(LabelAdded(copy))
+            copy = replace(label, id=self._new_id(), pass_number=number)
+            self._renamed[label.id] = copy.id
+            self.record(LabelAdded(copy))
         for mode, value in base.verdicts.items():
             self.set_verdict(mode, value)
         for key, text in base.notes.items():
             self.set_note(key, text)
 
     def _first_kind(self, *, blind: bool) -> PassKind:
-        if self._work.in_retest:
+        if self._passes.in_retest:
             return PassKind.RETEST
-        if self._work.adjudicated:
+        if self._passes.adjudicated:
             return PassKind.SECOND_LOOK
         return PassKind.BLIND if blind else PassKind.ASSISTED
 
     def label(self, label_id: str) -> Label | None:
-        """The label with this id, or the copy of it."""
-        return self.labels.get(self.renamed.get(label_id, label_id))
-
-    def find(self, mode: str, target: Target) -> Label | None:
-        """The label with exactly this mode and target."""
-        for label in self.labels.values():
-            if label.mode == mode and label.target == target:
-                return label
-        return None
-
-    def of_mode(self, mode: str) -> tuple[Label, ...]:
-        """All labels of a mode."""
-        return tuple(label for label in self.labels.values() if label.mode == mode)
+        """The label with this id, or the copy of it where the pass is opened as a copy."""
+        return self.state.labels.get(self._renamed.get(label_id, label_id))
 
     def add_label(
         self,
         mode: str,
         target: Target,
         *,
-        at: str,
         origin: Origin = Origin.MANUAL,
         suggestion: str | None = None,
         saw_suggestions: bool = False,
@@ -123,26 +115,24 @@ class PendingChange:
         self.set_verdict(mode, None)
         label = Label(
             id=self._new_id(),
-            annotator=self._work.annotator,
-            trace_id=self._work.trace_id,
-            taxonomy=self._work.taxonomy,
+            annotator=self._passes.annotator,
+            trace_id=self._passes.trace_id,
+            taxonomy=self._passes.taxonomy,
             mode=mode,
             target=target,
             origin=origin,
             suggestion=suggestion,
             saw_suggestions=saw_suggestions,
-            pass_number=self.number,
-            created_at=at,
+            pass_number=self.state.number,
+            created_at=self._at,
         )
-        self.labels[label.id] = label
-        self.facts.append(LabelAdded(label))
+        self.record(LabelAdded(label))
         return label
 
     def change_label(self, before: Label, after: Label) -> Label:
         """Change a label to ``after``, which withdraws what was said against its mode."""
         self.set_verdict(after.mode, None)
-        self.labels[after.id] = after
-        self.facts.append(LabelChanged(before, after))
+        self.record(LabelChanged(before, after))
         return after
 
     def accepted_with_changes(self, label: Label) -> None:
@@ -155,38 +145,25 @@ class PendingChange:
         """Remove a label; suggestions that were answered with it wait again."""
         for suggestion, _ in self._reviews_of(label):
             self.set_review(suggestion, None)
-        del self.labels[label.id]
-        self.facts.append(LabelRemoved(label))
+        self.record(LabelRemoved(label))
 
     def set_verdict(self, mode: str, value: VerdictValue | None) -> None:
         """Say that a mode is absent or unsure, or nothing."""
-        before = self.verdicts.get(mode)
-        if before is value:
-            return
-        if value is None:
-            del self.verdicts[mode]
-        else:
-            self.verdicts[mode] = value
-        self.facts.append(VerdictSet(mode, before, value))
+        before = self.state.verdicts.get(mode)
+        if before is not value:
+            self.record(VerdictSet(mode, before, value))
 
     def set_review(self, suggestion: str, review: ReviewGiven | None) -> None:
         """Answer a suggestion, or leave it waiting."""
-        before = self.reviews.get(suggestion)
-        if before == review:
-            return
-        if review is None:
-            del self.reviews[suggestion]
-        else:
-            self.reviews[suggestion] = review
-        self.facts.append(ReviewSet(suggestion, before, review))
+        before = self.state.reviews.get(suggestion)
+        if before != review:
+            self.record(ReviewSet(suggestion, before, review))
 
     def set_note(self, key: str, text: str) -> None:
         """Write beside a span; an empty text takes the note away."""
-        before = self.notes.get(key, "")
-        if before == text:
-            return
-        self.notes[key] = text
-        self.facts.append(SpanNoteSet(key, before, text))
+        before = self.state.notes.get(key, "")
+        if before != text:
+            self.record(SpanNoteSet(key, before, text))
 
     def _reviews_of(self, label: Label) -> list[tuple[str, ReviewGiven]]:
-        return [(s, review) for s, review in self.reviews.items() if review.label == label.id]
+        return [(s, review) for s, review in self.state.reviews.items() if review.label == label.id]

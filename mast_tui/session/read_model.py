@@ -5,16 +5,71 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.labels import Label
-from mast_tui.session.model import Suggestion
+from mast_tui.labels import Doubt, Evidence, Label, Target
 
 NOWHERE: Final = 1 << 60
 """Sorts what points to a span that is not here (yet) to the end."""
 
 Place = tuple[int, int, int, str, str]
 """First span, place in its text, last span, mode, id: the order in which labels are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A judge's label, for a person to answer.
+
+    ``judge`` is the judge's name as an annotator, ``mode`` a slug, ``rationale`` the judge's
+    reason; ``confidence`` lies in [0, 1] and is None where the judge gave none. ``decisive`` is
+    whether it holds that the failure decided the outcome, None where it said nothing.
+    """
+
+    id: str
+    judge: str
+    mode: str
+    target: Target
+    rationale: str
+    confidence: float | None
+    evidence: Evidence | None = None
+    decisive: bool | None = None
+
+    @classmethod
+    def of(cls, label: Label) -> Suggestion:
+        """The suggestion that a judge's label is."""
+        return cls(
+            label.id,
+            label.annotator,
+            label.mode,
+            label.target,
+            label.note,
+            label.confidence,
+            label.evidence,
+            label.decisive,
+        )
+
+    @property
+    def doubt(self) -> Doubt:
+        """Whether the words that it rests on, if any, may be made up."""
+        return Doubt.NONE if self.evidence is None else self.evidence.doubt
+
+    @property
+    def evidence_key(self) -> str | None:
+        """The span to look at first: where the quoted words stand, else the first of the range.
+
+        Where they were not found it is the span in which the judge saw them, if there is such.
+        """
+        key = None if self.evidence is None else self.evidence.key
+        return self.target.first if key is None else key
+
+    @property
+    def quote_offsets(self) -> tuple[int, int] | None:
+        """Where in the text of that span the quoted words stand (code points, end exclusive)."""
+        evidence = self.evidence
+        if evidence is None or evidence.char_start is None or evidence.char_end is None:
+            return None
+        return evidence.char_start, evidence.char_end
 
 
 class OwnLabels:

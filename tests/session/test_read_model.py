@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import Doubt, Evidence, Label, Match, Target
-from mast_tui.session.model import Suggestion
-from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested
+from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
 from tests.workspace.build import MAST, MODES, TRACE
 
 SPANS = 8
