@@ -54,7 +54,7 @@ def a_client(
         api_key=key,
         timeout=timeout,
         budget=budget,
-        pace=RateLimiter(at_once, timing=timing),
+        limiter=RateLimiter(at_once, timing=timing),
         tries=tries,
         on_wait=heard.waits.append,
         on_remark=heard.remarks.append,

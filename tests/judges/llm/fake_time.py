@@ -32,5 +32,5 @@ class FakeTime:
 
     @property
     def timing(self) -> Timing:
-        """What is handed to a pace or a client."""
+        """What is handed to a rate limiter or a client."""
         return Timing(now=lambda: self.time, sleep=self.sleep, random=lambda: self.chance)

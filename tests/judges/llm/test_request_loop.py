@@ -59,10 +59,10 @@ def number(text: str) -> int:
 
 async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
     asks = Scripted(list(script))
-    asker: RequestLoop[int] = RequestLoop(
+    loop: RequestLoop[int] = RequestLoop(
         asks, ledger, ROOM, lambda request, room: f"{request.user} {room}"
     )
-    answer = await asker.answer(REQUEST, number, "#1 to #4")
+    answer = await loop.answer(REQUEST, number, "#1 to #4")
     assert not asks.script
     return answer, asks.rooms
 
@@ -137,16 +137,16 @@ async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
 async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
     script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
     asks = Scripted(script)
-    asker: RequestLoop[int] = RequestLoop(
+    loop: RequestLoop[int] = RequestLoop(
         asks, Kept(), ROOM, lambda request, room: f"{request} {room}"
     )
     for tokens, tried in ((100, 1), (101, 1), (100, 1)):
         with pytest.raises(ContextOverflow):
-            await asker.answer(replace(REQUEST, tokens=tokens), number, "#1")
+            await loop.answer(replace(REQUEST, tokens=tokens), number, "#1")
         assert len(asks.rooms) == tried
-    assert await asker.answer(replace(REQUEST, tokens=99), number, "#1") == 7
-    asker.forget_limits()
-    assert await asker.answer(replace(REQUEST, tokens=101), number, "#1") == 8
+    assert await loop.answer(replace(REQUEST, tokens=99), number, "#1") == 7
+    loop.forget_limits()
+    assert await loop.answer(replace(REQUEST, tokens=101), number, "#1") == 8
 
 
 @pytest.mark.parametrize("error", [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")])

@@ -95,7 +95,7 @@ class Client:
         api_key: str,
         timeout: float = TIMEOUT,
         budget: Budget | None = None,
-        pace: RateLimiter | None = None,
+        limiter: RateLimiter | None = None,
         tries: int = TRIES,
         key_variable: str = DEFAULT_VARIABLE,
         allow_http: bool = False,
@@ -114,9 +114,9 @@ class Client:
         self._tries = tries
         self._timing = timing or Timing()
         self._budget = budget or Budget()
-        self._pace = pace or RateLimiter(timing=self._timing)
+        self._limiter = limiter or RateLimiter(timing=self._timing)
         self._on_wait = on_wait
-        self._forms = ApiCapabilities(parameters, base_url, on_remark)
+        self._capabilities = ApiCapabilities(parameters, base_url, on_remark)
         self._answered = 0
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
@@ -143,7 +143,7 @@ class Client:
     @property
     def form(self) -> Form:
         """The form in which answers are asked for, as far as the server's ways are known."""
-        return self._forms.manner.form
+        return self._capabilities.manner.form
 
     @property
     def budget(self) -> Budget:
@@ -151,9 +151,9 @@ class Client:
         return self._budget
 
     @property
-    def pace(self) -> RateLimiter:
+    def limiter(self) -> RateLimiter:
         """How many requests are under way."""
-        return self._pace
+        return self._limiter
 
     async def ask(self, request: Request, answer_tokens: int) -> Reply:
         """The model's answer; see ``Asks``.
@@ -192,14 +192,14 @@ class Client:
 
     async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
         """Send a request once."""
-        async with self._pace.turn() as turn:
+        async with self._limiter.turn() as turn:
             if self._stopped is not None:
                 return RunStops(self._stopped)
             reserved = await self._budget.reserve(request.tokens, answer_tokens)
             try:
-                manner = self._forms.manner
+                manner = self._capabilities.manner
                 texts = messages(request, fresh_boundary(request))
-                body = self._forms.body(manner, texts, request.schema, answer_tokens)
+                body = self._capabilities.body(manner, texts, request.schema, answer_tokens)
                 sent = await self._send(body)
                 got = (
                     read_reply(sent, form=manner.form, sent_tokens=request.tokens)
@@ -250,7 +250,7 @@ class Client:
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
         self._answered += 1
-        self._pace.went_well()
+        self._limiter.went_well()
         if was_cut(reply, (text["content"] for text in texts), request.tokens):
             return ContextOverflow(
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
@@ -280,7 +280,7 @@ class Client:
         said = f"{words} ({refusal.status})"
         trouble = trouble_of(refusal)
         if (part := _PARTS.get(trouble)) is not None:
-            if self._forms.refused(manner, part):
+            if self._capabilities.refused(manner, part):
                 return _Again(said, learned=True)
             return TraceFails(f"{self._host} refuses the request: {said}")
         if trouble in (Trouble.BUSY, Trouble.AGAIN):
@@ -300,7 +300,7 @@ class Client:
         return RunStops(self._stopped)
 
     def _slow_down(self, turn: int, wait: float | None) -> None:
-        news = self._pace.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
+        news = self._limiter.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
         if wait is None or not news or wait < LONG_WAIT:
             return
         words = f"{self._host} asked to wait {wait:,.0f} s"

@@ -45,7 +45,7 @@ async def connected(
         api_key=find_key(setup.base_url, setup.key_variable),
         timeout=setup.timeout,
         budget=budget,
-        pace=RateLimiter(setup.concurrency, ramp=RAMP),
+        limiter=RateLimiter(setup.concurrency, ramp=RAMP),
         key_variable=setup.key_variable,
         allow_http=setup.allow_http,
         on_wait=on_wait,

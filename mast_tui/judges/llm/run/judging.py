@@ -119,7 +119,7 @@ class Reading:
         self, asks: Asks, ledger: Ledger, on_part: Callable[[Judgement], object] | None
     ) -> TraceResult:
         """All samples, and what they say together."""
-        self._asker: RequestLoop[Answer] = RequestLoop(
+        self._requests: RequestLoop[Answer] = RequestLoop(
             asks, ledger, self._parameters.answer_tokens, self._key
         )
         windows = self._windows
@@ -129,9 +129,9 @@ class Reading:
             count = await self._all_samples(windows, on_part)
         except _NothingSmaller:
             # The notes of earlier runs led here, but the server may read more by now.
-            if not self._asker.believed:
+            if not self._requests.believed:
                 raise
-            self._asker.forget_limits()
+            self._requests.forget_limits()
             count = await self._all_samples(windows, on_part)
         return await self._aside(self._result, count)
 
@@ -191,7 +191,7 @@ class Reading:
                 text, taxonomy=taxonomy, window=window, spans=len(view), key_of=view.key
             )
 
-        answer = await self._asker.answer(request, read, _about(window))
+        answer = await self._requests.answer(request, read, _about(window))
         self._shortened += request.remarks
         self._odd += answer.remarks
         return answer
@@ -227,7 +227,7 @@ class Reading:
         remarks = (
             *_of_modes(self._samples, self._prompt.taxonomy),
             *_of_places(found, self._locator.limited),
-            *_of_forms(self._asker.forms),
+            *_of_forms(self._requests.forms),
             *self._shortened,
             *self._odd,
         )
