@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -27,7 +28,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.fact_values import fact_to_dict, kind_of
-from mast_tui.workspace.facts import EventKind, GuidelineSet, StudySet
+from mast_tui.workspace.facts import GuidelineSet, StudySet
 from mast_tui.workspace.rows import event_of
 
 LENGTH: Final = 32
@@ -37,6 +38,8 @@ START: Final = ""
 """What the first event of a chain follows."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+_NAMING_TRACES: Final = (StudySet, GuidelineSet)
 
 _TRIES: Final = 200_000
 """How many events back branches are looked for, over all events of a person: seconds at most."""
@@ -121,14 +124,18 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
+    said = (
+        f'{_json_of(event.annotator)},"{kind_of(fact)}",'
+        f"{_json_of(_named(event.trace_id))},{_json_of(event.taxonomy or None)}"
+    )
     if placed is not None:
         seq, at, action, undoes, redoes = placed
         rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
         said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
-    if isinstance(fact, StudySet | GuidelineSet):
+    if isinstance(fact, _NAMING_TRACES):
         payload = _named_payload(fact)
-    return hashlib.sha256(f"[{_ENCODER.encode(name)},{said}]{payload}".encode("ascii")).digest()
+    whole = f"[{encode_basestring_ascii(name)},{said}]{payload}"
+    return hashlib.sha256(whole.encode("ascii")).digest()
 
 
 def link(before: str, said: bytes) -> str:
@@ -242,10 +249,9 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 
 @lru_cache(maxsize=1000)
-def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
-    """Whose event of what kind it is, and of which work: the same for many in a row."""
-    values = (annotator, kind.value, _named(trace_id), taxonomy or None)
-    return ",".join("null" if one is None else _ENCODER.encode(one) for one in values)
+def _json_of(said: str | None) -> str:
+    """Whose event it is, and of which work, is the same for many in a row."""
+    return "null" if said is None else encode_basestring_ascii(said)
 
 
 @lru_cache(maxsize=1000)

@@ -19,15 +19,22 @@ from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
 from mast_tui.workspace.rows import Row, event_of, event_to_row
-from mast_tui.workspace.statements import Statement
+from mast_tui.workspace.statements import Insertion
 
 _AT_ONCE: Final = 500
-_INSERT: Final = Statement(insert(schema.events))
+_INSERT: Final = Insertion(
+    insert(schema.events),
+    shared=(
+        *("annotator", "at", "taxonomy", "pass_number"),
+        *("replaces", "action", "undoes", "redoes"),
+    ),
+)
 _REPLACE: Final = (
     update(schema.events)
     .where(schema.events.c.id == bindparam("new_id"))
     .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
+_LABELLING: Final = (LabelAdded, LabelRemoved, LabelChanged)
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -366,11 +373,12 @@ def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int 
 
 def _check_label(event: NewEvent) -> None:
     """A label says whose it is; that must be what its event says."""
-    match event.fact:
-        case LabelAdded(label) | LabelRemoved(label) | LabelChanged(_, label):
-            said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
-            if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
-                raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
+    if not isinstance(event.fact, _LABELLING):
+        return
+    label = event.fact.after if isinstance(event.fact, LabelChanged) else event.fact.label
+    said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
+    if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
+        raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
 
 
 def _insert(connection: Connection, events: Sequence[Event]) -> None:
