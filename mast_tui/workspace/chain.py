@@ -28,7 +28,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.fact_values import fact_to_dict, kind_of
-from mast_tui.workspace.facts import GuidelineSet, StudySet
+from mast_tui.workspace.facts import EventKind, GuidelineSet, StudySet
 from mast_tui.workspace.rows import event_of
 
 LENGTH: Final = 32
@@ -124,10 +124,7 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    said = (
-        f'{_json_of(event.annotator)},"{kind_of(fact)}",'
-        f"{_json_of(_named(event.trace_id))},{_json_of(event.taxonomy or None)}"
-    )
+    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
     if placed is not None:
         seq, at, action, undoes, redoes = placed
         rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
@@ -249,8 +246,14 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 
 @lru_cache(maxsize=1000)
+def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
+    """Whose event of what kind it is, and of which work: the same for many in a row."""
+    who, where, under = map(_json_of, (annotator, _named(trace_id), taxonomy or None))
+    return f'{who},"{kind}",{where},{under}'
+
+
+@lru_cache(maxsize=1000)
 def _json_of(said: str | None) -> str:
-    """Whose event it is, and of which work, is the same for many in a row."""
     return "null" if said is None else encode_basestring_ascii(said)
 
 

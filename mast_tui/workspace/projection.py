@@ -209,7 +209,10 @@ def _effects(event: Event) -> list[Effect]:
         case VerdictSet(mode, _, value):
             said = _in_pass(event)
             said["mode"] = mode
-            return [_put(schema.verdicts, said, None if value is None else {"value": value.value})]
+            if value is None:
+                return [_put(schema.verdicts, said, None)]
+            said["value"] = value.value
+            return [(_UPSERTS[schema.verdicts], said)]
         case LabelAdded(label) | LabelChanged(_, label):
             return [(_UPSERTS[schema.labels], label_to_row(label))]
         case LabelRemoved(label):

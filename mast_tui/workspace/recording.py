@@ -75,10 +75,10 @@ def append(
     links: dict[str, str] = {}
     known = _known_ids(connection, [event.id for event in new if event.id is not None])
     for event in new:
-        if event.id in known:
+        name, trace_id, taxonomy, pass_number, fact, replaces, named = event
+        if named in known:
             continue
         _check_label(event)
-        name = event.annotator
         if name not in counters:
             last, before = _last(connection, name, is_linked)
             if last is None:
@@ -87,7 +87,7 @@ def append(
             if chain.has_chain(name):
                 links[name] = before
         counters[name] += 1
-        seq, own_id, payload = counters[name], event.id or new_id(), payload_text(event.fact)
+        seq, own_id, payload = counters[name], named or new_id(), payload_text(fact)
         chained: str | None = None
         if name in links:
             placed = (seq, at, action, undoes, redoes) if is_linked else None
@@ -95,21 +95,8 @@ def append(
             chained = chain.link(links[name], said)
             if is_linked:
                 links[name] = chained
-        one = Event(
-            id=own_id,
-            annotator=name,
-            seq=seq,
-            at=at,
-            trace_id=event.trace_id,
-            taxonomy=event.taxonomy,
-            pass_number=event.pass_number,
-            fact=event.fact,
-            action=action,
-            undoes=undoes,
-            redoes=redoes,
-            replaces=event.replaces,
-            chain=chained,
-        )
+        work = (trace_id, taxonomy, pass_number)
+        one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
         recorded.append(one)
         rows.append(event_to_row(one, payload))
     if rows:
