@@ -180,7 +180,7 @@ async def test_a_settles_the_disagreements_of_the_mode_and_escape_comes_back(two
     async with agreeing(two) as on:
         await on.press("j", "j", "a")
         assert isinstance(on.app.screen, AdjudicateScreen)
-        assert on.app.screen.mode == SLUGS["1.3"]
+        assert on.app.screen.queue.mode == SLUGS["1.3"]
         assert "1 left in 1 trace" in on.lines[0]
         await on.press("escape")
         assert screen(on).main_list.row == screen(on).main_list.rows[2]

@@ -48,14 +48,14 @@ async def test_disagreements_come_first_and_each_opens_where_it_fits(office: Off
         await on.press("enter")
         opened = on.app.screen
         assert isinstance(opened, AdjudicateScreen)
-        assert opened.row is not None
-        assert opened.name_of(opened.row.trace_id) == "bobs.json"
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "bobs.json"
         await on.press("escape", "j", "enter")
         # What was agreed on is listed there, with the cursor on it.
         opened = on.app.screen
         assert isinstance(opened, AdjudicateScreen)
-        assert opened.row is not None
-        assert opened.name_of(opened.row.trace_id) == "both.json"
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "both.json"
         await on.press("escape", "j", "enter")
         assert isinstance(on.app.screen, AnnotateScreen)
 

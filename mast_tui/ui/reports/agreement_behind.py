@@ -10,7 +10,7 @@ from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.adjudicate.one_trace import AdjudicateOneScreen
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
@@ -203,7 +203,7 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     def opening(desk: Desk, row: str) -> Evidence | Screen[None]:
         one = by_id[row]
         if one.judge is None and one.present and _may_adjudicate(desk):
-            return AdjudicateOneScreen(one.mode, one.trace_id, agreed=not one.differs)
+            return AdjudicateScreen(one.mode, trace=one.trace_id, agreed=not one.differs)
         return _evidence(desk, one)
 
     return Listing(
