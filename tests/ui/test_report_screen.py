@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where, bindings_for
@@ -14,9 +13,8 @@ from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import Desk
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.reports.screen import ReportScreen
+from mast_tui.ui.reports.screen import AgreementTracesScreen, ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
-from mast_tui.ui.reports.traces import AgreementTracesScreen
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
@@ -67,7 +65,7 @@ class Given:
                     raise LeftError
             yield from stages
 
-        self._host.count("all", counting)
+        self._host.count("all", counting, self._take, lambda problem: table(problem, ""))
 
     def again(self) -> None:
         self._host.mast.when_ready(self.start)
@@ -78,7 +76,7 @@ class Given:
     def come_back(self, desk: Desk) -> None:
         self.start(desk)
 
-    def take_in(self, group: str, found: Any) -> None:
+    def _take(self, found: Table) -> None:
         self.found = found
         self._host.show()
 
