@@ -9,12 +9,12 @@ from threading import Event
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.reports.screen import AgreementTracesScreen, ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
@@ -53,7 +53,7 @@ class Given:
     def attach(self, host: Host) -> None:
         self._host = host
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         self.starts += 1
         stages, waits = list(self.stages), self.waits
 
@@ -70,11 +70,11 @@ class Given:
     def again(self) -> None:
         self._host.mast.when_ready(self.start)
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         pass
 
-    def come_back(self, desk: Desk) -> None:
-        self.start(desk)
+    def come_back(self, opened: OpenWorkspace) -> None:
+        self.start(opened)
 
     def _take(self, found: Table) -> None:
         self.found = found
@@ -90,19 +90,19 @@ class Given:
             return Page(words="Nothing is here. x does something.")
         return Page(Section(self._host.page, "", (self.found,)))
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         one = Row("t", {"name": "one.json"})
         listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))
 
-        def listing(_desk: Desk) -> Listing:
+        def listing(_opened: OpenWorkspace) -> Listing:
             return Listing(listed, {"t": "one"}, ("1 trace",), self.opened)
 
         return listing
 
-    def opened(self, _desk: Desk, _row: str) -> Evidence:
-        return Evidence(self.trace, index=4)
+    def opened(self, _opened: OpenWorkspace, _row: str) -> TraceLocation:
+        return TraceLocation(self.trace, index=4)
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         return None
 
 

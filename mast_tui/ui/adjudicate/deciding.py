@@ -14,11 +14,10 @@ from mast_tui.gold import Conflict, ConflictKind, Decision
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import ItemView, Names, TraceItems, judge_views, mode_words
 from mast_tui.ui.adjudicate.queue import Queue
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.mode_finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.place_words import place_words
@@ -38,18 +37,8 @@ class Host(Protocol):
         ...
 
     @property
-    def desk(self) -> Desk | None:
-        """The open workspace."""
-        ...
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """The modes that are decided about."""
-        ...
-
-    @property
-    def writes(self) -> Writes:
-        """What is written to the workspace, in order."""
+    def mast(self) -> AppContext:
+        """The app, with what it shares."""
         ...
 
     @property
@@ -107,7 +96,7 @@ class Deciding:
     @property
     def writes(self) -> Writes:
         """What is written to the workspace, in order."""
-        return self._host.writes
+        return self._host.mast.writes
 
     def read_anew(self) -> None:
         """Work on what the workspace says now."""
@@ -117,24 +106,24 @@ class Deciding:
         """The adjudicator's work on a trace; None, with the reason on screen, where it is barred
         or the trace is still being read."""
         known = self._adjudications.get(trace_id)
-        desk, at_hand = self._host.desk, self._queue.cases.at_hand
-        if known is not None or desk is None or at_hand is None:
+        opened, at_hand = self._host.mast.opened, self._queue.cases.at_hand
+        if known is not None or opened is None or at_hand is None:
             return known
         if not at_hand.is_known(trace_id):
             self._host.hints.say("The trace is still being read; press the key again in a moment")
             return None
-        opened = self._host.attempt(
+        adjudication = self._host.attempt(
             lambda: Adjudication(
-                desk.workspace,
-                desk.taxonomy,
+                opened.workspace,
+                opened.taxonomy,
                 trace_id,
-                desk.annotator,
+                opened.annotator,
                 order=at_hand.known_order(trace_id),
             )
         )
-        if opened is not None:
-            self._adjudications[trace_id] = opened
-        return opened
+        if adjudication is not None:
+            self._adjudications[trace_id] = adjudication
+        return adjudication
 
     def _here(self) -> tuple[Adjudication, Conflict] | None:
         """What a key decides about; None, with the reason on screen, where there is nothing."""
@@ -156,7 +145,7 @@ class Deciding:
         return self._here() is not None
 
     def _mode_words(self, slug: str) -> str:
-        return " ".join(mode_words(self._host.taxonomy, slug))
+        return " ".join(mode_words(self._host.mast.taxonomy, slug))
 
     def _show(self, work: Adjudication) -> None:
         """Show what a trace has become."""
@@ -252,7 +241,7 @@ class Deciding:
             if slug is not None:
                 self._decide_other_mode(work, conflict, slug)
 
-        self._host.app.push_screen(ModeFinder(self._host.taxonomy), found)
+        self._host.app.push_screen(ModeFinder(self._host.mast.taxonomy), found)
 
     @in_turn
     def _decide_other_mode(self, work: Adjudication, conflict: Conflict, slug: str) -> None:

@@ -39,9 +39,9 @@ from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate.conflict_list import QueueRow, RowState
-from mast_tui.ui.context import Desk
 from mast_tui.ui.place_words import IndexOf, place_words
-from mast_tui.ui.services.trace_loader import TracesAtHand
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.widgets.sides_panel import Place, SideView
 
 MOST_SIDES: Final = 9
@@ -413,7 +413,7 @@ class Cases:
     entries: tuple[QueueEntry, ...] = ()
     items: Mapping[str, TraceItems] = field(default_factory=dict)
     finished: Mapping[str, int] = field(default_factory=dict)
-    at_hand: TracesAtHand | None = None
+    at_hand: TraceLoader | None = None
     study: Study | None = None
     problem: str | None = None
 
@@ -427,15 +427,15 @@ class Cases:
         return study is not None and study.retests > 0 and self.annotator in study.annotators
 
 
-def read_cases(desk: Desk, traces: Sequence[Trace]) -> Cases:
+def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     """Read the whole queue; ``traces`` are those open in the app.
 
     What the study gives to this adjudicator is taken on first. Slow where many traces have to be
     read, so for workers only.
     """
-    workspace, taxonomy, annotator = desk.workspace, desk.taxonomy, desk.annotator
+    workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
     try:
-        at_hand = TracesAtHand(workspace, traces)
+        at_hand = TraceLoader(workspace, traces)
         study = workspace.study(taxonomy.ref)
         take_on_as_study_says(workspace, taxonomy, annotator)
         entries = queue(workspace, taxonomy, annotator, order_of=at_hand.order_of)

@@ -19,7 +19,6 @@ from mast_tui.adjudication import Case, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.action import MOVE
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
@@ -27,13 +26,13 @@ from mast_tui.ui.adjudicate.deciding import Deciding
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import Cases, TraceItems, mode_words, read_cases
 from mast_tui.ui.adjudicate.queue import Queue
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.phrases import joined
-from mast_tui.ui.screens.base_screen import Room
-from mast_tui.ui.services.trace_loader import TracesAtHand
+from mast_tui.ui.screens.base_screen import BaseScreen
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import Holds, writes
-from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_text import SpanText
@@ -67,7 +66,7 @@ MOVING: Final = frozenset(
 """Actions of keys that are known while a boundary is moved."""
 
 
-class AdjudicateScreen(Room):
+class AdjudicateScreen(BaseScreen):
     """The queue on the left; the sides, the timeline and the span's text beside it."""
 
     CSS_PATH = [ANNOTATE, BASE_SCREEN, ADJUDICATE]
@@ -128,16 +127,6 @@ class AdjudicateScreen(Room):
         """The queue."""
         return self.queue.lines
 
-    @property
-    def desk(self) -> Desk | None:
-        """The open workspace."""
-        return self.mast.desk
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """The modes that are decided about."""
-        return self.mast.taxonomy
-
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
         self.main_list.border_title = plain_title("Where annotators differ")
@@ -145,15 +134,15 @@ class AdjudicateScreen(Room):
         self.show_title()
         self.mast.when_ready(self._start)
 
-    def _start(self, desk: Desk) -> None:
+    def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
             self._show_words("Reading what everybody said …")
-        self._read_queue(desk)
+        self._read_queue(opened)
 
     @work(thread=True, group="queue", exclusive=True)
-    def _read_queue(self, desk: Desk) -> None:
+    def _read_queue(self, opened: OpenWorkspace) -> None:
         traces = list(self.mast.catalog.traces.values())
-        self.post_message(self.QueueRead(read_cases(desk, traces)))
+        self.post_message(self.QueueRead(read_cases(opened, traces)))
 
     def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
         """List what was read, or say why there is nothing to adjudicate."""
@@ -179,14 +168,15 @@ class AdjudicateScreen(Room):
         """How much is left, and who decides."""
         parts = ["Adjudicate"]
         if self.queue.mode is not None:
-            parts.append(" ".join(mode_words(self.taxonomy, self.queue.mode)))
+            parts.append(" ".join(mode_words(self.mast.taxonomy, self.queue.mode)))
         self.title_bar.show((*parts, *self.queue.progress()), self.who())
 
     def who(self) -> tuple[str, ...]:
         """Who decides, and whether the sides' names are hidden."""
-        if self.desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return ("opening the workspace …",)
-        words = (one_line(self.desk.annotator), "adjudicator")
+        words = (one_line(opened.annotator), "adjudicator")
         return (*words, "names hidden") if self.queue.names_hidden else words
 
     def tell(self, words: str) -> None:
@@ -213,7 +203,7 @@ class AdjudicateScreen(Room):
             traces = "the trace" if count == 1 else f"all {count} traces"
             what = ""
             if self.queue.mode is not None:
-                what = f" on {' '.join(mode_words(self.taxonomy, self.queue.mode))}"
+                what = f" on {' '.join(mode_words(self.mast.taxonomy, self.queue.mode))}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
                 f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
@@ -289,7 +279,7 @@ class AdjudicateScreen(Room):
             self._read_trace(at_hand, trace_id)
 
     @work(thread=True, group="trace", exclusive=True)
-    def _read_trace(self, at_hand: TracesAtHand, trace_id: str) -> None:
+    def _read_trace(self, at_hand: TraceLoader, trace_id: str) -> None:
         try:
             at_hand.read(trace_id)
         except WorkspaceError as error:
@@ -425,15 +415,15 @@ class AdjudicateScreen(Room):
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
                 wanted = [trace_id] if answer == "a" else hidden
-                self.mast.when_ready(lambda desk: self._take_on(desk, wanted))
+                self.mast.when_ready(lambda opened: self._take_on(opened, wanted))
 
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
         self.app.push_screen(Ask(title, question, tuple(answers), default="n"), answered)
 
     @writes
-    def _take_on(self, desk: Desk, trace_ids: list[str]) -> None:
+    def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
         taken = self.attempt(
-            lambda: take_on(desk.workspace, desk.taxonomy, desk.annotator, trace_ids)
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
         if taken is None:
             return
@@ -442,7 +432,7 @@ class AdjudicateScreen(Room):
                 "You have begun to label this trace: finish it (D), then adjudicate", error=True
             )
             return
-        self._read_queue(desk)
+        self._read_queue(opened)
 
     # Deciding
 
@@ -533,12 +523,13 @@ class AdjudicateScreen(Room):
     def action_guidelines(self) -> None:
         """The page of the mode under the cursor: what was agreed about it, and decided cases."""
         row, thing = self.queue.row, self.queue.thing_here
-        mode = thing.mode if thing is not None else self.queue.mode or self.taxonomy.modes[0].slug
-        decided = row is not None and isinstance(thing, Decision)
-        occasion = (row.trace_id, row.item) if row and row.item and decided else None
-        self.app.push_screen(
-            GuidelinesScreen(mode, may_write=True, occasion=occasion, go=self._go_to_case)
-        )
+        mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
+        if thing is not None:
+            mode = thing.mode
+        occasion = None
+        if row is not None and isinstance(thing, Decision):
+            occasion = row.trace_id, thing.item
+        self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
     def _go_to_case(self, case: Case) -> bool:
         """Put the cursor on a decided case; False where it is not listed here."""

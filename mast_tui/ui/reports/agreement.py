@@ -29,9 +29,7 @@ from mast_tui.reports.places import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.adjudicate.screen import AdjudicateScreen
-from mast_tui.ui.annotate.judging import Evidence
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import ShowDisagreements, TraceLocation
 from mast_tui.ui.phrases import counted, joined
 from mast_tui.ui.reports.agreement_traces import (
     Cases,
@@ -50,6 +48,7 @@ from mast_tui.ui.reports.source import (
     hidden_words,
     until,
 )
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.trace_names import trace_names
 
@@ -170,7 +169,7 @@ class AgreementSource:
 
     # Counting
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         """Count everything, or count it anew, the open page first."""
         passes = self.passes
         self.spans = self.judge = None
@@ -179,47 +178,47 @@ class AgreementSource:
         self._host.hints.prompt(COUNTING)
         self._host.count(
             PEOPLE,
-            lambda _: count_people(desk, passes),
+            lambda _: count_people(opened, passes),
             self._take_people,
             lambda problem: People(problem=problem),
         )
         if self._host.page == JUDGE:
-            self.page_opened(desk)
+            self.page_opened(opened)
         if self.people is None:
             self._host.show()
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         """Count what the open page needs and what is not under way already."""
         people, passes = self.people, self.passes
         if self._host.page == SPANS and people is not None and self.spans is None:
             self.spans = Spans(pending=True)
             self._host.count(
                 SPANS,
-                lambda stopped: count_spans(desk, people, passes, stopped),
+                lambda stopped: count_spans(opened, people, passes, stopped),
                 self._take_spans,
                 lambda problem: Spans(problem=problem),
             )
         elif self._host.page == JUDGE and self.judge is None:
             self.judge = Judge(pending=True)
-            self._count_judge(desk)
+            self._count_judge(opened)
 
-    def _count_judge(self, desk: Desk) -> None:
+    def _count_judge(self, opened: OpenWorkspace) -> None:
         choice, passes = self.choice, self.passes
         self._host.count(
             JUDGE,
-            lambda stopped: count_judge(desk, choice, passes, stopped),
+            lambda stopped: count_judge(opened, choice, passes, stopped),
             self._take_judge,
             lambda problem: Judge(problem=problem),
         )
 
-    def come_back(self, desk: Desk) -> None:
+    def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what new decisions and later passes change; first passes stay as they are."""
         if self.people is None:
             return
         if self.passes == "last":
-            self.start(desk)
+            self.start(opened)
         elif self._host.page == JUDGE:
-            self._count_judge(desk)
+            self._count_judge(opened)
         else:
             self._host.forget(JUDGE)
             self.judge = None
@@ -302,7 +301,7 @@ class AgreementSource:
 
     # The traces behind
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """List what the sides say of the modes, where they differ first."""
         which, modes = dict(behind.which), behind.modes
         people, spans, judge = self.people, self.spans, self.judge
@@ -319,15 +318,15 @@ class AgreementSource:
             study = None if people is None else people.study
             return None if study is None else behind_people(study, modes, which.get("pair"))
 
-        def listed(desk: Desk) -> Listing | None:
+        def listed(opened: OpenWorkspace) -> Listing | None:
             found = cases()
             if found is None:
                 return None
-            return listing_of(found, desk.taxonomy, trace_names(desk.workspace.traces()))
+            return listing_of(found, opened.taxonomy, trace_names(opened.workspace.traces()))
 
         return listed
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         """Nothing: no row is itself a trace."""
         return None
 
@@ -386,7 +385,7 @@ class AgreementSource:
         if len(modes) != 1:
             self._host.hints.say("Choose a mode: totals have no disagreements of their own")
             return
-        self._host.mast.push_screen(AdjudicateScreen(mode=modes[0]))
+        self._host.mast.go(ShowDisagreements(modes[0]))
 
     def look(self) -> None:
         """Count also traces that only others have finished, as their adjudicator."""
@@ -406,17 +405,17 @@ def _next(here: str | None, choices: tuple[str, ...], step: int) -> str:
 # Counting in a worker, within what the annotator may see
 
 
-def count_people(desk: Desk, passes: PassChoice) -> Iterator[People]:
+def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
     """Count over the traces that the annotator has finished or adjudicated.
 
     That they are shown is recorded, as they tell what others said.
 
     Args:
-        desk: The open workspace.
+        opened: The open workspace.
         passes: Which passes count.
     """
-    workspace, taxonomy = desk.workspace, desk.taxonomy
-    visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
+    workspace, taxonomy = opened.workspace, opened.taxonomy
+    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     finished = study_from_workspace(workspace, taxonomy, which=passes).finished
     people: dict[str, set[str]] = {}
     for name, traces in finished.items():
@@ -435,9 +434,9 @@ def count_people(desk: Desk, passes: PassChoice) -> Iterator[People]:
     study = study_from_workspace(
         workspace, taxonomy, annotators=names, which=passes, traces=visible
     )
-    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(shared & visible))
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
     hidden = len(found.hidden)
-    sight = {"annotator": desk.annotator, "blind": desk.blind, "left_out": hidden}
+    sight = {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden}
     count = people_figures.agreement_report
     for pending in (True, False):
         figures = count(study, rounds=0) if pending else count(study)
@@ -453,12 +452,12 @@ def count_people(desk: Desk, passes: PassChoice) -> Iterator[People]:
 
 
 def count_spans(
-    desk: Desk, people: People, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, people: People, passes: PassChoice, stopped: Stopped
 ) -> Iterator[Spans]:
     """Count the places that the same people marked; every trace that is compared is read.
 
     Args:
-        desk: The open workspace.
+        opened: The open workspace.
         people: What was counted of them.
         passes: Which passes count.
         stopped: Whether nobody waits any more.
@@ -469,7 +468,7 @@ def count_spans(
     if people.study is None:
         yield Spans()
         return
-    places = SpanPlaces(traces_from_files(desk.workspace))
+    places = SpanPlaces(traces_from_files(opened.workspace))
 
     def order_of(trace_id: str) -> tuple[Order, int] | None:
         if stopped():
@@ -477,8 +476,8 @@ def count_spans(
         return places.order_of(trace_id)
 
     given = span_input_from_workspace(
-        desk.workspace,
-        desk.taxonomy,
+        opened.workspace,
+        opened.taxonomy,
         people.study.annotators,
         order_of=order_of,
         length_of=places.length_of,
@@ -492,13 +491,13 @@ def count_spans(
 
 
 def count_judge(
-    desk: Desk, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[Judge]:
     """Hold a judge against what was said of the traces that the annotator has finished or
     adjudicated; that it is shown is recorded where it tells what was hidden.
 
     Args:
-        desk: The open workspace.
+        opened: The open workspace.
         choice: Which judge, against what.
         passes: Which passes count.
         stopped: Whether nobody waits any more.
@@ -506,15 +505,15 @@ def count_judge(
     Raises:
         LeftError: Nobody does.
     """
-    workspace, taxonomy = desk.workspace, desk.taxonomy
-    judges, references = _who_there_is(desk)
+    workspace, taxonomy = opened.workspace, opened.taxonomy
+    judges, references = _who_there_is(opened)
     if not judges:
         yield Judge(references=references)
         return
     judge = choice.judge if choice.judge in judges else judges[0]
     against = choice.against if choice.against in references else GOLD
-    visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
-    view = library_view(workspace, desk.annotator, taxonomy.ref, blind=desk.blind)
+    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
     words = words_by_trace(workspace, taxonomy)
 
@@ -544,20 +543,20 @@ def count_judge(
     spoken = {
         one.trace_id
         for one in workspace.passes(taxonomy=taxonomy.ref)
-        if one.annotator != desk.annotator
+        if one.annotator != opened.annotator
         and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
     }
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
-    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(told))
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
     yield held(given, pending=True)
     again = made(until(stopped, orders_from_files(workspace)))
     yield held(replace(again, unlabelled=given.unlabelled), pending=False)
 
 
-def _who_there_is(desk: Desk) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The judges that have judged anything, and gold with everybody who has finished a trace."""
-    workspace, ref = desk.workspace, desk.taxonomy.ref
+    workspace, ref = opened.workspace, opened.taxonomy.ref
     at_work = {one.judge for one in workspace.judgements(taxonomy=ref)}
     done = {one.annotator for one in workspace.passes(taxonomy=ref) if one.finished}
     names = [info.name for info in workspace.annotators()]

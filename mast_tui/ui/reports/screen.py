@@ -22,8 +22,7 @@ from mast_tui.errors import MastError
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.agreement import AgreementSource
@@ -32,6 +31,7 @@ from mast_tui.ui.reports.lines import ReportLines
 from mast_tui.ui.reports.signatures import SignaturesSource
 from mast_tui.ui.reports.source import LeftError, Listing, Page, Source, Stage, Stopped
 from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.titles import plain_title
@@ -198,7 +198,7 @@ class ReportScreen(TablesScreen):
 
         def answered(answer: str | None) -> None:
             if answer == "a":
-                self.mast.when_ready(lambda desk: self._take_on(desk, hidden))
+                self.mast.when_ready(lambda opened: self._take_on(opened, hidden))
 
         self.app.push_screen(
             Ask(
@@ -212,13 +212,13 @@ class ReportScreen(TablesScreen):
         )
 
     @writes
-    def _take_on(self, desk: Desk, hidden: Sequence[str]) -> None:
+    def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
         taken = self.mast.guarded(
-            lambda: take_on(desk.workspace, desk.taxonomy, desk.annotator, hidden)
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
         if taken is None:
             return
-        self.source.start(desk)
+        self.source.start(opened)
         left = len(hidden) - len(taken)
         if left:
             self.notify(
@@ -369,7 +369,7 @@ class TracesScreen(TablesScreen):
         listing: Listing | None
         problem: str | None = None
 
-    def __init__(self, figure: str, find: Callable[[Desk], Listing | None]) -> None:
+    def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
         """Show the traces behind a figure.
 
         Args:
@@ -391,13 +391,13 @@ class TracesScreen(TablesScreen):
         self._show_title()
         self.mast.when_ready(self._start)
 
-    def _start(self, desk: Desk) -> None:
-        self._look(desk)
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._look(opened)
 
     @work(thread=True, group="behind", exclusive=True)
-    def _look(self, desk: Desk) -> None:
+    def _look(self, opened: OpenWorkspace) -> None:
         try:
-            self.post_message(self.Found(self._find(desk)))
+            self.post_message(self.Found(self._find(opened)))
         except MastError as error:
             self.post_message(self.Found(None, str(error)))
 
@@ -477,19 +477,19 @@ class TracesScreen(TablesScreen):
         elif self.main_list.row is not None and not self.has_class("-empty"):
             self.mast.when_ready(self._open)
 
-    def _open(self, desk: Desk) -> None:
+    def _open(self, opened: OpenWorkspace) -> None:
         row, listing = self.main_list.row, self._listing
         if row is None or listing is None:
             return
         try:
-            opening = listing.open(desk, row.id)
+            opening = listing.open(opened, row.id)
         except MastError as error:
             self.hints.say(one_line(str(error)), error=True)
             return
-        if isinstance(opening, Evidence):
+        if isinstance(opening, TraceLocation):
             self.open_at(opening)
         else:
-            self.app.push_screen(opening)
+            self.mast.go(opening)
 
 
 class AgreementTracesScreen(TracesScreen):

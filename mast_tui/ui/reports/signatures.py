@@ -33,8 +33,7 @@ from mast_tui.session import (
     within_sight,
 )
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.annotate.judging import Evidence
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
 from mast_tui.ui.phrases import counted
@@ -56,6 +55,7 @@ from mast_tui.ui.reports.source import (
     hidden_words,
     until,
 )
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.trace_names import trace_names
 from mast_tui.workspace import Workspace
@@ -158,26 +158,26 @@ class SignaturesSource:
 
     # Counting
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         """Count what is chosen."""
         choice = self.choice
         self._host.hints.prompt(COUNTING)
         self._host.count(
             SIGNATURES,
-            lambda stopped: count_signatures(desk, choice, self._orders, stopped),
+            lambda stopped: count_signatures(opened, choice, self._orders, stopped),
             self._take,
             lambda problem: Signatures(choice, problem=problem),
         )
         if self.found is None:
             self._host.show()
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         """Nothing: every page comes with the others."""
 
-    def come_back(self, desk: Desk) -> None:
+    def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what may have changed while one was on another screen."""
         if self.found is not None:
-            self.start(desk)
+            self.start(opened)
 
     def _take(self, found: Signatures) -> None:
         """Show the figures, with the hint that fits."""
@@ -300,18 +300,18 @@ class SignaturesSource:
 
     # The traces behind
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """List the traces of the group that show the modes."""
         found, group = self.found, self.group
 
-        def listed(_desk: Desk) -> Listing | None:
+        def listed(_opened: OpenWorkspace) -> Listing | None:
             if found is None or found.given is None:
                 return None
             return listing_of(traces_behind(found.given, group, Wanted.of(behind)), found.names)
 
         return listed
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         """A row of the page of traces leads into its trace."""
         if self._host.page != TRACES or self._made is None:
             return None
@@ -440,7 +440,7 @@ class SignaturesSource:
                 chosen(value)
 
         finder = Finder(title, choices, placeholder=hint, free=free)
-        self._host.mast.push_screen(finder, answered)
+        self._host.app.push_screen(finder, answered)
 
 
 def _first_group(found: Signatures) -> str:
@@ -455,14 +455,14 @@ def _first_group(found: Signatures) -> str:
 
 
 def count_signatures(
-    desk: Desk, choice: Choice, orders: Callable[[Workspace], OrderOf], stopped: Stopped
+    opened: OpenWorkspace, choice: Choice, orders: Callable[[Workspace], OrderOf], stopped: Stopped
 ) -> Iterator[Signatures]:
     """Count over the traces that the annotator may know about.
 
     That they are shown is recorded, where they tell what others said.
 
     Args:
-        desk: The open workspace.
+        opened: The open workspace.
         choice: Whose labels, and how.
         orders: Gives the orders of spans, read from the files of their traces.
         stopped: Whether nobody waits any more.
@@ -470,13 +470,13 @@ def count_signatures(
     Raises:
         LeftError: Nobody does.
     """
-    workspace, taxonomy, me = desk.workspace, desk.taxonomy, desk.annotator
+    workspace, taxonomy, me = opened.workspace, opened.taxonomy, opened.annotator
     said = said_by(workspace, taxonomy.ref)
     labels = None if choice.labels == GOLD else choice.labels
-    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=desk.blind, said=said)
+    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=opened.blind, said=said)
     record_reveal(workspace, me, taxonomy.ref, sorted(sight.told))
     shown: set[str] | None = None
-    if desk.blind:
+    if opened.blind:
         view = library_view(workspace, me, taxonomy.ref, blind=True)
         shown = {trace for trace, entry in view.items() if entry.hidden_visible}
     found = Signatures(
