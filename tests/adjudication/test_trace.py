@@ -81,6 +81,7 @@ def test_an_annotator_who_adjudicates_is_recorded_as_such(office: Office) -> Non
     assert set(work.words.passes) == {"ann", "bob"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [NOBODY, UNSURE, Choice(PRESENT, (at(9),))])
 def test_undo_and_redo_reach_over_a_restart(office: Office, choice: Choice) -> None:
     work = adjudication(office)

@@ -23,6 +23,7 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
+from tests import waiting
 from tests.ui.settle import settle
 
 MAST = load_mast()
@@ -139,27 +140,31 @@ class Stage:
         """
         await self.send(*keys)
         await settle(self.pilot)
-        while any(isinstance(s, AnnotateScreen) and s.text_waits for s in self.app.screen_stack):
+        for _ in waiting.until(lambda: not any(screen.text_waits for screen in self._annotating)):
             await self.pilot.pause()
 
     async def send(self, *keys: str) -> None:
         """Press keys, and wait only until they are through."""
         for key in keys:
             self.app.post_message(_event(key))
-        while self.app.keys_on_their_way:
+        for _ in waiting.until(lambda: not self.app.keys_on_their_way):
             await self.pilot.pause(0)
         await self.pilot.pause()
 
     async def trace_shown(self) -> None:
         """Wait until the trace of a single file is on screen, whatever else is still under way."""
-        while not any(isinstance(s, AnnotateScreen) and s.trace for s in self.app.screen_stack):
+        for _ in waiting.until(lambda: any(screen.trace for screen in self._annotating)):
             await self.pilot.pause(0)
         await self.pilot.pause()
 
     @property
     def annotate(self) -> AnnotateScreen:
         """The annotate screen that is open, whatever dialog is above it."""
-        return next(s for s in self.app.screen_stack if isinstance(s, AnnotateScreen))
+        return self._annotating[0]
+
+    @property
+    def _annotating(self) -> list[AnnotateScreen]:
+        return [s for s in self.app.screen_stack if isinstance(s, AnnotateScreen)]
 
     @property
     def session(self) -> Session:

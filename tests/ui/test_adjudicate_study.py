@@ -18,6 +18,7 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import Decided, StudySet
+from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import CODES, MAST, SLUGS, Stage, finding, stage, suggest
 
@@ -218,7 +219,7 @@ class TestAgreed:
             await on.press("x")
             assert "v lists" in said(on)
             await on.press("v", "}", "}")
-            while here(on) != "1.3 agreed":
+            for _ in waiting.until(lambda: here(on) == "1.3 agreed"):
                 await on.press("j")
             await on.press("1", "b", "0")
             assert "x overrules" in said(on)

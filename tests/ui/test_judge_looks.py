@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,9 @@ from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace, remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
-from tests.ui.test_looks import SAMPLE, TEXTUAL, app, pressing
+from tests.ui.test_looks import SAMPLE, app, pressing
 
 Compare = Callable[..., bool]
-
-pytestmark = pytest.mark.skipif(
-    not version("textual").startswith(f"{TEXTUAL}."),
-    reason=f"the pictures were taken with Textual {TEXTUAL}",
-)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
+from tests.waiting import PATIENCE
 
 
 def table(id: str, names: str, value: float = 0.5) -> Table:
@@ -59,7 +60,7 @@ class Given:
 
         def counting(stopped: Stopped) -> Iterator[Table]:
             if waits is not None:
-                waits.wait()
+                assert waits.wait(PATIENCE)
                 if stopped():
                     self.left += 1
                     raise LeftError

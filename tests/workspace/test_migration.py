@@ -226,6 +226,7 @@ Workspace.open(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
     old: Path, held: dict[str, Any]
 ) -> None:
@@ -260,6 +261,7 @@ def test_whoever_comes_second_finds_it_done(
         assert content(workspace) == content(other) == held
 
 
+@pytest.mark.slow
 def test_several_may_open_it_at_once(old: Path, held: dict[str, Any]) -> None:
     together, found = threading.Barrier(4), list[dict[str, Any]]()
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from mast_tui.judges.llm.pace import Timing
+from tests import waiting
 
 
 class FakeTime:
@@ -26,7 +27,7 @@ class FakeTime:
         end = self.time + seconds
         self.slept.append(seconds)
         await asyncio.sleep(0)
-        while not self.ready():
+        for _ in waiting.until(self.ready):
             await asyncio.sleep(0.001)
         self.time = max(self.time, end)
 

@@ -125,6 +125,7 @@ def told() -> dict[str, str]:
     return dict(zip(HOSTILE, done.stdout.splitlines(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
     assert told[name].startswith("TraceFails: ")
@@ -241,6 +242,7 @@ def test_beginnings_without_end_are_not_all_read() -> None:
         parse_answer(text, taxonomy=MAST, window=WINDOW)
 
 
+@pytest.mark.slow
 def test_a_run_with_more_findings_than_anybody_reads_comes_to_its_end(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     trace.write_text(

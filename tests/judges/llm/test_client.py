@@ -18,6 +18,7 @@ from mast_tui.judges.llm.errors import (
     TraceFails,
 )
 from mast_tui.judges.llm.model import Reply
+from tests import waiting
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,
     SCHEMA,
@@ -202,6 +203,7 @@ async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
     assert "127.0.0.1" in str(error)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_does_not_end_in_time_is_given_up() -> None:
     for action in (hang(), answer("x" * 500).dripping(0.02)):
         with after(1, action) as server:
@@ -318,7 +320,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
     action = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
 
     async def worker(ask: Callable[[], object]) -> None:
-        while True:
+        for _ in range(20):  # more than there are tokens for
             await ask()  # type: ignore[misc]
 
     with ModelServer(lambda _body, _n: action) as server:
@@ -368,7 +370,7 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
     with after(1, hang()) as server:
         async with a_client(server, budget=budget) as client:
             task = asyncio.create_task(client.ask(a_request(tokens=700), ANSWER_TOKENS))
-            while not server.chats:
+            for _ in waiting.until(lambda: server.chats):
                 await asyncio.sleep(0.005)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -378,6 +380,7 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
             assert client.pace.under_way == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_words(
     seed: int,

@@ -217,6 +217,7 @@ def in_prose(body: dict[str, Any], n: int) -> Action:
     return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script", [busy_once, down_once, cut_once, cut_answer_once, no_schema, in_prose]
 )

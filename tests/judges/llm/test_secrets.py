@@ -137,6 +137,7 @@ except AskError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_librarys_own_log_does_not_tell_the_key() -> None:
     with ModelServer(lambda _body, n: answer("ok") if n == 0 else status(401, ECHO)) as server:
         done = subprocess.run(
