@@ -1,22 +1,43 @@
-"""The report on failure signatures for the screen: whose labels, by which field, which group."""
+"""The report on failure signatures for the screen: whose labels, by which field, which group.
+
+It is counted twice: at once without places and resampling, then with both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+from mast_tui.adjudication import OrderOf, orders_from_files
+from mast_tui.adjudication.for_signatures import corrected_prevalence, gold_of
+from mast_tui.figures.signatures.groups import GroupJson
+from mast_tui.figures.signatures.model import SignatureInput
+from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.gold import no_order
 from mast_tui.gold.sources import is_gold
-from mast_tui.labels import JUDGE_PREFIX
-from mast_tui.reports.model import Behind, Report, Section
+from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
+from mast_tui.reports import model
+from mast_tui.reports.examples import Extras
+from mast_tui.reports.model import Behind, Section
+from mast_tui.reports.signatures import group_report
 from mast_tui.safe_text import one_line
+from mast_tui.session import (
+    library_view,
+    record_reveal,
+    said_by,
+    visible_traces_for_agreement,
+    within_sight,
+)
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
 from mast_tui.ui.phrases import counted
-from mast_tui.ui.reports.signatures_behind import (
+from mast_tui.ui.reports.signature_traces import (
     Listed,
     Wanted,
     listing_of,
@@ -24,19 +45,24 @@ from mast_tui.ui.reports.signatures_behind import (
     traces_behind,
     traces_table,
 )
-from mast_tui.ui.reports.signatures_counts import (
-    FIELDS,
-    GOLD,
-    Choice,
-    KnownPlaces,
-    Signatures,
-    count_signatures,
+from mast_tui.ui.reports.source import (
+    COUNTING,
+    Host,
+    LeftError,
+    Listing,
+    Page,
+    Stopped,
+    hidden_words,
+    until,
 )
-from mast_tui.ui.reports.source import COUNTING, Host, Listing, Page
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.trace_names import trace_names
+from mast_tui.workspace import Workspace
 
-if TYPE_CHECKING:
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+GOLD: Final = "gold"
+FIELDS: Final = ("model", "system", "benchmark", "reader", "all")
+"""What tells groups apart; ``all`` makes one group."""
 
 SIGNATURES: Final = "signatures"
 """All is counted at once."""
@@ -50,13 +76,59 @@ IN_TITLE: Final = ("traces", "failed", "successful", "outcome unknown")
 NO_GROUP: Final = "There is no group to choose"
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whose labels are counted, and how: by which field, and which score means failed."""
+
+    labels: str = GOLD
+    by: str = "model"
+    failed_below: float | None = None
+
+    @property
+    def of_judge(self) -> bool:
+        """Whether they are a judge's."""
+        return self.labels != GOLD and annotator_kind(self.labels) is AnnotatorKind.JUDGE
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """What was counted.
+
+    ``report`` is None where nothing could be, and so is ``given``, which it was made from.
+    ``pending`` says that places and intervals of means are still to come. ``sources`` are whose
+    labels there are. ``hidden`` are ids of traces that are left out, as this annotator may not know
+    yet what was said of them; ``veiled`` counts the traces whose outcome is kept from them.
+    ``names`` are what traces go by; ``problem`` is why nothing could be counted.
+    """
+
+    choice: Choice
+    report: Report | None = None
+    given: SignatureInput | None = None
+    pending: bool = False
+    sources: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    veiled: int = 0
+    names: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return () if self.report is None else tuple(self.report["groups"])
+
+    def group(self, name: str) -> GroupJson:
+        """The table of a group."""
+        assert self.report is not None
+        return self.report["groups"][name]
+
+
 class SignaturesSource:
     """Counts all groups, and shows one of them."""
 
     where = Where.SIGNATURES
 
     def __init__(self) -> None:
-        self.pages: Mapping[str, str] = {
+        self.pages = {
             "modes": "modes",
             "onset": "onset",
             "together": "together",
@@ -76,8 +148,8 @@ class SignaturesSource:
         self.found: Signatures | None = None
         self.group = ""
         self.every = False
-        self._places = KnownPlaces()
-        self._made: tuple[object, Report, Listed] | None = None
+        self._orders = cache(orders_from_files)
+        self._made: tuple[object, model.Report, Listed] | None = None
         self._host: Host
 
     def attach(self, host: Host) -> None:
@@ -91,7 +163,10 @@ class SignaturesSource:
         choice = self.choice
         self._host.hints.prompt(COUNTING)
         self._host.count(
-            SIGNATURES, lambda stopped: count_signatures(opened, choice, self._places, stopped)
+            SIGNATURES,
+            lambda stopped: count_signatures(opened, choice, self._orders, stopped),
+            self._take,
+            lambda problem: Signatures(choice, problem=problem),
         )
         if self.found is None:
             self._host.show()
@@ -104,9 +179,8 @@ class SignaturesSource:
         if self.found is not None:
             self.start(opened)
 
-    def take_in(self, group: str, found: Any) -> None:
+    def _take(self, found: Signatures) -> None:
         """Show the figures, with the hint that fits."""
-        assert isinstance(found, Signatures)
         known = self.found
         if (
             found.pending
@@ -173,11 +247,8 @@ class SignaturesSource:
     def _of_all(self, found: Signatures) -> bool:
         return self.every or not found.group(self.group)["failed"]
 
-    def _report(self, found: Signatures) -> tuple[Report, Listed]:
+    def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
         """The report on the group and its traces, made once."""
-        from mast_tui.reports.examples import Extras
-        from mast_tui.reports.signatures import group_report
-
         every = self._of_all(found)
         asked = (found, self.group, every)
         if self._made is None or self._made[0] != asked:
@@ -196,7 +267,7 @@ class SignaturesSource:
             )
         return self._made[1:]
 
-    def _about(self, found: Signatures, report: Report) -> str:
+    def _about(self, found: Signatures, report: model.Report) -> str:
         table = found.group(self.group)
         if not table["failed"] and not table["succeeded"]:
             if found.veiled:
@@ -236,7 +307,7 @@ class SignaturesSource:
         def listed(_opened: OpenWorkspace) -> Listing | None:
             if found is None or found.given is None:
                 return None
-            return listing_of(traces_behind(found.given, group, wanted(behind)), found.names)
+            return listing_of(traces_behind(found.given, group, Wanted.of(behind)), found.names)
 
         return listed
 
@@ -258,9 +329,9 @@ class SignaturesSource:
         if len(groups) < 2:
             self._host.hints.say("There is one group only; v groups by something else")
             return
-        self._take(groups[(groups.index(self.group) + step) % len(groups)])
+        self._show_group(groups[(groups.index(self.group) + step) % len(groups)])
 
-    def _take(self, group: str) -> None:
+    def _show_group(self, group: str) -> None:
         self.group = group
         self._host.hints.clear()
         self._host.show()
@@ -281,7 +352,7 @@ class SignaturesSource:
             )
             for name, table in found.report["groups"].items()
         ]
-        self._ask(f"Signatures by {self.choice.by}", choices, "name", self._take)
+        self._ask(f"Signatures by {self.choice.by}", choices, "name", self._show_group)
 
     def choose_field(self) -> None:
         """Another field that tells groups apart."""
@@ -372,26 +443,70 @@ class SignaturesSource:
         self._host.app.push_screen(finder, answered)
 
 
-def wanted(behind: Behind) -> Wanted:
-    """Read which traces stand behind a figure; its modes are codes."""
-    which = dict(behind.which)
-    return Wanted(
-        outcome=which.get("outcome"),
-        modes=behind.modes,
-        tenth=which.get("tenth"),
-        first=which.get("first"),
-        step=which.get("step"),
-        placed=which.get("placed", False),
-        chain=which.get("chain"),
-    )
-
-
 def _first_group(found: Signatures) -> str:
     """The group with most traces that have failed."""
     if found.report is None or not found.groups:
         return ""
     groups = found.report["groups"]
     return max(groups, key=lambda name: (groups[name]["failed"], groups[name]["traces"]))
+
+
+# Counting in a worker, within what the annotator may see
+
+
+def count_signatures(
+    opened: OpenWorkspace, choice: Choice, orders: Callable[[Workspace], OrderOf], stopped: Stopped
+) -> Iterator[Signatures]:
+    """Count over the traces that the annotator may know about.
+
+    That they are shown is recorded, where they tell what others said.
+
+    Args:
+        opened: The open workspace.
+        choice: Whose labels, and how.
+        orders: Gives the orders of spans, read from the files of their traces.
+        stopped: Whether nobody waits any more.
+
+    Raises:
+        LeftError: Nobody does.
+    """
+    workspace, taxonomy, me = opened.workspace, opened.taxonomy, opened.annotator
+    said = said_by(workspace, taxonomy.ref)
+    labels = None if choice.labels == GOLD else choice.labels
+    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=opened.blind, said=said)
+    record_reveal(workspace, me, taxonomy.ref, sorted(sight.told))
+    shown: set[str] | None = None
+    if opened.blind:
+        view = library_view(workspace, me, taxonomy.ref, blind=True)
+        shown = {trace for trace, entry in view.items() if entry.hidden_visible}
+    found = Signatures(
+        choice,
+        pending=True,
+        sources=(GOLD, *(name for name in said if said[name])),
+        hidden=tuple(sorted(sight.hidden)),
+        names=trace_names(workspace.traces()),
+    )
+    for rounds in (0, 2000):
+        order_of = until(stopped, orders(workspace)) if rounds else (lambda _: no_order)
+        given = input_from_workspace(
+            workspace,
+            taxonomy,
+            labels=choice.labels,
+            by=choice.by,
+            failed_below=choice.failed_below,
+            gold=gold_of(workspace, taxonomy, order_of),
+            order_of=order_of,
+            traces=frozenset(sight.seen),
+        )
+        given, veiled = without_outcomes(given, shown)
+        corrected = None
+        if choice.of_judge and rounds:
+            visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
+            corrected = corrected_prevalence(workspace, taxonomy, given, rounds, 0, visible)
+        report = signature_report(given, rounds=rounds, corrected=corrected)
+        yield replace(found, report=report, given=given, pending=not rounds, veiled=veiled)
+        if stopped():
+            raise LeftError
 
 
 # What is no figure, in words
@@ -428,12 +543,6 @@ def _left_out(found: Signatures) -> str:
     if found.choice.of_judge:
         return f"{counted(len(found.hidden), 'trace')} left out, hidden from you for now"
     return hidden_words(len(found.hidden))
-
-
-def hidden_words(count: int) -> str:
-    """Say that traces are left out, and how they can be counted."""
-    it = "it" if count == 1 else "them"
-    return f"{counted(count, 'trace')} left out that you may not look into yet · o counts {it}"
 
 
 def nothing_words(found: Signatures) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import product
+from typing import Any, Final
 
+from mast_tui.figures.agreement.drill_down import traces_behind
+from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.judge.confusion import Compared, cases_behind
+from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.spans.input import SpanInput
+from mast_tui.figures.spans.places import Place
 from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.context import Destination, ShowDisagreement, TraceLocation
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.context import ShowDisagreement, TraceLocation
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_words import judge_name
-
-if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import StudyInput
-    from mast_tui.figures.judge.confusion import Compared
-    from mast_tui.figures.judge.input import JudgeInput
-    from mast_tui.figures.spans.input import SpanInput
-    from mast_tui.figures.spans.places import Place
-    from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 MOST_PLACES: Final = 4
 """Places of one side that are named in a row."""
@@ -62,6 +62,12 @@ class Cases:
     total: int
     differing: int
 
+    @classmethod
+    def of(cls, sides: tuple[str, ...], found: list[tuple[Any, Case]]) -> Cases:
+        """Put the cases into the order of their first parts."""
+        cases = [case for _, case in sorted(found, key=lambda item: item[0])]
+        return cls(sides, tuple(cases[:MOST]), len(cases), sum(case.differs for case in cases))
+
 
 def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None) -> Cases:
     """List what people said of some modes, in all traces in which two of them can be compared.
@@ -73,70 +79,59 @@ def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str]
         modes: Slugs.
         pair: Only these two, None for everybody.
     """
-    from mast_tui.figures.agreement.drill_down import traces_behind
-
-    first, second = pair or (None, None)
-    found = [
-        (one.disagreement, mode, one)
-        for mode in modes
-        for one in traces_behind(study, mode, first, second)
-    ]
-    found.sort(key=lambda item: -item[0])
-    rows = tuple(
-        Case(
-            one.trace_id,
-            mode,
-            {name: OPEN if said is None else said.value for name, said in one.said.items()},
-            one.disagreement > 0,
-            VerdictValue.PRESENT in one.said.values(),
-        )
-        for _, mode, one in found[:MOST]
-    )
-    differing = sum(share > 0 for share, _, _ in found)
-    return Cases(pair or study.annotators, rows, len(found), differing)
+    found = []
+    for mode in modes:
+        for one in traces_behind(study, mode, *(pair or ())):
+            says = {name: said.value if said else OPEN for name, said in one.said.items()}
+            present = VerdictValue.PRESENT in one.said.values()
+            case = Case(one.trace_id, mode, says, one.disagreement > 0, present)
+            found.append((-one.disagreement, case))
+    return Cases.of(pair or study.annotators, found)
 
 
-def behind_judge(given: JudgeInput, found: Compared, modes: Sequence[str]) -> Cases:
-    """List what a judge and its reference said of some modes: errors first."""
-    from mast_tui.figures.judge.confusion import cases_behind
+def behind_judge(given: JudgeInput, compared: Compared, modes: Sequence[str]) -> Cases:
+    """List what a judge and its reference said of some modes: errors first.
 
-    cases = [(mode, one) for mode in modes for one in cases_behind(found, mode)]
-    cases.sort(key=lambda item: (not item[1].differs, not item[1].reference))
+    Args:
+        given: What the figures were made from.
+        compared: The same, as it was compared.
+        modes: Slugs.
+    """
+    words = {True: VerdictValue.PRESENT.value, False: VerdictValue.ABSENT.value}
     sides = (given.judge, given.reference.name)
-    rows = tuple(
-        Case(
-            one.trace_id,
-            mode,
-            dict(zip(sides, (_word(one.judge), _word(one.reference)), strict=True)),
-            one.differs,
-            one.judge or one.reference,
-            _error(one.judge, one.reference),
-            given.judge,
-        )
-        for mode, one in cases[:MOST]
-    )
-    return Cases(sides, rows, len(cases), sum(one.differs for _, one in cases))
+    found = []
+    for mode in modes:
+        for one in cases_behind(compared, mode):
+            says = dict(zip(sides, (words[one.judge], words[one.reference]), strict=True))
+            note = "" if not one.differs else "false alarm" if one.judge else "missed"
+            present = one.judge or one.reference
+            case = Case(one.trace_id, mode, says, one.differs, present, note, given.judge)
+            found.append(((not one.differs, not one.reference), case))
+    return Cases.of(sides, found)
 
 
 def behind_spans(given: SpanInput, modes: Sequence[str]) -> Cases:
-    """List the places that people marked for some modes: those that the others did not, first."""
-    found: list[tuple[int, Case]] = []
-    for trace in given.traces:
-        for mode in modes:
-            places = {
-                name: reading.places.get(mode, ())
-                for name, reading in trace.readings.items()
-                if mode not in reading.unanswered
-            }
-            if len(places) < 2 or not any(places.values()):
-                continue
-            alone = _unmatched(list(places.values()))
-            says = {name: _places_words(marked) for name, marked in places.items()}
-            note = f"{alone} of {sum(len(p) for p in places.values())} unlike" if alone else ""
-            found.append((alone, Case(trace.trace_id, mode, says, alone > 0, True, note)))
-    found.sort(key=lambda item: (-item[0], item[1].trace_id))
-    rows = tuple(one for _, one in found[:MOST])
-    return Cases(given.annotators, rows, len(found), sum(alone > 0 for alone, _ in found))
+    """List the places that people marked for some modes: those that the others did not, first.
+
+    Args:
+        given: What the figures were made from.
+        modes: Slugs.
+    """
+    found = []
+    for trace, mode in product(given.traces, modes):
+        places = {
+            name: reading.places.get(mode, ())
+            for name, reading in trace.readings.items()
+            if mode not in reading.unanswered
+        }
+        if len(places) < 2 or not any(places.values()):
+            continue
+        alone = _unmatched(list(places.values()))
+        says = {name: _places_words(marked) for name, marked in places.items()}
+        note = f"{alone} of {sum(len(p) for p in places.values())} unlike" if alone else ""
+        case = Case(trace.trace_id, mode, says, alone > 0, True, note)
+        found.append(((-alone, trace.trace_id), case))
+    return Cases.of(given.annotators, found)
 
 
 def _unmatched(sides: Sequence[Sequence[Place]]) -> int:
@@ -158,16 +153,6 @@ def _places_words(places: Sequence[Place]) -> str:
     ]  # fmt: skip
     more = f" +{len(named) - MOST_PLACES}" if len(named) > MOST_PLACES else ""
     return ", ".join(named[:MOST_PLACES]) + more
-
-
-def _word(present: bool) -> str:
-    return VerdictValue.PRESENT.value if present else VerdictValue.ABSENT.value
-
-
-def _error(judge: bool, reference: bool) -> str:
-    if judge == reference:
-        return ""
-    return "false alarm" if judge else "missed"
 
 
 def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
@@ -196,8 +181,14 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     }
     rows = tuple(_row(one, cases.sides, modes[one.mode].code, names) for one in cases.rows)
     by_id = {one.id: one for one in cases.rows}
+    facts = [
+        counted(cases.total, "trace × mode" if several else "trace"),
+        f"{cases.differing:,} where the sides differ",
+    ]
+    if len(rows) < cases.total:
+        facts.append(f"the first {len(rows):,} listed")
 
-    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | Destination:
+    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | ShowDisagreement:
         one = by_id[row]
         if one.judge is None and one.present and _may_adjudicate(opened):
             return ShowDisagreement(one.mode, one.trace_id, agreed=not one.differs)
@@ -206,17 +197,10 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     return Listing(
         Table("traces", "", columns, (rows,)),
         titles,
-        tuple(_facts(cases, several)),
+        tuple(facts),
         opening,
         frozenset(one.id for one in cases.rows if one.differs),
     )
-
-
-def _facts(cases: Cases, several: bool) -> Iterable[str]:
-    yield counted(cases.total, "trace × mode" if several else "trace")
-    yield f"{cases.differing:,} where the sides differ"
-    if len(cases.rows) < cases.total:
-        yield f"the first {len(cases.rows):,} listed"
 
 
 def _row(one: Case, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:

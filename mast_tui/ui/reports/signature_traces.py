@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import Final
 
-from mast_tui.reports.model import Column, Kind, Row, Table
+from mast_tui.figures.signatures.model import (
+    FAILED,
+    PRESENT,
+    SUCCEEDED,
+    Flags,
+    Rules,
+    SignatureInput,
+)
+from mast_tui.figures.signatures.onset import onsets
+from mast_tui.figures.signatures.patterns import SHAPES, shapes
+from mast_tui.figures.signatures.places import Chain, chains
+from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
-
-if TYPE_CHECKING:
-    from mast_tui.figures.signatures.model import Flags, SignatureInput
-    from mast_tui.figures.signatures.onset import Onsets
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 COLUMNS: Final = (
     Column("trace", "trace", Kind.TEXT),
@@ -25,9 +33,6 @@ COLUMNS: Final = (
     Column("first", "first at", Kind.TEXT, keeps=75),
     Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
-
-Chain = tuple[tuple[str, ...], ...]
-"""Modes by their onset, those of one span together."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     "isolated": "·",
@@ -64,6 +69,12 @@ class Wanted:
     placed: bool = False
     chain: Chain | None = None
 
+    @classmethod
+    def of(cls, behind: Behind) -> Wanted:
+        """Read which traces stand behind a figure; its modes are codes."""
+        known = {key: value for key, value in behind.which if key in cls.__dataclass_fields__}
+        return cls(modes=behind.modes, **known)
+
 
 @dataclass(frozen=True, slots=True)
 class FailingTrace:
@@ -92,109 +103,77 @@ class Listed:
 
 
 def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
-    """The wanted traces of a group, those with most modes first."""
-    from mast_tui.figures.signatures.model import FAILED, PRESENT, SUCCEEDED
-    from mast_tui.figures.signatures.onset import onsets
+    """List the wanted traces of a group, those with most modes first.
 
+    Args:
+        given: What was counted.
+        group: The name of the group.
+        wanted: Which of its traces.
+    """
     codes = [mode.code for mode in given.modes]
-    chosen = given.group == given.group_names.index(group)
+    here = given.group == given.group_names.index(group)
+    failed = here & (given.outcome == FAILED)
+    chosen = here
     if wanted.outcome is not None:
-        chosen &= given.outcome == (FAILED if wanted.outcome == "failed" else SUCCEEDED)
+        chosen = failed if wanted.outcome == "failed" else here & (given.outcome == SUCCEEDED)
     for code in wanted.modes:
         chosen = chosen & (given.verdicts[:, codes.index(code)] == PRESENT)
-    placed = _placed(onsets(given).of(chosen), codes)
-    rows = [row for row in chosen.nonzero()[0].tolist() if _fits(given, row, placed, wanted)]
+    found = onsets(given).of(chosen)
+    first_of: dict[int, dict[str, int]] = {}
+    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist())
+    for row, mode, first in zip(*columns, strict=True):
+        first_of.setdefault(row, {})[codes[mode]] = first
+    chain_of, shape_of = chains(found, codes), _shapes(given, here, failed)
+
+    def fits(row: int) -> bool:
+        return _fits(first_of.get(row, {}), chain_of.get(row, ()), int(given.spans[row]), wanted)
+
+    def failing(row: int) -> FailingTrace:
+        places = first_of.get(row, {})
+        looked = wanted.modes or wanted.step or places
+        return FailingTrace(
+            given.traces[row],
+            ("", "failed", "succeeded")[int(given.outcome[row])],
+            shape_of[row],
+            tuple(codes[mode] for mode in (given.verdicts[row] == PRESENT).nonzero()[0].tolist()),
+            chain_of.get(row, ()),
+            next(iter(places.values()), None),
+            next((first for code, first in places.items() if code in looked), None),
+            int(given.spans[row]),
+        )
+
     counts = (given.verdicts == PRESENT).sum(axis=1).tolist()
+    rows = [row for row in chosen.nonzero()[0].tolist() if fits(row)]
     rows.sort(key=lambda row: (-counts[row], given.traces[row]))
-    shapes = _shapes(given, group, rows[:MOST])
-    made = tuple(
-        _failing(given, row, codes, placed.get(row, []), shapes[row], wanted) for row in rows[:MOST]
-    )
-    return Listed(made, len(rows))
+    return Listed(tuple(map(failing, rows[:MOST])), len(rows))
 
 
-Placed = list[tuple[str, int, int]]
-"""The modes of one trace by onset: code, index of the first span, number of the step from 0."""
+def _shapes(given: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]:
+    """The shapes of the traces of a group: of failed ones among the failed, of others among all."""
+    found: dict[int, str] = {}
+    for among in (here, failed):
+        numbers = shapes(given.verdicts[among], Rules()).tolist()
+        rows = among.nonzero()[0].tolist()
+        found |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
+    return found
 
 
-def _placed(found: Onsets, codes: Sequence[str]) -> dict[int, Placed]:
-    placed: dict[int, Placed] = {}
-    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist(), found.step.tolist())
-    for trace, mode, first, step in zip(*columns, strict=True):
-        placed.setdefault(trace, []).append((codes[mode], first, step))
-    return placed
-
-
-def _chain(placed: Placed) -> Chain:
-    steps: dict[int, list[str]] = {}
-    for code, _, step in placed:
-        steps.setdefault(step, []).append(code)
-    return tuple(tuple(codes) for codes in steps.values())
-
-
-def _fits(
-    given: SignatureInput, row: int, everything: Mapping[int, Placed], wanted: Wanted
-) -> bool:
-    placed = everything.get(row, [])
-    if wanted.placed and not set(wanted.modes) <= {code for code, _, _ in placed}:
+def _fits(first_of: Mapping[str, int], chain: Chain, spans: int, wanted: Wanted) -> bool:
+    """Whether a trace is wanted, whose modes have these places, by onset."""
+    if wanted.placed and not set(wanted.modes) <= first_of.keys():
         return False
-    if wanted.chain is not None and _chain(placed) != wanted.chain:
+    if wanted.chain is not None and chain != wanted.chain:
         return False
-    if wanted.first is not None and (wanted.first, 0) not in {(c, s) for c, _, s in placed}:
+    if wanted.first is not None and not any(wanted.first in step for step in chain[:1]):
         return False
     if wanted.tenth is not None:
-        spans = int(given.spans[row])
-        if not placed or spans < 1 or min(9, placed[0][1] * 10 // spans) != wanted.tenth:
+        first = next(iter(first_of.values()), None)
+        if first is None or spans < 1 or min(9, first * 10 // spans) != wanted.tenth:
             return False
     if wanted.step is not None:
-        steps = {code: step for code, _, step in placed}
-        earlier, later = (steps.get(code) for code in wanted.step)
-        return earlier is not None and later is not None and later == earlier + 1
+        earlier, later = wanted.step
+        return any(earlier in one and later in then for one, then in pairwise(chain))
     return True
-
-
-def _shapes(given: SignatureInput, group: str, rows: Sequence[int]) -> dict[int, str]:
-    """The shapes of some traces of a group: failed ones among the failed, others among all."""
-    from mast_tui.figures.signatures.model import FAILED, Rules
-    from mast_tui.figures.signatures.patterns import SHAPES, shapes
-
-    found: dict[int, str] = {}
-
-    def add(chosen: Flags) -> None:
-        numbers = shapes(given.verdicts[chosen], Rules()).tolist()
-        for row, number in zip(chosen.nonzero()[0].tolist(), numbers, strict=True):
-            found[row] = SHAPES[number]
-
-    here = given.group == given.group_names.index(group)
-    add(here)
-    add(here & (given.outcome == FAILED))
-    return {row: found[row] for row in rows}
-
-
-def _failing(
-    given: SignatureInput,
-    row: int,
-    codes: Sequence[str],
-    placed: Placed,
-    shape: str,
-    wanted: Wanted,
-) -> FailingTrace:
-    from mast_tui.figures.signatures.model import PRESENT
-
-    verdicts = (given.verdicts[row] == PRESENT).tolist()
-    looked = wanted.modes or wanted.step or ()
-    at = next((first for code, first, _ in placed if code in looked or not looked), None)
-    outcome = ("", "failed", "succeeded")[int(given.outcome[row])]
-    return FailingTrace(
-        given.traces[row],
-        outcome,
-        shape,
-        tuple(code for code, present in zip(codes, verdicts, strict=True) if present),
-        _chain(placed),
-        placed[0][1] if placed else None,
-        at,
-        int(given.spans[row]),
-    )
 
 
 def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
