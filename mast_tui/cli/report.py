@@ -344,16 +344,22 @@ def report_of(
 
     With ``bill`` the files of failed traces are read for what they used up.
     """
-    from mast_tui.adjudication import traces_from_files
-    from mast_tui.adjudication.for_signatures import corrected_prevalence
     from mast_tui.figures.signatures.report import signature_report
-    from mast_tui.figures.source.spending import spent_from
 
     for name in compare or ():
         if name not in given.group_names:
             there = ", ".join(given.group_names) or "none"
             raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
-    corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
+    corrected = spent_of = None
+    if given.labels_kind == "judge":
+        from mast_tui.adjudication.for_signatures import corrected_prevalence
+
+        corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
+    if bill:
+        from mast_tui.adjudication import traces_from_files
+        from mast_tui.figures.source.spending import spent_from
+
+        spent_of = spent_from(traces_from_files(workspace))
     return signature_report(
         given,
         rules=rules,
@@ -361,5 +367,5 @@ def report_of(
         seed=seed,
         compare=compare,
         corrected=corrected,
-        spent_of=spent_from(traces_from_files(workspace)) if bill else None,
+        spent_of=spent_of,
     )

@@ -18,8 +18,8 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.trend import trend
-from mast_tui.figures.source.sides import BITS
 from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind, Target, VerdictValue
@@ -100,7 +100,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     for trace, there in words.items():
         gold = there.gold(TAXONOMY, order)
         assert said(found, trace) == {
-            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
         }
         expected |= {
             (trace, one.mode, order(one.target.first), order(one.target.last))
@@ -114,7 +114,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {
-            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
         }
     assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
         len(gold.labels) for gold in kept.values()
@@ -138,7 +138,7 @@ def test_of_a_person_the_last_finished_pass_counts() -> None:
     office.start("ann", "t2")
     found = read(office, "ann")
     assert found.traces == ("t1",)
-    assert said(found, "t1")[MODE] == BITS[ABSENT]
+    assert said(found, "t1")[MODE] == FLAGS[ABSENT]
     assert len(found.places.trace) == 0
     assert found.labels_kind == "human"
 
@@ -156,7 +156,7 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
     )
     found = read(office, JUDGE)
     assert found.traces == ("t1",)
-    assert said(found, "t1") == {MODE: BITS[PRESENT], OTHER: BITS[ABSENT], THIRD: OPEN}
+    assert said(found, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert found.places.first.tolist() == [4]
     assert found.places.fatal.tolist() == [True]
     assert read(office).traces == ()
