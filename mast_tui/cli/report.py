@@ -286,63 +286,22 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def report_for(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    *,
-    labels: str = "gold",
-    by: str = "model",
-    failed_below: float | None = None,
-    compare: tuple[str, str] | None = None,
-    rules: Rules | None = None,
-    rounds: int = 2000,
-    seed: int = 0,
-    traces: Container[str] | None = None,
-    places: bool = True,
-) -> Report:
-    """The report on a workspace's failure signatures; ``traces`` are those that may be seen.
-
-    With ``places`` the files of traces are read whose labels name spans. Raises ``WorkspaceError``
-    for a field or a name that there is not, and ``click.ClickException`` for a group to compare.
-    """
-    from mast_tui.cli.report_input import signature_input
-
-    given = signature_input(
-        workspace,
-        taxonomy,
-        labels=labels,
-        by=by,
-        failed_below=failed_below,
-        traces=traces,
-        places=places,
-    )
-    return report_of(
-        workspace,
-        taxonomy,
-        given,
-        compare=compare,
-        rules=rules,
-        rounds=rounds,
-        seed=seed,
-        traces=traces,
-    )
-
-
 def report_of(
     workspace: Workspace,
     taxonomy: Taxonomy,
     given: SignatureInput,
     *,
-    compare: tuple[str, str] | None,
-    rules: Rules | None,
-    rounds: int,
-    seed: int,
-    traces: Container[str] | None,
+    compare: tuple[str, str] | None = None,
+    rules: Rules | None = None,
+    rounds: int = 2000,
+    seed: int = 0,
+    traces: Container[str] | None = None,
     bill: bool = False,
 ) -> Report:
-    """The report on an input that was read from a workspace; raises as ``report_for``.
+    """The report on an input that was read from a workspace.
 
-    With ``bill`` the files of failed traces are read for what they used up.
+    ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces
+    are read for what they used up. Raises ``ClickException`` for a group that is not there.
     """
     from mast_tui.figures.signatures.report import signature_report
 
@@ -357,7 +316,7 @@ def report_of(
         corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
     if bill:
         from mast_tui.adjudication import traces_from_files
-        from mast_tui.figures.source.spending import spent_from
+        from mast_tui.figures.signatures.bill import spent_from
 
         spent_of = spent_from(traces_from_files(workspace))
     return signature_report(

@@ -54,11 +54,11 @@ def signature_input(
     workspace: Workspace,
     taxonomy: Taxonomy,
     *,
-    labels: str,
-    by: str,
-    failed_below: float | None,
-    traces: Container[str] | None,
-    places: bool,
+    labels: str = "gold",
+    by: str = "model",
+    failed_below: float | None = None,
+    traces: Container[str] | None = None,
+    places: bool = True,
     which: GoldKind = "all",
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""

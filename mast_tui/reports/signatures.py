@@ -22,12 +22,11 @@ from mast_tui.reports.charts import (
 from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
 
 if TYPE_CHECKING:
-    from mast_tui.figures.signatures.co_occurrence import TogetherJson
-    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.intervals import RateJson
+    from mast_tui.figures.signatures.comparison import PairedCountsJson
+    from mast_tui.figures.signatures.groups import GroupJson, TogetherJson
     from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
-    from mast_tui.figures.signatures.paired import PairedCountsJson
     from mast_tui.figures.signatures.places import PlacesJson, TransitionJson
-    from mast_tui.figures.signatures.rates import RateJson
     from mast_tui.figures.signatures.report import Report
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy

@@ -19,9 +19,15 @@ from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.bootstrap import LEVEL, ROUNDS, resampled_sums
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import lowest_of, spread_interval
-from mast_tui.figures.judge.confusion import Compared, TraceSums, compared, features
+from mast_tui.figures.judge.confusion import (
+    Compared,
+    TraceSums,
+    compared,
+    features,
+    figures_of,
+    figures_of_mode,
+)
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.judge.quality import figures_of, figures_of_mode
 from mast_tui.figures.judge.report import UNIT, BootstrapJson
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, Tables

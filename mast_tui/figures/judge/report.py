@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Final, TypedDict
 
 from mast_tui.figures.bootstrap import LEVEL, ROUNDS
-from mast_tui.figures.judge.confusion import REASONS, Compared, compared, trace_sums
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
-from mast_tui.figures.judge.quality import (
+from mast_tui.figures.judge.confusion import (
+    REASONS,
+    Compared,
     JudgeMacroJson,
     JudgeModeJson,
     JudgeTableJson,
+    compared,
     quality,
+    trace_sums,
 )
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.figures.judge.suggestion_effect import WithheldJson, withheld
 from mast_tui.figures.judge.suggestions import (
     AcceptanceJson,

@@ -17,7 +17,6 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     ModeInfo,
     Places,
-    Runs,
     SignatureInput,
     Whole,
 )
@@ -118,7 +117,7 @@ def input_from_workspace(
         stratum=None if fields else stratum,
         stratum_names=() if fields else strata,
         group_parts=parts,
-        runs=Runs(_numbered(tasks)[1], stratum, strata),
+        task=_numbered(tasks)[1],
     )
 
 

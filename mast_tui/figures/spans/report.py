@@ -33,8 +33,7 @@ from mast_tui.figures.agreement.coefficients import (
 )
 from mast_tui.figures.bootstrap import LEVEL, ROUNDS, resamples
 from mast_tui.figures.jackknife import FEWEST, spread_interval
-from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.places import LEVELS
+from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
     LEFT_OUT,
     MARKS,

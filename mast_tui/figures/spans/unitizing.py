@@ -33,8 +33,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient
-
 Section = tuple[int, int]
 """Where a unit or a gap begins and where it ends (exclusive), in positions from 0."""
 
@@ -82,19 +80,6 @@ class Continuum:
                 found.append((end, first))
             end = after
         return found
-
-
-def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficient:
-    """α_U over categories, each with its continua; of one category it is that category's α.
-
-    ``no_overlap`` where there is no continuum; ``no_variance`` where nobody marked anything, or
-    everybody marked every continuum from end to end as one unit.
-    """
-    if not any(categories):
-        return Coefficient(undefined="no_overlap")
-    sums = [UnitSums.of(continua) for continua in categories]
-    value = alpha_u([one.disagreement(one.features.sum(axis=0)[None, :]) for one in sums])[0]
-    return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
 
 
 @dataclass(frozen=True, slots=True)

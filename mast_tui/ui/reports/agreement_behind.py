@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import StudyInput
     from mast_tui.figures.judge.confusion import Compared
     from mast_tui.figures.judge.input import JudgeInput
-    from mast_tui.figures.spans.input import SpanInput
-    from mast_tui.figures.spans.places import Place
+    from mast_tui.figures.spans.input import Place, SpanInput
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.desk import Desk
 

@@ -14,7 +14,7 @@ from mast_tui.ui.screens.annotate_judging import Evidence
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Flags, SignatureInput
-    from mast_tui.figures.signatures.onset import Onsets
+    from mast_tui.figures.signatures.places import Onsets
     from mast_tui.ui.desk import Desk
 
 COLUMNS: Final = (
@@ -94,7 +94,7 @@ class Listed:
 def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
     """The wanted traces of a group, those with most modes first."""
     from mast_tui.figures.signatures.model import FAILED, PRESENT, SUCCEEDED
-    from mast_tui.figures.signatures.onset import onsets
+    from mast_tui.figures.signatures.places import onsets
 
     codes = [mode.code for mode in given.modes]
     chosen = given.group == given.group_names.index(group)
@@ -155,8 +155,8 @@ def _fits(
 
 def _shapes(given: SignatureInput, group: str, rows: Sequence[int]) -> dict[int, str]:
     """The shapes of some traces of a group: failed ones among the failed, others among all."""
+    from mast_tui.figures.signatures.groups import SHAPES, shapes
     from mast_tui.figures.signatures.model import FAILED, Rules
-    from mast_tui.figures.signatures.patterns import SHAPES, shapes
 
     found: dict[int, str] = {}
 

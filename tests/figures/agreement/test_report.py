@@ -10,12 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, cohen_kappa
-from mast_tui.figures.agreement.report import Report, Retest, StudyInput, agreement_report
-from mast_tui.figures.agreement.tables import Halving, halving
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
+from mast_tui.figures.agreement.report import (
+    Halving,
+    Report,
+    Retest,
+    StudyInput,
+    agreement_report,
+    halving,
+)
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.labels import VerdictValue
+from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)

@@ -257,11 +257,12 @@ def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups(
         record = TraceRecord(name, model=model, benchmark=benchmark, task=task)
         office.workspace.register_trace(record)
         office.finish("ann", value=ABSENT, trace=name)
-    runs = read(office, by="all").runs
-    assert runs is not None
-    assert runs.task.tolist() == [0, 0, 1, -1]
-    assert runs.model.tolist() == [1, 0, -1, 0]
-    assert runs.model_names == ("a", "b")
+    found = read(office, by="all")
+    assert found.task is not None
+    assert found.stratum is not None
+    assert found.task.tolist() == [0, 0, 1, -1]
+    assert found.stratum.tolist() == [1, 0, -1, 0]
+    assert found.stratum_names == ("a", "b")
 
 
 def test_only_what_may_be_seen_is_counted() -> None:
