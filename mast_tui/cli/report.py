@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Container
 from math import isfinite
 from pathlib import Path
@@ -173,7 +171,7 @@ def report_command(
     """
     checked_sight(blind, assisted)
     from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.cli.report_files import Files, extras_for
+    from mast_tui.cli.report_files import Files, extras_for, print_text
     from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.figures.source.signatures import without_outcomes
@@ -193,13 +191,15 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
-    files = Files(html, markdown, csv_file, latex, figures, image, bare)
-    if len(set(files.whole)) < len(files.whole):
+    named = {"html": html, "markdown": markdown, "csv": csv_file, "latex": latex}
+    whole = {language: file for language, file in named.items() if file is not None}
+    files = Files(whole, figures, image, bare)
+    if len(set(whole.values())) < len(whole):
         raise click.UsageError("two options name the same file; give each its own")
     if paired is not None and (compare is not None or by != "model"):
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
-    named = paired or compare
-    pair = None if named is None else split_pair(named, "--compare" if compare else "--paired")
+    two = paired or compare
+    pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
@@ -241,7 +241,7 @@ def report_command(
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
-        if files.whole or not as_json:
+        if whole or not as_json:
             extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
     finally:
         place.close()
@@ -267,15 +267,11 @@ def report_command(
         written = files.write(made, outputs)
         if as_json:
             print_json(document)
-        on_stdout = any(map(is_stdout, files.whole))
+        on_stdout = any(map(is_stdout, whole.values()))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
         return
-    from mast_tui.reports.render.text import render_text
-
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    for line in render_text(made, width):
-        click.echo(one_line(line))
+    print_text(made)
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
