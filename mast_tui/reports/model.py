@@ -85,6 +85,31 @@ class Column:
     interval: bool = True
 
 
+def columns(table: str, **words: str) -> tuple[Column, ...]:
+    """Read columns from a table of text.
+
+    Args:
+        table: A line for each column: ``key | title | kind | name | keeps``. What is left out at
+            the end, or empty, is as ``Column`` has it; a ``!`` after all means no interval.
+        words: What ``{word}`` in titles and names stands for.
+    """
+    found = []
+    for line in table.strip().splitlines():
+        parts = [part.strip() for part in line.removesuffix("!").split("|")]
+        key, title, kind, name, keeps = (*parts, "", "", "")[:5]
+        found.append(
+            Column(
+                key,
+                title.format(**words),
+                Kind(kind or "number"),
+                name.format(**words),
+                int(keeps or 50),
+                not line.endswith("!"),
+            )
+        )
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Behind:
     """Which traces stand behind a row or a cell: those of these ``modes``.

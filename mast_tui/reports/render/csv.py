@@ -204,7 +204,7 @@ def _below(layout: _Layout, here: Values, key: str, about: _About) -> _About:
     path = (*about.path, key)
     rule = layout.rule(path)
     counts = next((found for way, found in layout.rests_on.items() if _meets(way, path)), None)
-    n = None if counts == () else about.n_by.get(key, about.n)
+    n = None if counts is not None and not counts else about.n_by.get(key, about.n)
     n = next((here[name] for name in counts or () if name in here), n)
     below = replace(about, path=path, n=n, n_by=here.get(f"{key}_n", {}))
     if rule.scope is not None:
