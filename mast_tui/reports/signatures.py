@@ -67,18 +67,32 @@ _BECAUSE: Final[Mapping[str, str]] = {
     "not_told_apart": "not told apart",
 }
 
+_SIDE_WORDS: Final = {
+    "failed": "failed trace",
+    "succeeded": "successful trace",
+    "first": "trace of the first group",
+    "second": "trace of the second group",
+}
+
+_FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mode"}
+
 _MISSING: Final[Mapping[str, str]] = {
     "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
-    "no_failed": "No failed trace was judged on it, so there is nothing to compare.",
-    "no_succeeded": "No successful trace was judged on it, so there is nothing to compare.",
-    "no_first": "No trace of the first group was judged on it, so there is nothing to compare.",
-    "no_second": "No trace of the second group was judged on it, so there is nothing to compare.",
+    **{
+        f"no_{side}": f"No {whose} was judged on it, so there is nothing to compare."
+        for side, whose in _SIDE_WORDS.items()
+    },
     "no_strata": "No model has failed and successful traces that were judged on it.",
     "never_seen": "It shows in no trace, so there is no ratio.",
-    "none_in_succeeded": "It shows in no successful trace, so there is no ratio.",
-    "none_in_failed": "It shows in no failed trace, so its ratio has no interval.",
-    "none_in_second": "It shows in no trace of the second group, so there is no ratio.",
-    "none_in_first": "It shows in no trace of the first group, so its ratio has no interval.",
+    **{
+        f"none_in_{side}": f"It shows in no {whose}, so "
+        + (
+            "there is no ratio."
+            if side in ("succeeded", "second")
+            else "its ratio has no interval."
+        )
+        for side, whose in _SIDE_WORDS.items()
+    },
     "no_unlabelled": "People have labelled all of the judge's traces here.",
     "no_positives": "The gold calls it present nowhere that the judge has judged.",
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
@@ -455,6 +469,11 @@ def _no_places(document: Report) -> Note:
     return Note(said, "no_places")
 
 
+def _notes(*told: tuple[object, str, str]) -> list[Note]:
+    """The notes, as (whether there is anything to tell, sentence, reason), that tell something."""
+    return [Note(text, reason) for something, text, reason in told if something]
+
+
 def _percent(share: float) -> str:
     return f"{share:.0%}"
 
@@ -732,13 +751,7 @@ class _Group:
                     warning=True,
                 )
             )
-        if found["left_out"]:
-            notes.append(
-                Note(
-                    f"{counted(found['left_out'], 'trace')} of unknown model left out.",
-                    "left_out",
-                )
-            )
+        left_out = f"{counted(found['left_out'], 'trace')} of unknown model left out."
         rows = [
             Row(
                 code,
@@ -754,9 +767,12 @@ class _Group:
             )
             for code, one in found["modes"].items()
         ]
-        notes.append(Note("After Mantel and Haenszel, with models as strata.", "mantel_haenszel"))
-        if found["reversed"]:
-            notes.append(Note("†: the difference over all models has the other sign.", "mark"))
+        sign = "†: the difference over all models has the other sign."
+        notes += _notes(
+            (found["left_out"], left_out, "left_out"),
+            (True, "After Mantel and Haenszel, with models as strata.", "mantel_haenszel"),
+            (found["reversed"], sign, "mark"),
+        )
         title = _TABLES["stratified"][0].format(len(found["strata"]))
         return self.table("stratified", rows, *notes, title=title)
 
@@ -843,15 +859,9 @@ class _Group:
 
     def _tenths(self, places: PlacesJson) -> Table | None:
         first = places["first_failure"]
-        notes = [*self.first_failure()]
-        if places["uncounted"]:
-            notes.append(
-                Note(
-                    f"{counted(places['uncounted'], 'trace')} without a position, as nobody "
-                    "counted the spans.",
-                    "uncounted",
-                )
-            )
+        uncounted = places["uncounted"]
+        said = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
+        notes = [*self.first_failure(), *_notes((uncounted, said, "uncounted"))]
         rows = []
         for tenth, count in enumerate(first["bins"] if first["n"] else ()):
             what = f"{10 * tenth}–{10 * tenth + 10} %"
@@ -870,15 +880,11 @@ class _Group:
 
     def _first_modes(self, places: PlacesJson) -> Table | None:
         ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
-        notes = []
-        if places["tied"]:
-            notes.append(
-                Note(
-                    f"In {counted(places['tied'], 'trace')} several modes set on at the first "
-                    "span; each of them counts.",
-                    "tied",
-                )
-            )
+        said = (
+            f"In {counted(places['tied'], 'trace')} several modes set on at the first span; each "
+            "of them counts."
+        )
+        notes = _notes((places["tied"], said, "tied"))
         rows = [
             Row(
                 f"first {code}",
@@ -908,11 +914,11 @@ class _Group:
             )
             for step in steps[:MOST_STEPS]
         ]
-        notes = [Note("A → B: the onset of B is the next after that of A.", "transitions")]
-        if len(steps) > MOST_STEPS:
-            notes.append(
-                Note(f"The {MOST_STEPS} most frequent of {len(steps)} steps.", "most_frequent")
-            )
+        often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
+        notes = _notes(
+            (True, "A → B: the onset of B is the next after that of A.", "transitions"),
+            (len(steps) > MOST_STEPS, often, "most_frequent"),
+        )
         return self.table("transitions", rows, *notes, n=self._of_places(places))
 
     def _step_words(self, step: TransitionJson, places: PlacesJson) -> Iterator[str]:
@@ -950,7 +956,7 @@ class _Group:
             on, share = after["spans_after"], after["share_after"]
             if on["median"] is None or on["quartiles"] is None:
                 continue
-            by = "as labels say" if after["by"] == "labels" else "by the class of its mode"
+            by = _FATAL_BY[after["by"]]
             cells: dict[str, Cell] = {
                 "by": by,
                 "median": on["median"],
@@ -999,7 +1005,7 @@ class _Group:
         """What failed runs used up before and after they were lost, where that was counted."""
         rows = []
         for one in self.group["bill"] or ():
-            by = "as labels say" if one["by"] == "labels" else "by the class of its mode"
+            by = _FATAL_BY[one["by"]]
             for name, sums in (("tokens", one["tokens"]), ("minutes", one["minutes"])):
                 if sums is None:
                     continue
@@ -1089,11 +1095,8 @@ class _Group:
             )
             for pair in there[:MOST_PAIRS]
         ]
-        notes = []
-        if len(there) > MOST_PAIRS:
-            notes.append(
-                Note(f"The {MOST_PAIRS} most frequent of {len(there)} pairs.", "most_frequent")
-            )
+        often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
+        notes = _notes((len(there) > MOST_PAIRS, often, "most_frequent"))
         return self.table("pairs", rows, *notes, n=self._together_n())
 
     # What helps, and what labels look like.
@@ -1367,23 +1370,20 @@ def _trend(document: Report) -> Section:
     assert found is not None
     groups = found["groups"]
     parts = []
-    for id, which, title in (
-        ("trend", "failed", "Trend in failed traces"),
-        ("trend-all", "all", "Trend in all traces"),
+    for id, title, modes in (
+        ("trend", "Trend in failed traces", found["modes"]["failed"]),
+        ("trend-all", "Trend in all traces", found["modes"]["all"]),
     ):
-        modes = found["modes"]["failed" if which == "failed" else "all"]
         rows = tuple(
             Row(
                 code,
                 {
                     "code": code,
                     "name": mode["name"],
-                    "first": Estimate(
-                        mode["rates"][0]["rate"], undefined=mode["rates"][0].get("undefined")
-                    ),
-                    "last": Estimate(
-                        mode["rates"][-1]["rate"], undefined=mode["rates"][-1].get("undefined")
-                    ),
+                    **{
+                        end: Estimate(rate["rate"], undefined=rate.get("undefined"))
+                        for end, rate in (("first", mode["rates"][0]), ("last", mode["rates"][-1]))
+                    },
                     "slope_pp": Estimate(
                         None if mode["slope_pp"] is None else mode["slope_pp"] / 100,
                         undefined=mode.get("undefined"),
@@ -1401,13 +1401,12 @@ def _trend(document: Report) -> Section:
         )
         shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1]))
         caption = f"Along {', '.join(groups)}. {source_words(document)}"
-        notes = [Note("p: test for trend after Cochran and Armitage.", "trend")]
-        if found["left_out"]:
-            notes.append(
-                Note(f"{counted(found['left_out'], 'trace')} of no group left out.", "left_out")
-            )
-        folded = which == "all"
-        parts.append(Table(id, title, shown, (rows,), caption, tuple(notes), folded))
+        left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
+        notes = _notes(
+            (True, "p: test for trend after Cochran and Armitage.", "trend"),
+            (found["left_out"], left_out, "left_out"),
+        )
+        parts.append(Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend"))
     return Section("trend", f"Trend by {found['by']}", tuple(parts))
 
 

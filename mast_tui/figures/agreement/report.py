@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.verdict_table import (
     VerdictTable,
     verdict_table,
 )
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.labels import VerdictValue
 
@@ -42,33 +42,6 @@ if TYPE_CHECKING:
     from mast_tui.figures.spans.report import SpanReport
 
 NoPlan = Undefined | Literal["no_interval"]
-
-
-@dataclass(frozen=True, slots=True)
-class Halving:
-    """About how many more traces, labelled twice, would halve an interval, or why none is told.
-
-    ``width`` is that of the interval as it is.
-    """
-
-    more_traces: int | None = None
-    width: float | None = None
-    undefined: NoPlan | None = None
-
-
-def halving(kappa: Coefficient, n: int) -> Halving:
-    """What would halve the interval of a figure that rests on ``n`` traces labelled twice.
-
-    An interval shrinks with one over the square root of the traces, so half of it takes four
-    times as many: three times as many more. That holds where the new traces are like the ones
-    there are; it is a rule of thumb for planning, not a promise. Undefined for the figure's own
-    reason, or with ``no_interval`` where the interval is missing or has no width to halve.
-    """
-    if kappa.undefined is not None:
-        return Halving(undefined=kappa.undefined)
-    if kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
-        return Halving(undefined="no_interval")
-    return Halving(3 * n, kappa.ci[1] - kappa.ci[0])
 
 
 class CoefficientsJson(TypedDict):
@@ -141,15 +114,6 @@ class FinishedJson(TypedDict):
     examples_left_out: NotRequired[dict[str, int]]
 
 
-class BootstrapJson(TypedDict):
-    """What the intervals rest on; with no ``rounds`` there are none."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
-
-
 class SetsJson(TypedDict):
     """Agreement on the set of modes in a trace, over ``n`` traces."""
 
@@ -194,6 +158,19 @@ class HalvingJson(TypedDict):
     undefined: NotRequired[NoPlan]
 
 
+def halving(kappa: Coefficient, n: int) -> HalvingJson:
+    """What would halve the interval of a figure that rests on ``n`` traces labelled twice.
+
+    An interval shrinks with one over the square root of the traces, so half of it takes four
+    times as many: three times as many more. That holds where the new traces are like the ones
+    there are; it is a rule of thumb for planning, not a promise. Undefined for the figure's own
+    reason, or with ``no_interval`` where the interval is missing or has no width to halve.
+    """
+    if kappa.undefined is not None or kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
+        return {"more_traces": None, "undefined": kappa.undefined or "no_interval"}
+    return {"more_traces": 3 * n, "width": kappa.ci[1] - kappa.ci[0]}
+
+
 class LeftOutJson(TypedDict):
     """What no figure rests on, by annotator.
 
@@ -223,13 +200,6 @@ def sets_json(found: SetAgreement) -> SetsJson:
         "krippendorff_alpha_masi": found.masi.to_json(),
         "n": found.n,
     }
-
-
-def halving_json(found: Halving) -> HalvingJson:
-    """A plan as a JSON object."""
-    if found.undefined is not None or found.width is None:
-        return {"more_traces": None, "undefined": found.undefined or "no_interval"}
-    return {"more_traces": found.more_traces, "width": found.width}
 
 
 class Tables:
@@ -469,7 +439,7 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
         "pooled": tables.pooled(),
         "spans": None,
         "judge": None,
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
+        "bootstrap": bootstrap_json(rounds, seed),
         "categories": _categories(study, tables, places),
         "sets": sets_json(set_agreement(table.said[:, shared], rounds, seed)),
         "blocks": {"traces": blocks.traces, "distinct": blocks.distinct},
@@ -563,7 +533,7 @@ def _retest(study: StudyInput, retest: Retest, rounds: int, seed: int) -> Retest
 
 def _halving(study: StudyInput, tables: Tables) -> dict[str, HalvingJson]:
     return {
-        code: halving_json(halving(tables.coefficients(place)["cohen_kappa"], tables.n(place)))
+        code: halving(tables.coefficients(place)["cohen_kappa"], tables.n(place))
         for place, (_, code, _) in enumerate(study.modes)
     }
 

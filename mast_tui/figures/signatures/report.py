@@ -10,7 +10,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import (
     ComparisonJson,
@@ -60,16 +60,6 @@ class RulesJson(TypedDict):
     failed_below: float | None
 
 
-class ResamplingJson(TypedDict):
-    """How the intervals of means were made; those of shares are Wilson's, of differences
-    Newcombe's, of ratios Katz's."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
-
-
 class StatedJson(TypedDict):
     """Whose word the ``stated`` of the modes is."""
 
@@ -101,7 +91,7 @@ class Report(TypedDict):
     gold: GoldMixJson | None
     taxonomy: str
     rules: RulesJson
-    bootstrap: ResamplingJson
+    bootstrap: BootstrapJson
     stated: StatedJson | None
     traces: TracesJson
     groups: dict[str, GroupJson]
@@ -160,7 +150,7 @@ def signature_report(
             "cascading": rules.cascading,
             "failed_below": given.failed_below,
         },
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
+        "bootstrap": bootstrap_json(rounds, seed),
         "stated": None if stated is None else {"source": stated.source},
         "traces": {
             "labelled": len(given.traces),
