@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
@@ -15,9 +16,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.onset import onsets
-from mast_tui.figures.signatures.patterns import SHAPES, shapes
-from mast_tui.figures.signatures.places import Chain, chains
+from mast_tui.figures.signatures.places import Chain, chains, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import TraceLocation
