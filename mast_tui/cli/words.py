@@ -18,6 +18,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "report": "mast_tui.cli.report:report_command",
         "export": "mast_tui.cli.export:export_command",
         "workspace": "mast_tui.cli.workspace:workspace_command",
+        "config": "mast_tui.cli.config:config_command",
     }
 )
 """Every command, in the order of the help page, and where it is defined."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.configuration import configuration_path
+from mast_tui.configuration import configuration_path
 from mast_tui.judges.llm.estimate import Estimate
 from mast_tui.judges.llm.setup import Setup
 from mast_tui.judges.protocol import Finding

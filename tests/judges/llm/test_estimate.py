@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.configuration import Prices
+from mast_tui.configuration import Prices
 from mast_tui.judges.llm.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.redaction import Redaction
