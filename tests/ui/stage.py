@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Target
+from mast_tui.labels import Evidence, Finding, Target
 from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
@@ -95,18 +94,17 @@ def finding(
 ) -> Finding:
     """A suggestion on spans ``first`` to ``last`` (from 1); the quote stands in the last."""
     key = trace.span(last - 1).key
-    start = None if quote is None else trace.text(last - 1).index(quote)
-    return Finding(
-        SLUGS[code],
-        trace.span(first - 1).key,
-        key,
-        None if quote is None else key,
-        quote,
-        start,
-        None if start is None or quote is None else start + len(quote),
-        why,
-        0.8,
-    )
+    evidence = None
+    if quote is not None:
+        start = trace.text(last - 1).index(quote)
+        evidence = Evidence(key, quote, start, start + len(quote))
+    return Finding(SLUGS[code], trace.span(first - 1).key, key, why, 0.8, evidence=evidence)
+
+
+def with_words(found: Finding, **changes: object) -> Finding:
+    """The same with other evidence, in part."""
+    assert found.evidence is not None
+    return replace(found, evidence=replace(found.evidence, **changes))  # type: ignore[arg-type]
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:

@@ -6,16 +6,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.reports.screen import ReportScreen
+from mast_tui.ui.reports.screen import AgreementTracesScreen, ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
-from mast_tui.ui.reports.traces import AgreementTracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
@@ -68,7 +66,7 @@ class Given:
                     raise LeftError
             yield from stages
 
-        self._host.count("all", counting)
+        self._host.count("all", counting, self._take, lambda problem: table(problem, ""))
 
     def again(self) -> None:
         self._host.mast.when_ready(self.start)
@@ -79,7 +77,7 @@ class Given:
     def come_back(self, opened: OpenWorkspace) -> None:
         self.start(opened)
 
-    def take_in(self, group: str, found: Any) -> None:
+    def _take(self, found: Table) -> None:
         self.found = found
         self._host.show()
 

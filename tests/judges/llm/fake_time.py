@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from mast_tui.judges.llm.pace import Timing
+from mast_tui.judges.llm.client.rate_limiter import Timing
 from tests import waiting
 
 
@@ -33,5 +33,5 @@ class FakeTime:
 
     @property
     def timing(self) -> Timing:
-        """What is handed to a pace or a client."""
+        """What is handed to a rate limiter or a client."""
         return Timing(now=lambda: self.time, sleep=self.sleep, random=lambda: self.chance)

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.example import Example
-from mast_tui.judges.llm.redaction import Numbers, Redaction
-from mast_tui.judges.llm.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
-from mast_tui.judges.llm.redaction_rules import DEFAULT_RULES
+from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
+from mast_tui.judges.llm.prompt.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
+from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES
 from mast_tui.labels import VerdictValue
 
 DEFAULT = Redaction.default()
@@ -205,7 +205,7 @@ BEGINNINGS: Final = [
 IN_A_PROCESS: Final = """
 import json, sys
 from pathlib import Path
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.redaction import Redaction
 units, patterns = json.loads(sys.stdin.readline())
 redaction = Redaction.default() if patterns is None else Redaction.none().with_file(Path(patterns))
 for unit in units:
