@@ -32,7 +32,7 @@ _NOT_LABELS: Final = "it looks at the configuration, not at labels"
 )
 @json_option
 def config_command(as_json: bool) -> None:
-    """Print every setting, its value, what it is for, and where the file lies.
+    """Print every setting with its value, and where the file lies.
 
     What is printed is a file of its own: what has its default, or only an example, is behind a #.
     Where something in the file is wrong it is told, with its line, and the exit code is 1; the app

@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "config": Command(
             "mast_tui.cli.config:config_command",
-            "Print every setting, its value, what it is for, and where the file lies.",
+            "Print every setting with its value, and where the file lies.",
         ),
     }
 )
