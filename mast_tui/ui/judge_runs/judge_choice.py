@@ -27,7 +27,7 @@ from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
 
 if TYPE_CHECKING:
-    from mast_tui.judges.configuration import JudgeConfiguration
+    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.ui.services.judging import Judging
     from mast_tui.ui.services.open_workspace import OpenWorkspace
