@@ -11,7 +11,8 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import AnnotateState
-from mast_tui.ui.services.workspace_writer import Holds, Writes
+from mast_tui.ui.context import AppContext
+from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.widgets.hint_bar import HintBar
 
 if TYPE_CHECKING:
@@ -24,17 +25,13 @@ class CommandsView(Protocol):
     """What the commands need of the screen."""
 
     @property
+    def context(self) -> AppContext: ...
+    @property
     def state(self) -> AnnotateState: ...
     @property
     def hints(self) -> HintBar: ...
     @property
-    def writes(self) -> Writes: ...
-    @property
-    def workspace_refused(self) -> bool: ...
-    @property
     def typing(self) -> bool: ...
-    def kept(self, step: Callable[[], Result]) -> Result: ...
-    def complain(self, words: str) -> None: ...
     def session_changed(self) -> None: ...
 
 
@@ -75,13 +72,13 @@ class SessionCommands:
         state = self._state
         if state.trace is None:
             return
-        if state.session is None and self._view.workspace_refused:
+        if state.session is None and self._view.context.refused is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
             self._waiting.append(Waiting(state.trace, work, here))
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._view.writes.do(partial(self.attempt, work, state.session))
+            self._view.context.writes.do(partial(self.attempt, work, state.session))
 
     def change(self, command: Callable[[Session], Change | None], holds: Holds = Holds.ALL) -> None:
         """Run one command of the session in its turn, and show what it did.
@@ -90,7 +87,7 @@ class SessionCommands:
             command: What to run.
             holds: Which keys wait for it.
         """
-        self._view.writes.do(partial(self.changed, command), holds)
+        self._view.context.writes.do(partial(self.changed, command), holds)
 
     def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
         """Run one command of the session and show what it did; errors are said in words.
@@ -125,7 +122,7 @@ class SessionCommands:
         from mast_tui.session import ChangedMeanwhile
 
         try:
-            return self._view.kept(partial(command, session))
+            return self._view.context.kept(partial(command, session))
         except MastError as error:
             if isinstance(error, ChangedMeanwhile) and session is self._state.session:
                 self._view.session_changed()
@@ -139,12 +136,12 @@ class SessionCommands:
             command: What to run.
             session: What to run it with.
         """
-        self._view.writes.do(partial(self.attempt, command, session), Holds.NOTHING)
+        self._view.context.writes.do(partial(self.attempt, command, session), Holds.NOTHING)
 
     def session_came(self, session: Session) -> None:
         """Do what keys have asked for before there was a session on the trace on screen."""
         for step in self._waiting_on(session.trace):
-            self._view.writes.do(partial(step.work, session))
+            self._view.context.writes.do(partial(step.work, session))
 
     def serve_unseen(self, session: Session) -> None:
         """Do what keys have asked for on a trace that was left before the workspace was open."""
@@ -153,10 +150,10 @@ class SessionCommands:
             if step.here:
                 undone += 1
                 continue
-            self._view.writes.do(partial(self._serve, session, step))
+            self._view.context.writes.do(partial(self._serve, session, step))
         if undone:
             keys = "1 key" if undone == 1 else f"{undone} keys"
-            self._view.complain(
+            self._view.context.complain(
                 f"{session.trace.path.name} was left before the workspace was open: "
                 f"{keys} pressed there did nothing"
             )
@@ -174,8 +171,6 @@ class SessionCommands:
     def _serve(self, session: Session, step: Waiting) -> None:
         self._unseen = session
         try:
-            self._view.kept(partial(step.work, session))
-        except MastError as error:
-            self._view.complain(str(error))
+            self._view.context.guarded(partial(step.work, session))
         finally:
             self._unseen = None

@@ -159,7 +159,7 @@ class Filter:
         self._view.in_background(partial(self._narrow, self._narrowing), "filter")
 
     def _narrow(self, narrowing: Narrowing) -> None:
-        worker, courtesy = get_current_worker(), self._view.courtesy
+        worker, courtesy = get_current_worker(), self._view.context.courtesy
         indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:

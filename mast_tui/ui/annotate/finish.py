@@ -9,7 +9,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.state import AnnotateView
-from mast_tui.ui.services.workspace_writer import Writes
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -60,8 +59,6 @@ class FinishView(AnnotateView, Protocol):
 
     @property
     def commands(self) -> SessionCommands: ...
-    @property
-    def writes(self) -> Writes: ...
     def session_changed(self) -> None: ...
     def finished_one(self) -> None: ...
 
@@ -108,9 +105,9 @@ class Finish:
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self._view.writes.do(lambda: self._end(session, "leave"))
+                self._view.context.writes.do(lambda: self._end(session, "leave"))
             elif answer == "j":
-                self._view.writes.do(lambda: self._end(session, "absent"))
+                self._view.context.writes.do(lambda: self._end(session, "absent"))
             elif answer == "g":
                 self._view.timeline.go_to(unread[0].start)
                 self._view.show_span()
@@ -164,7 +161,7 @@ class Finish:
 
         def answered(answer: str | None) -> None:
             if answer == "s" and self._state.session is session:
-                self._view.writes.do(lambda: self._show_hidden(session))
+                self._view.context.writes.do(lambda: self._show_hidden(session))
 
         self._view.ask(
             "See what was hidden?",

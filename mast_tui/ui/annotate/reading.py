@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.state import AnnotateState
-from mast_tui.ui.services.workspace_writer import Holds, Writes
+from mast_tui.ui.context import AppContext
+from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.ui.trace_view.timeline import Timeline
 
@@ -26,7 +27,7 @@ class ReadingView(Protocol):
     @property
     def commands(self) -> SessionCommands: ...
     @property
-    def writes(self) -> Writes: ...
+    def context(self) -> AppContext: ...
     @property
     def is_active(self) -> bool: ...
     def show_news(self, session: Session) -> None: ...
@@ -83,7 +84,7 @@ class Reading:
         new = [key for key in shown if key not in session.read]
         if new or runs:
             write = partial(self._write, session, new, runs)
-            self._view.writes.do(write, Holds.NOTHING)
+            self._view.context.writes.do(write, Holds.NOTHING)
 
     def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
         def write(session: Session) -> bool:

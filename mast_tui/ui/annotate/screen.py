@@ -31,18 +31,15 @@ from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
-from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search, SearchInput
 from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.annotate.suggestions import Suggestions
-from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.key_order import KeysInOrder
-from mast_tui.ui.screens.base_screen import Room
+from mast_tui.ui.context import AppContext, ShowLibrary, ShowTrace, TraceLocation, context_of
+from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.judging import Judged
-from mast_tui.ui.services.workspace_writer import Writes
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE
 from mast_tui.ui.titles import origin_title, plain_title, trace_title
@@ -61,10 +58,8 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.annotate.compare import StepComparison
-    from mast_tui.ui.app import MastApp
 
 Answer = TypeVar("Answer")
-Result = TypeVar("Result")
 
 PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
@@ -176,7 +171,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
         if self.trace is not None:
             self._fill(self.trace)
             if self.session is not None:
-                self.sit(self.session)
+                self.attach(self.session)
         else:
             self.title_bar.show(("Reading …",), ())
 
@@ -193,7 +188,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
         return self.state.session
 
     def show_trace(self, trace: Trace) -> None:
-        """Show another trace; its session follows with ``sit``."""
+        """Show another trace; its session follows with ``attach``."""
         self.reading.write()
         self.state.show(trace)
         for part in (self.reading, self.suggestions, self.labelling):
@@ -226,7 +221,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
             if self._in_view < 0:
                 self.show_span()
 
-    def sit(self, session: Session) -> None:
+    def attach(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
             self.commands.serve_unseen(session)
@@ -240,7 +235,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
         self.timeline.look_for_repeats()
         self.commands.session_came(session)
 
-    def desk_refused(self) -> None:
+    def workspace_failed(self) -> None:
         """There will be no session: what keys have asked for cannot be done."""
         self.commands.forget()
         self.hints.clear()
@@ -297,7 +292,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
             then = self.suggestions.what_next(session) if told and session is not None else ""
             message.tell(self.hints, then)
 
-    def look_at(self, at: Evidence) -> None:
+    def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""
         self.suggestions.look_at(at)
 
@@ -320,44 +315,14 @@ class AnnotateScreen(Screen[None], KnownLooks):
     # The app
 
     @property
-    def mast(self) -> MastApp:
+    def context(self) -> AppContext:
         """The app, with what it shares."""
-        from mast_tui.ui.app import MastApp
-
-        assert isinstance(self.app, MastApp)
-        return self.app
-
-    @property
-    def writes(self) -> Writes:
-        """What is written to the workspace, in order."""
-        app = self.app
-        assert isinstance(app, KeysInOrder)
-        return app.writes
-
-    @property
-    def courtesy(self) -> Courtesy:
-        """By which work in threads stands back while a key is answered."""
-        app = self.app
-        assert isinstance(app, KeysInOrder)
-        return app.courtesy
-
-    @property
-    def workspace_refused(self) -> bool:
-        """Whether there is no workspace to wait for."""
-        return self.mast.refused is not None
-
-    def kept(self, step: Callable[[], Result]) -> Result:
-        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
-        return self.mast.kept(step)
-
-    def complain(self, words: str) -> None:
-        """Say what went wrong, whatever screen is open."""
-        self.mast.complain(words)
+        return context_of(self)
 
     def finished_one(self) -> None:
         """The queue is one shorter."""
-        self.mast.count_finished()
-        self.mast.queue_changed()
+        self.context.count_finished()
+        self.context.queue_changed()
         self.show_title()
 
     # What else the parts ask for
@@ -480,15 +445,15 @@ class AnnotateScreen(Screen[None], KnownLooks):
 
     def _who(self) -> tuple[str, ...]:
         """Who works, how, and how far the queue is done."""
-        session, desk = self.session, self.mast.desk
-        if session is None or desk is None:
-            return (self.mast.waiting_words(),)
+        session = self.session
+        if session is None or self.context.opened is None:
+            return (self.context.waiting_words(),)
         sight = "blind" if session.blind else "assisted"
         words = [one_line(session.annotator), sight]
         if session.finished:
             words[1] += " ✓"
-        if len(self.mast.catalog.traces) > 1:
-            words.append(self.mast.finished_words())
+        if len(self.context.catalog.traces) > 1:
+            words.append(self.context.finished_words())
         return tuple(words)
 
     def still_reading(self, words: str) -> None:
@@ -820,11 +785,11 @@ class AnnotateScreen(Screen[None], KnownLooks):
 
     def action_trace(self, step: int) -> None:
         """Open the next or previous trace of the queue."""
-        trace = self.mast.neighbour(self.trace, step)
+        trace = self.context.neighbour(self.trace, step)
         if trace is None:
             self.hints.say("This is the only trace in the queue")
             return
-        self.mast.open_trace(trace)
+        self.context.go(ShowTrace(trace))
 
     def action_back(self) -> None:
         """Leave what is open, one thing at a time; then the trace.
@@ -852,13 +817,13 @@ class AnnotateScreen(Screen[None], KnownLooks):
         """Go back to where the trace was opened: a room, or the library."""
         stack = self.app.screen_stack
         place = stack.index(self)
-        if self.app.screen is self and isinstance(stack[place - 1], Room):
+        if self.app.screen is self and isinstance(stack[place - 1], BaseScreen):
             self.reading.write()
             self.app.pop_screen()
             return
         if self.trace is None:  # the one file that was named: nobody waits for it any more
-            self.mast.read_ahead.stop()
-        self.mast.action_library()
+            self.context.stop_reading()
+        self.context.go(ShowLibrary())
 
     # Keys: the text of a span
 
@@ -1006,7 +971,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
         if not trace.loaded.complete:
             self.hints.say("Still reading this trace; run the judge when it is all there")
             return
-        self.commands.with_session(lambda _: self.mast.judge_traces([trace]), here=True)
+        self.commands.with_session(lambda _: self.context.judge_traces([trace]), here=True)
 
     # Keys: finding and filtering
 

@@ -261,7 +261,7 @@ class Search:
         self._view.in_background(partial(self._look, search), "search")
 
     def _look(self, search: TextSearch) -> None:
-        worker, courtesy = get_current_worker(), self._view.courtesy
+        worker, courtesy = get_current_worker(), self._view.context.courtesy
         some, told, first = Hits(search.start), 0.0, True
         while not worker.is_cancelled:
             courtesy.wait()

@@ -13,7 +13,7 @@ from mast_tui.labels import WHOLE_TRACE, Label, Target
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.input_priority import Courtesy
+from mast_tui.ui.context import AppContext
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.text.word_motions import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
@@ -168,6 +168,8 @@ class AnnotateView(Protocol):
     """What every part may ask of the screen."""
 
     @property
+    def context(self) -> AppContext: ...
+    @property
     def state(self) -> AnnotateState: ...
     @property
     def timeline(self) -> Timeline: ...
@@ -195,8 +197,6 @@ class AnnotateView(Protocol):
 class BackgroundView(AnnotateView, Protocol):
     """What a part may ask whose work takes a thread."""
 
-    @property
-    def courtesy(self) -> Courtesy: ...
     def in_background(self, work: Callable[[], None], group: str) -> None: ...
     def stop_background(self, group: str) -> None: ...
     def post_message(self, message: Message) -> bool: ...

@@ -13,9 +13,9 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
 from mast_tui.ui.annotate.commands import SessionCommands
-from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import AnnotateView, Selection
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.suggestion_words import Line, source_words, warnings_on
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
@@ -74,8 +74,6 @@ class SuggestionsView(AnnotateView, Protocol):
     def modes(self) -> TaxonomyPanel: ...
     @property
     def commands(self) -> SessionCommands: ...
-    @property
-    def workspace_refused(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +334,7 @@ class Suggestions:
             return "" if session.suggestions_visible else no_suggestion_words(session)
         return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
 
-    def look_at(self, at: Evidence) -> None:
+    def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""
 
         def look(session: Session) -> None:
@@ -364,7 +362,9 @@ class Suggestions:
                 refused = "Without a workspace there are none"
                 panel.idle(
                     "Suggestions",
-                    refused if self._view.workspace_refused else "Opening the workspace …",
+                    refused
+                    if self._view.context.refused is not None
+                    else "Opening the workspace …",
                 )
                 continue
             suggestion = self.here()
@@ -396,7 +396,7 @@ def _doubt(suggestion: Suggestion) -> Doubt:
     return suggestion.doubt
 
 
-def _suggestion_at(session: Session, at: Evidence) -> Suggestion | None:
+def _suggestion_at(session: Session, at: TraceLocation) -> Suggestion | None:
     """The suggestion that is meant; of a judge the first that waits, else its first."""
     return next(
         (

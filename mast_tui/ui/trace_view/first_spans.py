@@ -29,7 +29,7 @@ class FirstSpans(TimelineLines, can_focus=False):
 
 
 class BelowFirstSpans(Widget):
-    """Room that is kept for the text of a span and, on a narrow screen, for a suggestion."""
+    """BaseScreen that is kept for the text of a span and, on a narrow screen, for a suggestion."""
 
     def __init__(self, *, wide: bool) -> None:
         super().__init__()

@@ -15,8 +15,8 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.context import HasKeys
 from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.trace_view.background_index import Survey, look_on
 from mast_tui.ui.trace_view.folding import Fold, run_at, step_signature
 from mast_tui.ui.trace_view.gutter import NO_MARKS
@@ -191,7 +191,7 @@ class Timeline(TimelineLines):
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
             app = self.app
-            courtesy = app.courtesy if isinstance(app, KeysInOrder) else Courtesy()
+            courtesy = app.courtesy if isinstance(app, HasKeys) else Courtesy()
             self._look_on(trace, self.survey, courtesy)
 
     @work(thread=True, group="look", exclusive=True)
@@ -244,7 +244,7 @@ class Timeline(TimelineLines):
 
     def _keys_taken(self) -> int:
         app = self.app
-        return app.keys_taken if isinstance(app, KeysInOrder) else 0
+        return app.keys_taken if isinstance(app, HasKeys) else 0
 
     @property
     def duration(self) -> float | None:
