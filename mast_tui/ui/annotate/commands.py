@@ -118,12 +118,12 @@ class SessionCommands:
         """
         if not self.on_screen:
             return command(session)
-        # Where there is a session, the workspace was imported behind the first frame.
-        from mast_tui.session import ChangedMeanwhile
-
         try:
             return self._view.context.kept(partial(command, session))
         except MastError as error:
+            # Start-up: it brings the workspace, which is there by now.
+            from mast_tui.session import ChangedMeanwhile
+
             if isinstance(error, ChangedMeanwhile) and session is self._state.session:
                 self._view.session_changed()
             self._hints.say(one_line(str(error)), error=True)
