@@ -122,7 +122,7 @@ async def make(folder: Path) -> None:
             await press(pilot, *keys)
             if isinstance(app.screen, AnnotateScreen):
                 # What was read is marked now and then; in a picture, now.
-                app.screen.write_read()
+                app.screen.reading.write()
                 await settle(pilot)
             picture = app.export_screenshot(title="mast_tui", simplify=True)
             # A picture fetches nothing: without the web font, the reader's own will do.
