@@ -267,7 +267,11 @@ class Background(KeysInOrder):
         if not opening.was_welcomed():
             from mast_tui.ui.dialogs.welcome import WelcomeScreen
 
-            self.push_screen(WelcomeScreen(), lambda _: opening.remember_welcome())
+            def closed(seen: bool | None) -> None:
+                if seen:
+                    opening.remember_welcome()
+
+            self.push_screen(WelcomeScreen(), closed)
 
     @on(WorkspaceDoubted)
     def _workspace_doubted(self, message: WorkspaceDoubted) -> None:

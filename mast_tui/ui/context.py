@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
+    from textual.events import Key
 
     from mast_tui.adjudication.guidelines import Case
     from mast_tui.taxonomy.model import Taxonomy
@@ -162,6 +163,9 @@ class AppContext(Protocol):
 
     def go(self, destination: Destination) -> None:
         """Show another screen."""
+
+    def hand_back(self, event: Key) -> None:
+        """Take back a key that was meant for what is under the screen that had it; it is next."""
 
     def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""

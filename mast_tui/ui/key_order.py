@@ -100,6 +100,10 @@ class KeysInOrder(App[None]):
         else:
             self._go_round()
 
+    def hand_back(self, event: events.Key) -> None:
+        """Take back a key that was meant for what is under the screen that had it; it is next."""
+        self._held.appendleft(events.Key(event.key, event.character))
+
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
         if self.writes.words != self._said:
