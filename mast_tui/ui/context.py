@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.events import Key
+    from textual.screen import Screen
 
     from mast_tui.adjudication.guidelines import Case
     from mast_tui.taxonomy.model import Taxonomy
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.workspace_writer import Writes
 
 Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +134,31 @@ class AppContext(Protocol):
 
     options: AppOptions
     configuration: Configuration
-    opened: OpenWorkspace | None
-    """The workspace and who works in it, None until it is open."""
-    refused: str | None
-    """Why there is no workspace, where one could not be opened."""
-    courtesy: Courtesy
-    """By which threads know when to stand back."""
     writes: Writes
     """What is written to the workspace, in order."""
-    queue: list[str]
-    """Ids of the traces that one goes through, as the library lists them."""
-    judge_at_work: UnderWay | None
-    """The judge that is at work now."""
+
+    @property
+    def opened(self) -> OpenWorkspace | None:
+        """The workspace and who works in it, None until it is open."""
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no workspace, where one could not be opened."""
+
+    @property
+    def queue(self) -> list[str]:
+        """Ids of the traces that one goes through, as the library lists them."""
+
+    @queue.setter
+    def queue(self, ids: list[str]) -> None: ...
+
+    @property
+    def judge_at_work(self) -> UnderWay | None:
+        """The judge that is at work now."""
+
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which threads know when to stand back."""
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -183,6 +198,12 @@ class AppContext(Protocol):
             WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
         """
 
+    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
+        """Show a dialog above the open screen, and give its answer to ``answered``."""
+
+    def say(self, words: str, *, seconds: float | None = None) -> None:
+        """Show a short message on whatever screen is open."""
+
     def complain(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""
 
@@ -215,9 +236,13 @@ class AppContext(Protocol):
 class HasKeys(Protocol):
     """An app that hands keys out in order; parts that are tried without one do without."""
 
-    courtesy: Courtesy
-    keys_taken: int
-    """How many keys have been handed out."""
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which threads know when to stand back."""
+
+    @property
+    def keys_taken(self) -> int:
+        """How many keys have been handed out."""
 
 
 def context_of(node: DOMNode) -> AppContext:

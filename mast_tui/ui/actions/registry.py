@@ -201,7 +201,7 @@ _ANNOTATE = rows(
         0,
     ),
     ("judge", "J", "run judge", "Run a judge on this trace, or cancel it", "judge", 0),
-    ("guidelines", "P", "page", "What was agreed about the mode, to read", "app.guidelines", 0),
+    ("guidelines", "P", "page", "What was agreed about the mode, to read", "guidelines", 0),
     (
         "word_right",
         "right",

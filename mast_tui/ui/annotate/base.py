@@ -21,12 +21,12 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.input_priority import Courtesy
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.services.workspace_writer import Holds, Writes
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.searching import Hits
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.render_cache import KnownLooks
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 
@@ -49,7 +49,7 @@ class Waiting:
     here: bool
 
 
-class AnnotateBase(Screen[None], KnownLooks):
+class AnnotateBase(Screen[None], RenderCache):
     """State of the annotate screen and the few steps that its parts build on."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:

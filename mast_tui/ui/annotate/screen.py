@@ -24,18 +24,18 @@ from mast_tui.ui.annotate.overview import Overseeing
 from mast_tui.ui.annotate.panels import Panels
 from mast_tui.ui.annotate.search import SearchInput
 from mast_tui.ui.annotate.selection import PLAIN, Selection
-from mast_tui.ui.context import AppContext, ShowLibrary, ShowTrace, context_of
+from mast_tui.ui.context import AppContext, ShowGuidelines, ShowLibrary, ShowTrace, context_of
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE
 from mast_tui.ui.text.word_motions import QuoteCursor, word_at
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.render_cache import KnownLooks
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ READ_EVERY = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
 
 
-class Beside(Horizontal, KnownLooks):
+class Beside(Horizontal, RenderCache):
     """Panes beside each other."""
 
 
-class Below(Vertical, KnownLooks):
+class Below(Vertical, RenderCache):
     """Panes below each other."""
 
 
@@ -298,6 +298,11 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     def mast(self) -> AppContext:
         """The app, with what it shares."""
         return context_of(self)
+
+    def action_guidelines(self) -> None:
+        """What was agreed about the mode under the cursor of the taxonomy, to read."""
+        mode = self.modes.mode or self.taxonomy.modes[0]
+        self.mast.go(ShowGuidelines(mode.slug))
 
     @property
     def workspace_refused(self) -> bool:
