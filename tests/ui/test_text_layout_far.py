@@ -11,6 +11,8 @@ from mast_tui.ui.text.layout import CHUNK_CHARS, UNWRAPPED, TextLayout
 from mast_tui.ui.text.rows import BLOCK_CHARS, block_at
 from tests.ui.counting_text import CountingText
 
+pytestmark = pytest.mark.slow
+
 LINES = (
     "",
     "a line of a log",

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
-from mast_tui.judges.llm.notice import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -28,7 +28,7 @@ from mast_tui.ui.titles import plain_lines, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.judges.configuration import JudgeConfiguration
-    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.ui.context import AppContext
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -173,7 +173,7 @@ def choose_judge(
     model: Callable[[Plan], None],
 ) -> None:
     """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
-    from mast_tui.judges.llm.setup import configured_setup
+    from mast_tui.judges.llm.run.setup import configured_setup
 
     try:
         setup = configured_setup(opened.taxonomy, configured)

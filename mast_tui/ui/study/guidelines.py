@@ -131,7 +131,7 @@ class GuidelinesScreen(OpensTraces):
     @work(thread=True, group="page", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
         from mast_tui.adjudication import mode_page
-        from mast_tui.session.sight import record_reveal
+        from mast_tui.session.visibility import record_reveal
 
         worker, mode = get_current_worker(), self.mode_slug
         known = list(self.mast.catalog.traces.values())
