@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.actions.action import MOVE
+from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.label_keys import LabelKeys
 from mast_tui.ui.annotate.mode_code_entry import DigitEntry, Purpose, type_digit
 from mast_tui.ui.annotate.selection import PLAIN, Selection
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 TYPING: Final = frozenset(
-    f"annotate.{name}" for name in (*(f"digit_{d}" for d in range(10)), *(row[0] for row in MOVE))
-) | {"everywhere.back"}
+    {f"annotate.digit_{d}" for d in range(10)}
+    | {move.id for move in moves(Where.ANNOTATE)}
+    | {"everywhere.back"}
+)
 """Actions of keys that are known while a mode is being typed: what it is for may still be found."""
 
 EDITING: Final = TYPING | {
