@@ -13,11 +13,11 @@ from textual.message import Message
 from textual.strip import Strip
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.background_index import Survey
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Marks
 from mast_tui.ui.trace_view.overview_cells import Cell, Cells, cell_of
 from mast_tui.ui.trace_view.span_counts import KINDS, Matter, RunCounts
-from mast_tui.ui.widgets.render_cache import KnownLooks
 
 GLYPHS: Final[Mapping[Matter, str]] = {
     Matter.MATCH: "◆",
@@ -34,7 +34,7 @@ CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
 
 
-class Overview(KnownLooks):
+class Overview(RenderCache):
     """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
 
     Two cells wide the left one marks the cursor and what the timeline has on screen; one cell

@@ -9,12 +9,12 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 SEPARATOR = " · "
 
 
-class TitleBar(KnownLooks):
+class TitleBar(RenderCache):
     """Parts joined by dots; the left side gives way from its end where there is no room."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
