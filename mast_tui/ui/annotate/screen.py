@@ -135,7 +135,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace, reads=True)
         self.show_filter()
-        self.overview.show_trace(trace, self.timeline.survey)
+        self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
         self.show_title()
         self.show_span()

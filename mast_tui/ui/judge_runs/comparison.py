@@ -25,7 +25,6 @@ from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.table_lines import TableLines
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -208,8 +207,8 @@ class ComparisonScreen(OpensTraces):
         if message.mode == self._mode:
             self._show_cases(read=False)
 
-    @on(TableLines.Fitted)
-    def _fitted(self, event: TableLines.Fitted) -> None:
+    @on(ColumnTable.Fitted)
+    def _fitted(self, event: ColumnTable.Fitted) -> None:
         event.stop()
         heading = self.query_one(f"#{event.table.id}-heading", Static)
         heading.update(Content(event.table.heading()))

@@ -22,7 +22,7 @@ from mast_tui.ui.reports.cells import (
     value_words,
 )
 from mast_tui.ui.reports.fitting import INTERVAL_TITLE, LEAD, Fitted, Layout, choosable, fitted
-from mast_tui.ui.widgets.sides_panel import wrapped
+from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines
 
 RULE: Final = "─"

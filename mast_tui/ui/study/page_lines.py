@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import display_lines
 from mast_tui.ui.study.guideline_blocks import Block, BlockKind
-from mast_tui.ui.widgets.sides_panel import wrapped
+from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 INDENT: Final = 2
@@ -91,13 +91,6 @@ class PageLines(VirtualLines):
                 self.move_to(row)
                 return True
         return False
-
-    def move_to_guideline(self, id: str) -> None:
-        """Put the cursor on a guideline, where it is on the page."""
-        for row, line in enumerate(self._rows):
-            if line.block and line.block.guideline and line.block.guideline.id == id:
-                self.move_to(row)
-                return
 
     def render_row(self, row: int, width: int) -> Strip:
         """One row of the page."""
