@@ -36,8 +36,8 @@ from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.actions.keymap import configuration_path
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 
 PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZE: Final = (120, 40)

@@ -21,7 +21,7 @@ from mast_tui.traces.library import read_file
 from mast_tui.ui.actions.keymap import Configuration
 from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.prefetch import ReadAhead
+from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.services.trace_scan import (
     TOLD_SECONDS,
     FilesRead,
@@ -40,7 +40,7 @@ from mast_tui.ui.services.workspace_writer import writes
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
     from mast_tui.workspace import Workspace
 
@@ -100,10 +100,10 @@ class HearsOthers(Protocol):
 
 
 @runtime_checkable
-class NeedsDesk(Protocol):
+class NeedsWorkspace(Protocol):
     """A screen that waits for the workspace."""
 
-    def desk_refused(self) -> None: ...
+    def workspace_failed(self) -> None: ...
 
 
 class Background(KeysInOrder):
@@ -111,10 +111,10 @@ class Background(KeysInOrder):
 
     options: AppOptions
     configuration: Configuration
-    desk: Desk | None
+    opened: OpenWorkspace | None
     refused: str | None = None
     """Why there is no workspace, where one could not be opened."""
-    read_ahead: ReadAhead
+    prefetch: Prefetch
     _watch: Watch | None = None
     _workspace: Workspace | None = None
 
@@ -135,7 +135,7 @@ class Background(KeysInOrder):
 
         That is the trace of a single file, or the first traces of the last look at a folder.
         """
-        early = self.read_ahead.report(0)  # the first look has waited for it
+        early = self.prefetch.report(0)  # the first look has waited for it
         if early is not None and len(early.traces) == 1:
             self._files_read(FilesRead([early], True))
             return
@@ -148,14 +148,14 @@ class Background(KeysInOrder):
 
     def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
         """What is found, in a thread of its own."""
-        if not self.read_ahead.single:
+        if not self.prefetch.single:
             yield from look_at(self.options.paths, stopped, self.post_message)
             return
         yield LastLook(())
-        while self.read_ahead.report(TOLD_SECONDS) is None and self.read_ahead.under_way:
-            yield StillReading(self.read_ahead.words)
+        while self.prefetch.report(TOLD_SECONDS) is None and self.prefetch.under_way:
+            yield StillReading(self.prefetch.words)
         # There is no report only where reading broke: here it breaks where it is seen.
-        report = self.read_ahead.report() or read_file(self.options.paths[0], named=True)
+        report = self.prefetch.report() or read_file(self.options.paths[0], named=True)
         yield FilesRead([report], True)
 
     @work(group="read", exclusive=True)
@@ -200,31 +200,31 @@ class Background(KeysInOrder):
 
         One that others can have prepared is asked about first, unless it is ``trusted``.
         """
-        from mast_tui.ui import context as desk
+        from mast_tui.ui.services import open_workspace as opening
         from mast_tui.workspace.opening import why_not_trusted
 
-        found = desk.found_workspace(self.options)
+        found = opening.found_workspace(self.options)
         doubts = None if found is None or trusted else why_not_trusted(found)
         if found is not None and doubts is not None:
             self.post_message(WorkspaceDoubted(found, doubts))
             return
         try:
-            workspace = desk.open_workspace(self.options)
-            name = desk.known_annotator(workspace, self.options)
+            workspace = opening.open_workspace(self.options)
+            name = opening.known_annotator(workspace, self.options)
         except MastError as error:
             self.post_message(WorkspaceRefused(str(error)))
             return
-        suggested = desk.name_to_suggest(self.configuration.annotator)
+        suggested = opening.name_to_suggest(self.configuration.annotator)
         self.post_message(WorkspaceOpened(workspace, name, suggested))
 
     @on(WorkspaceOpened)
     def _workspace_opened(self, message: WorkspaceOpened) -> None:
         self._workspace = message.workspace
         if message.name is not None:
-            self._sit(message.workspace, message.name)
+            self._work_as(message.workspace, message.name)
             return
-        from mast_tui.ui.context import people, unlike_others
         from mast_tui.ui.dialogs.note import NoteScreen
+        from mast_tui.ui.services.open_workspace import people, unlike_others
 
         known = people(message.workspace)
         question = "Your labels are kept under it, and agreement is counted by name."
@@ -236,7 +236,7 @@ class Background(KeysInOrder):
             if name is None:
                 self.exit()
             else:
-                self._sit(message.workspace, name)
+                self._work_as(message.workspace, name)
 
         self.push_screen(
             NoteScreen(
@@ -251,23 +251,23 @@ class Background(KeysInOrder):
         )
 
     @writes
-    def _sit(self, workspace: Workspace, name: str) -> None:
-        from mast_tui.ui import context as desk
+    def _work_as(self, workspace: Workspace, name: str) -> None:
+        from mast_tui.ui.services import open_workspace as opening
 
-        seat = self.guarded(lambda: desk.sit_down(workspace, self.taxonomy, name, self.options))
-        if seat is None:
+        opened = self.guarded(lambda: opening.attach(workspace, self.taxonomy, name, self.options))
+        if opened is None:
             return
-        self.desk_ready(seat)
-        found = desk.found_workspace(self.options)
+        self.workspace_ready(opened)
+        found = opening.found_workspace(self.options)
         if found is not None and found.parent.parent != Path.cwd():
             self.notify(f"Labels are kept in {one_line(str(found))}", markup=False)
         self._watch = Watch(workspace, self.post_message)
         if self.configuration.problem is not None:
             self.complain(self.configuration.problem)
-        if not desk.was_welcomed():
+        if not opening.was_welcomed():
             from mast_tui.ui.dialogs.welcome import WelcomeScreen
 
-            self.push_screen(WelcomeScreen(), lambda _: desk.remember_welcome())
+            self.push_screen(WelcomeScreen(), lambda _: opening.remember_welcome())
 
     @on(WorkspaceDoubted)
     def _workspace_doubted(self, message: WorkspaceDoubted) -> None:
@@ -300,8 +300,8 @@ class Background(KeysInOrder):
     def _refuse_workspace(self, reason: str) -> None:
         self.refused = reason
         for screen in self.screen_stack:
-            if isinstance(screen, NeedsDesk):
-                screen.desk_refused()
+            if isinstance(screen, NeedsWorkspace):
+                screen.workspace_failed()
 
     @on(WorkspaceRefused)
     def _workspace_refused(self, message: WorkspaceRefused) -> None:
@@ -319,7 +319,7 @@ class Background(KeysInOrder):
         )
 
     def waiting_words(self) -> str:
-        """What stands in place of the annotator while nobody sits at a desk."""
+        """What stands in place of the annotator while no workspace is open."""
         return "opening the workspace …" if self.refused is None else "reading only · no workspace"
 
     def guarded(self, step: Callable[[], Result]) -> Result | None:
@@ -350,17 +350,17 @@ class Background(KeysInOrder):
 
     @on(WorkspaceLost)
     def _workspace_lost(self) -> None:
-        desk = self.desk
-        if desk is not None:
-            self.writes.do(lambda: self.guarded(desk.workspace.check_there))
+        opened = self.opened
+        if opened is not None:
+            self.writes.do(lambda: self.guarded(opened.workspace.check_there))
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it."""
         from mast_tui.ui.dialogs.question import Ask
         from mast_tui.workspace import WorkspaceError
 
-        assert self.desk is not None
-        workspace = self.desk.workspace
+        assert self.opened is not None
+        workspace = self.opened.workspace
         assert workspace.path is not None
         place = place_for_a_copy(workspace.path)
         again = "there again" if place == workspace.path else f"to {place.name} beside it"
@@ -413,10 +413,10 @@ class Background(KeysInOrder):
         """All traces are in the catalog: count those that the annotator has finished."""
         raise NotImplementedError
 
-    def desk_ready(self, desk: Desk) -> None:
-        """Somebody sits at an open workspace."""
+    def workspace_ready(self, opened: OpenWorkspace) -> None:
+        """The workspace is open, and who works in it is known."""
         raise NotImplementedError
 
-    def when_ready(self, work: Callable[[Desk], None]) -> None:
-        """Do ``work`` with the desk, now or once the workspace is open, in order."""
+    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+        """Do ``work`` with the opened, now or once the workspace is open, in order."""
         raise NotImplementedError

@@ -1,191 +1,221 @@
-"""Who works on what: the open workspace, the annotator, the taxonomy, and what they may see.
+"""What a screen, or a part of one, may ask of the app, and the places to which it can send one.
 
-Nothing here is imported before the first frame is on screen: the workspace brings SQLAlchemy.
+Screens import this, never the app and never each other; the app alone knows the screens.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
-from platformdirs import user_data_path
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
 
-from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
-from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
-from mast_tui.study import Study, assigned, withheld_traces
-from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import Trace
-from mast_tui.traces.private_files import make_private
-from mast_tui.ui.options import AppOptions
-from mast_tui.workspace import Workspace, WorkspaceError, default_workspace_path
-from mast_tui.workspace.places import samples_workspace_path, suggested_name
+    from mast_tui.adjudication.guidelines import Case
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
+    from mast_tui.ui.actions.keymap import Configuration
+    from mast_tui.ui.input_priority import Courtesy
+    from mast_tui.ui.options import AppOptions
+    from mast_tui.ui.services.judging import UnderWay
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.ui.services.trace_catalog import Catalog
+    from mast_tui.ui.services.workspace_writer import Writes
+
+Result = TypeVar("Result")
 
 
-@dataclass(slots=True)
-class Desk:
-    """An open workspace with the person who works in it."""
+@dataclass(frozen=True, slots=True)
+class TraceLocation:
+    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
+    or its ``index``."""
 
-    workspace: Workspace
-    taxonomy: Taxonomy
-    annotator: str
-    blind: bool
+    trace_id: str
+    suggestion: str | None = None
+    judge: str | None = None
+    key: str | None = None
+    index: int | None = None
 
-    def open(self, trace: Trace) -> Session:
-        """The annotator's session on a trace."""
-        return Session.open(self.workspace, trace, self.taxonomy, self.annotator, blind=self.blind)
 
-    def study(self) -> Study | None:
-        """The study under the taxonomy, where there is one."""
-        return self.workspace.study(self.taxonomy.ref)
+# Where to go. A screen is made with what stands here under the same names.
+
+
+@dataclass(frozen=True, slots=True)
+class ShowLibrary:
+    """The library of traces; all screens above it are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTrace:
+    """A trace on the annotate screen, which is the open one where there is one."""
+
+    trace: Trace
+    at: TraceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAdjudication:
+    """The queue of disagreements."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDisagreements:
+    """The disagreements on one mode (a slug), above the screen that asks."""
+
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDisagreement:
+    """The queue of one mode (a slug), with the cursor on one trace, above the screen that asks.
+
+    ``agreed`` tells whether the sides agree on it.
+    """
+
+    mode: str
+    trace: str
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAgreement:
+    """The agreement per mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSignatures:
+    """How and why runs fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRuns:
+    """What the judges have run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStudy:
+    """What was set up, and how far everybody is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowGuidelines:
+    """What was agreed about a mode (a slug), above the screen that asks.
+
+    ``occasion`` is the trace and the item whose decision a change of the page comes from; ``go``
+    puts the cursor of the screen that asks on a case, and tells whether it is listed there.
+    """
+
+    mode_slug: str
+    may_write: bool = False
+    occasion: tuple[str, str] | None = None
+    go: Callable[[Case], bool] | None = None
+
+
+Destination = (
+    ShowLibrary
+    | ShowTrace
+    | ShowAdjudication
+    | ShowDisagreements
+    | ShowDisagreement
+    | ShowAgreement
+    | ShowSignatures
+    | ShowRuns
+    | ShowStudy
+    | ShowGuidelines
+)
+
+
+class AppContext(Protocol):
+    """The app, as screens know it."""
+
+    options: AppOptions
+    configuration: Configuration
+    opened: OpenWorkspace | None
+    """The workspace and who works in it, None until it is open."""
+    refused: str | None
+    """Why there is no workspace, where one could not be opened."""
+    courtesy: Courtesy
+    """By which threads know when to stand back."""
+    writes: Writes
+    """What is written to the workspace, in order."""
+    queue: list[str]
+    """Ids of the traces that one goes through, as the library lists them."""
+    judge_at_work: UnderWay | None
+    """The judge that is at work now."""
 
     @property
-    def annotates(self) -> bool:
-        """Whether a study counts this person among its annotators."""
-        study = self.study()
-        return study is not None and self.annotator in study.annotators
-
-    def own_traces(self) -> Set[str] | None:
-        """Ids of the traces that a study gives to the annotator; None where it gives none, and
-        without a study."""
-        study = self.study()
-        if study is None or self.annotator not in study.annotators:
-            return None
-        return frozenset(assigned(study, self.annotator))
-
-    def withheld(self) -> Set[str]:
-        """Ids of the traces on which a study keeps from the annotator what judges say."""
-        study = self.study()
-        return frozenset() if study is None else withheld_traces(study, self.annotator)
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy that is labelled with."""
 
     @property
-    def judges_hidden(self) -> bool:
-        """Whether what judges find must not be counted: working blind, or as long as a study
-        withholds it on some traces, since a count would tell of these too."""
-        return self.blind or bool(self.withheld() - self.finished())
+    def catalog(self) -> Catalog:
+        """The traces that were found."""
 
-    def finished(self) -> Set[str]:
-        """Ids of the traces that the annotator has finished.
+    @property
+    def keys_set(self) -> dict[str, tuple[str, ...]]:
+        """Keys that the person has set, by the ids of actions."""
 
-        What a study lets come back to be labelled once more is unfinished until that is done, here
-        as in every list, so that nothing tells it from other work.
+    @property
+    def open_trace_id(self) -> str | None:
+        """The id of the trace that is open on an annotate screen, if any."""
+
+    def go(self, destination: Destination) -> None:
+        """Show another screen."""
+
+    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+        """Do ``work`` with the workspace, now or once it is open, in order."""
+
+    def guarded(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what is refused is said in words, and None given back."""
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there.
+
+        Args:
+            step: Reads or writes the workspace.
+
+        Raises:
+            WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
         """
-        ref, study = self.taxonomy.ref, self.study()
-        found = self.workspace.finished_traces(self.annotator, ref)
-        if study is None or not study.retests:
-            return found
-        return found - retest_progress(self.workspace, self.annotator, ref).now
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong, on whatever screen is open."""
+
+    def waiting_words(self) -> str:
+        """What stands in place of the annotator while no workspace is open."""
+
+    def stop_reading(self) -> None:
+        """Nobody waits for the one file that was named any more."""
+
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """The trace ``step`` places on in the queue, or None where there is no other."""
+
+    def queue_changed(self) -> None:
+        """What is to do has changed: let the library read its queue anew."""
+
+    def study_changed(self) -> None:
+        """A study was set up or changed: work as it says from now on, on the open trace too."""
+
+    def count_finished(self) -> None:
+        """Count anew how many of their traces the annotator has finished."""
+
+    def finished_words(self) -> str:
+        """How many of the traces here, or under a study of one's own, are finished."""
+
+    def judge_traces(self, traces: Sequence[Trace]) -> None:
+        """Have a judge look at these traces; while one does, ask whether to cancel it."""
 
 
-def found_workspace(options: AppOptions) -> Path | None:
-    """The workspace that is used because it lies here or above, None where one is named."""
-    if options.workspace is not None or options.samples:
-        return None
-    return default_workspace_path(Path.cwd())
+@runtime_checkable
+class HasKeys(Protocol):
+    """An app that hands keys out in order; parts that are tried without one do without."""
+
+    courtesy: Courtesy
+    keys_taken: int
+    """How many keys have been handed out."""
 
 
-def open_workspace(options: AppOptions) -> Workspace:
-    """The workspace that the options name, with the samples' labels where it is theirs and new.
-
-    Raises ``WorkspaceError`` in words.
-    """
-    if options.workspace is not None:
-        return Workspace.open(options.workspace)
-    if not options.samples:
-        return Workspace.open(default_workspace_path(Path.cwd()))
-    workspace = Workspace.open(samples_workspace_path())
-    if options.furnish is not None:
-        options.furnish(workspace)
-    return workspace
-
-
-def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
-    """The annotator given, or the one who worked here last under this login."""
-    if options.annotator is not None:
-        return checked_person(options.annotator)
-    return known_person(workspace)
-
-
-def people(workspace: Workspace) -> tuple[str, ...]:
-    """The people who have worked in this workspace."""
-    return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
-
-
-def unlike_others(workspace: Workspace, name: str) -> str:
-    """Return the name of somebody who begins to label.
-
-    Args:
-        workspace: Where they label.
-        name: What was typed.
-
-    Raises:
-        ValueError: It cannot be a name, or looks like that of somebody who is here.
-    """
-    name = checked_person(name)
-    known = [info.name for info in workspace.annotators()]
-    if name not in known:
-        check_unlike(name, known)
-    return name
-
-
-def name_to_suggest(configured: str | None) -> str:
-    """The name to fill in where nobody is known yet."""
-    return suggested_name(configured)
-
-
-def sit_down(workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOptions) -> Desk:
-    """Remember who works here and under which sight.
-
-    Raises ``ValueError`` or ``WorkspaceError`` in words.
-    """
-    name = checked_person(name)
-    workspace.add_taxonomy(taxonomy)
-    workspace.add_annotator(name, AnnotatorKind.HUMAN)
-    if options.annotator is None:
-        remember_person(workspace, name)
-    blind = resolve_sight(
-        workspace,
-        name,
-        blind=options.blind,
-        assisted=options.assisted,
-        taxonomy=taxonomy.ref,
-    )
-    return Desk(workspace, taxonomy, name, blind)
-
-
-def follow_study(desk: Desk) -> None:
-    """Work as a study says that was set up or changed meanwhile."""
-    if desk.annotates:
-        desk.blind = resolve_sight(desk.workspace, desk.annotator, taxonomy=desk.taxonomy.ref)
-
-
-def _welcome_file() -> Path:
-    return user_data_path("mast-tui") / "welcomed"
-
-
-def was_welcomed() -> bool:
-    """Whether this user has seen and dismissed the welcome."""
-    return _welcome_file().exists()
-
-
-def remember_welcome() -> None:
-    """Do not show the welcome again; where that cannot be written it is shown next time."""
-    with contextlib.suppress(OSError):
-        make_private(_welcome_file().parent)
-        _welcome_file().touch(0o600)
-
-
-__all__ = [
-    "Desk",
-    "WorkspaceError",
-    "follow_study",
-    "known_annotator",
-    "name_to_suggest",
-    "open_workspace",
-    "people",
-    "remember_welcome",
-    "sit_down",
-    "unlike_others",
-    "was_welcomed",
-]
+def context_of(node: DOMNode) -> AppContext:
+    """The app of a screen or widget, with what it shares."""
+    return cast("AppContext", node.app)

@@ -9,8 +9,9 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from mast_tui.ui.background import PATIENCE
+from mast_tui.ui.context import Destination, ShowLibrary
 from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
-from mast_tui.ui.navigation import Rooms
+from mast_tui.ui.services.judging import Judging
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS
 from mast_tui.ui.titles import trace_title
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
-class FirstScreen(Rooms):
+class FirstScreen(Judging):
     """Shows what is there at once, and opens the screen that takes its place."""
 
     CSS_PATH = FIRST_SPANS
@@ -30,7 +31,7 @@ class FirstScreen(Rooms):
 
     def compose(self) -> ComposeResult:
         """The first spans of a single file, where they are there; a screen takes their place."""
-        early = self.read_ahead.report(PATIENCE)
+        early = self.prefetch.report(PATIENCE)
         if early is None or len(early.traces) != 1 or not len(early.traces[0]):
             return
         from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans
@@ -44,10 +45,10 @@ class FirstScreen(Rooms):
 
     def _open_first_screen(self) -> None:
         self.add_styles(ANNOTATE)
-        if self.read_ahead.single:
+        if self.prefetch.single:
             self.push_screen(self.make_annotate())
         else:
-            self.action_library()
+            self.go(ShowLibrary())
         self.begin_reading()
         self.let_keys_in()
         self.call_after_refresh(self._first_screen_open)
@@ -79,6 +80,10 @@ class FirstScreen(Rooms):
             self.call_after_refresh(self._open_first_screen)
         else:
             self.call_later(self._open_first_screen)
+
+    def go(self, destination: Destination) -> None:
+        """Show another screen."""
+        raise NotImplementedError
 
     def make_annotate(self) -> AnnotateScreen:
         """An annotate screen without a trace yet."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.traces.shelved import ShelvedTrace
 
 if TYPE_CHECKING:
+    from mast_tui.traces.model import Trace
     from mast_tui.workspace import TraceRecord
 
 
@@ -18,3 +24,36 @@ def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
         for record in records
         if record.path is not None
     }
+
+
+def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
+    """Tells a trace's file as seen from the folder that was opened, with its record's number."""
+    beginnings = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
+
+    def name_of(trace: Trace) -> str:
+        path = trace.file.path if isinstance(trace, ShelvedTrace) else str(trace.path)
+        inside = [
+            path[len(beginning) :]
+            for beginning in beginnings
+            if path.startswith(beginning) and (beginning or not path.startswith(os.sep))
+        ]
+        name = min(inside, key=len, default="") or path.rpartition(os.sep)[2]
+        return name if trace.record is None else f"{name}#{trace.record}"
+
+    return name_of
+
+
+def natural(name: str) -> str:
+    """A sorting key by which ``2.json`` comes before ``10.json``, and numbers before letters."""
+    parts = _DIGITS.split(name.casefold())
+    # Of two numbers without leading zeros the longer one is the greater.
+    parts[1::2] = [f"\0{chr(len(digits))}{digits}" for digits in map(_plain, parts[1::2])]
+    return "".join(parts)
+
+
+_DIGITS: Final = re.compile(r"(\d+)")
+
+
+def _plain(digits: str) -> str:
+    ascii_digits = digits if digits.isascii() else "".join(str(int(one)) for one in digits)
+    return ascii_digits.lstrip("0")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.session import Session
-from mast_tui.ui.context import Desk as Sitting
+from mast_tui.ui.services.open_workspace import OpenWorkspace as Sitting
 from mast_tui.workspace import Workspace, schema
 from tests.session.build import JUDGE, Desk, finding, put, span, spans
 from tests.workspace.build import MAST, MODES, trace_of

@@ -27,7 +27,7 @@ USED: Final = (
     "mast_tui.cli.start",
     "mast_tui.session",
     "mast_tui.ui.app",
-    "mast_tui.ui.context",
+    "mast_tui.ui.services.open_workspace",
     "mast_tui.ui.annotate.screen",
     "mast_tui.ui.trace_view.first_spans",
     "sqlalchemy.dialects.sqlite.pysqlite",

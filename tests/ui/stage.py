@@ -20,8 +20,8 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
 from tests.ui.settle import settle
 

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from mast_tui.study.model import Study
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import StudySet
 from tests.ui.office import Office

@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 from tests.ui.office import Office
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, Stage, finding, suggest

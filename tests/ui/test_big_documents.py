@@ -13,10 +13,11 @@ from mast_tui.traces.document_process import STOPPED, Progress
 from mast_tui.traces.shelved import FileToRead, ShelvedTrace, facts_of
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
+from mast_tui.ui.context import ShowTrace
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.widgets.title_bar import TitleBar
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, read_trace, write_trace
@@ -162,7 +163,7 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
     app = app_on(write_trace(tmp_path / "small.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        app.open_trace(trace)
+        app.go(ShowTrace(trace))
         await until(pilot, lambda: WORDS in title(app))
         assert trace.awaited == WORDS
         await pilot.press("escape")

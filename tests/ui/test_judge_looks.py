@@ -16,8 +16,8 @@ from mast_tui.judges.llm.setup import Setup
 from mast_tui.judges.protocol import Finding
 from mast_tui.labels import Match, QuoteCounts
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import Desk, remember_welcome
 from mast_tui.ui.services.model_judge import Plan
+from mast_tui.ui.services.open_workspace import OpenWorkspace, remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
 from tests.ui.test_looks import SAMPLE, TEXTUAL, app, pressing
@@ -150,7 +150,7 @@ def test_the_choice_of_a_judge(
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
-def planned(setup: Setup, traces: Sequence[Trace], desk: Desk, *_: object) -> Plan:
+def planned(setup: Setup, traces: Sequence[Trace], opened: OpenWorkspace, *_: object) -> Plan:
     """An estimate that no word of the prompt changes."""
     return Plan(
         setup, Estimate(len(traces), windows=2, requests=2, tokens_in=31_000, tokens_out=900)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mast_tui.judges.configuration import configuration_path
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.context import Desk
 from mast_tui.ui.dialogs.help import help_text
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
@@ -22,6 +21,7 @@ from mast_tui.ui.judge_runs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.model_judge import Plan
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.judges.llm.made_answers import said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
@@ -85,7 +85,7 @@ class FakeRun:
         self,
         plan: Plan,
         traces: Sequence[Trace],
-        desk: Desk,
+        opened: OpenWorkspace,
         tell: Callable[[Judged], object],
         stopped: Callable[[], bool],
     ) -> None:
@@ -344,7 +344,7 @@ async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     def refuse(_: AppOptions) -> Workspace:
         raise WorkspaceError("w.db is no workspace")
 
-    monkeypatch.setattr("mast_tui.ui.context.open_workspace", refuse)
+    monkeypatch.setattr("mast_tui.ui.services.open_workspace.open_workspace", refuse)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("r", "L", "J")
         assert any("no judge can keep" in note.message for note in on.app._notifications)

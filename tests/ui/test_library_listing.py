@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.library import rows as library_rows
-from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State, names_under
+from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
+from mast_tui.ui.trace_names import names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:
@@ -20,7 +21,7 @@ def row(name: str, **fields: object) -> LibraryRow:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts how often a filter looks at rows, and how often sorting keys are made."""
     counts: Counter[str] = Counter()
-    haystack, key = LibraryRow.haystack, library_rows.natural
+    haystack, key = LibraryRow.haystack, natural
 
     def counted_haystack(self: LibraryRow) -> str:
         counts["looked at"] += 1

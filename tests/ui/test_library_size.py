@@ -43,9 +43,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["rows"] += 1
         return original(trace, *rest, **fields)  # type: ignore[arg-type]
 
-    def asked(desk: object) -> object:
+    def asked(opened: object) -> object:
         counts["asked"] += 1
-        return ask(desk)  # type: ignore[arg-type]
+        return ask(opened)  # type: ignore[arg-type]
 
     monkeypatch.setattr("mast_tui.ui.library.screen.row_of", counted)
     monkeypatch.setattr(LibraryScreen, "_ask", staticmethod(asked))

@@ -15,8 +15,8 @@ from mast_tui.judges.runner import run_judge
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, Stage, read_trace
@@ -165,7 +165,8 @@ def test_a_workspace_that_does_not_open(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(
-        "mast_tui.ui.context.open_workspace", Refusing("w.db is no workspace; name another file")
+        "mast_tui.ui.services.open_workspace.open_workspace",
+        Refusing("w.db is no workspace; name another file"),
     )
     opened = app(SAMPLE, workspace=tmp_path / "w.db")
     assert snap_compare(opened, terminal_size=size, run_before=pressing())

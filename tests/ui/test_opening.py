@@ -13,11 +13,11 @@ import pytest
 from textual.widgets import Input
 
 from mast_tui.labels import AnnotatorKind, Severity
-from mast_tui.ui import context as desk
 from mast_tui.ui.actions.keymap import configuration_path
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services import open_workspace
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, stage, write_trace
@@ -33,13 +33,13 @@ def small(tmp_path: Path) -> Path:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The workspace opens when this is set, and not before."""
     event = threading.Event()
-    opening = desk.open_workspace
+    opening = open_workspace.open_workspace
 
     def wait_and_open(options: AppOptions) -> Workspace:
         assert event.wait(60)
         return opening(options)
 
-    monkeypatch.setattr(desk, "open_workspace", wait_and_open)
+    monkeypatch.setattr(open_workspace, "open_workspace", wait_and_open)
     yield event
     event.set()
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.context import Desk
 from mast_tui.ui.library.queues import (
     Counts,
     QueueName,
@@ -20,6 +19,7 @@ from mast_tui.ui.library.queues import (
     sample_from,
 )
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.facts import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
@@ -28,8 +28,8 @@ from tests.workspace.build import MAST, MODES
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
 
-def desk_of(room: Class, who: str = "alice") -> Desk:
-    return Desk(room.workspace, MAST, who, False)
+def opened_by(room: Class, who: str = "alice") -> OpenWorkspace:
+    return OpenWorkspace(room.workspace, MAST, who, False)
 
 
 class TestGoingOn:
@@ -58,29 +58,29 @@ class TestGoingOn:
 class TestReading:
     def test_a_studys_annotator_begins_with_what_is_theirs_and_others_with_everything(self) -> None:
         room = Class(6, overlap=0.0)
-        read = read_queue(desk_of(room), None, list(room.traces))
+        read = read_queue(opened_by(room), None, list(room.traces))
         assert read.wanted.name is QueueName.MINE
         assert read.trace_ids == room.order()
         assert 0 < len(room.order()) < 6
-        assert read_queue(desk_of(room, "carol"), None, list(room.traces)).trace_ids is None
+        assert read_queue(opened_by(room, "carol"), None, list(room.traces)).trace_ids is None
 
     def test_without_a_study_what_is_not_finished_is_to_do_whether_it_was_opened_or_not(
         self,
     ) -> None:
         room = Class(3)
-        desk = Desk(room.workspace, MAST, "alice", False)
+        opened = OpenWorkspace(room.workspace, MAST, "alice", False)
         room.finish("t01")
         room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
-        read = read_queue(desk, Wanted(QueueName.MINE), ["t00", "t01", "never opened"])
+        read = read_queue(opened, Wanted(QueueName.MINE), ["t00", "t01", "never opened"])
         assert read.trace_ids == ("t00", "never opened")
-        sample = read_queue(desk, Wanted(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
-        assert sample == read_queue(desk, Wanted(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
+        sample = read_queue(opened, Wanted(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
+        assert sample == read_queue(opened, Wanted(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
         assert len(sample.trace_ids or ()) == 2
 
     def test_what_comes_back_is_known_to_the_machinery(self) -> None:
         room = Class(14, retests=0.2)
         room.finish(*room.order()[:12])
-        read = read_queue(desk_of(room), None, ())
+        read = read_queue(opened_by(room), None, ())
         assert read.anew
         assert read.anew < set(read.trace_ids or ())
 
@@ -89,7 +89,7 @@ class TestReading:
         room.finish("t00", "t01", mode=MODES[0])
         room.finish("t00", annotator="bob")
         put(room.open("t02"), MODES[1], span(0))
-        counts = count_queues(desk_of(room), list(room.traces))
+        counts = count_queues(opened_by(room), list(room.traces))
         assert counts.sizes == {QueueName.ALL: 3, QueueName.MINE: 1, QueueName.UNSURE: 0}
         assert counts.finished == 2
 
@@ -97,7 +97,7 @@ class TestReading:
             return sum(isinstance(event.fact, Revealed) for event in room.workspace.events())
 
         assert reveals() == 0
-        read = read_queue(desk_of(room), Wanted(QueueName.DISAGREEMENTS), list(room.traces))
+        read = read_queue(opened_by(room), Wanted(QueueName.DISAGREEMENTS), list(room.traces))
         assert read.trace_ids == ("t00",)
         assert read.modes == {"t00": (MODES[0],)}
         assert reveals() == 2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.model import Loaded, Span, SpanKind
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
-from mast_tui.ui.trace_view.repeats import TWIN_REACH, StepLook, RepeatFinder, twin_of
+from mast_tui.ui.trace_view.repeats import TWIN_REACH, RepeatFinder, StepLook, twin_of
 from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 
 FAR_APART = {"a": "list the pods", "b": "restart everything", "c": "what is 17 + 4?"}

@@ -10,13 +10,13 @@ from typing import Any
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.context import Desk
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.reports.screen import ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
 from mast_tui.ui.reports.traces import AgreementTracesScreen
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
@@ -55,7 +55,7 @@ class Given:
     def attach(self, host: Host) -> None:
         self._host = host
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         self.starts += 1
         stages, waits = list(self.stages), self.waits
 
@@ -72,11 +72,11 @@ class Given:
     def again(self) -> None:
         self._host.mast.when_ready(self.start)
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         pass
 
-    def come_back(self, desk: Desk) -> None:
-        self.start(desk)
+    def come_back(self, opened: OpenWorkspace) -> None:
+        self.start(opened)
 
     def take_in(self, group: str, found: Any) -> None:
         self.found = found
@@ -92,19 +92,19 @@ class Given:
             return Page(words="Nothing is here. x does something.")
         return Page(Section(self._host.page, "", (self.found,)))
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         one = Row("t", {"name": "one.json"})
         listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))
 
-        def listing(_desk: Desk) -> Listing:
+        def listing(_opened: OpenWorkspace) -> Listing:
             return Listing(listed, {"t": "one"}, ("1 trace",), self.opened)
 
         return listing
 
-    def opened(self, _desk: Desk, _row: str) -> Evidence:
-        return Evidence(self.trace, index=4)
+    def opened(self, _opened: OpenWorkspace, _row: str) -> TraceLocation:
+        return TraceLocation(self.trace, index=4)
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         return None
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.context import remember_welcome
 from mast_tui.ui.reports.screen import SignaturesScreen
 from mast_tui.ui.reports.signatures_source import SignaturesSource
 from mast_tui.ui.reports.traces import SignatureTracesScreen
+from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, Stage, finding, stage, suggest

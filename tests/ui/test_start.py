@@ -17,7 +17,7 @@ from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.garbage import collect_again
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.prefetch import ReadAhead
+from mast_tui.ui.services.prefetch import Prefetch
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.trace_view.first_spans import FirstSpans
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -31,7 +31,7 @@ def options(*paths: Path) -> AppOptions:
 
 
 class WithoutWorkspace(MastApp):
-    """The app as far as its first frames: nobody sits at a desk."""
+    """The app as far as its first frames: no workspace opens."""
 
     def open_workspace(self) -> None:  # type: ignore[override]
         """Leave it closed."""
@@ -48,14 +48,14 @@ def collector() -> Iterator[None]:
 
 
 def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
-    ahead = ReadAhead(options(SAMPLE))
+    ahead = Prefetch(options(SAMPLE))
     assert ahead.single
     report = ahead.report()
     assert report is not None
     assert [len(trace) > 0 for trace in report.traces] == [True]
     for other in (options(SAMPLE.parent), options(SAMPLE, SAMPLE)):
-        assert not ReadAhead(other).single
-        assert ReadAhead(other).report() is None
+        assert not Prefetch(other).single
+        assert Prefetch(other).report() is None
 
 
 async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.session import set_study
 from mast_tui.study import Study
-from mast_tui.ui.context import Desk
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.rows import (
     Overlap,
     StudyView,
@@ -42,7 +42,7 @@ def test_a_bar_shows_what_there_is_and_looks_full_only_when_it_is(
 
 
 def seen_by(room: Class, who: str) -> StudyView:
-    view = study_view(Desk(room.workspace, MAST, who, False))
+    view = study_view(OpenWorkspace(room.workspace, MAST, who, False))
     assert view is not None
     return view
 
@@ -79,9 +79,9 @@ def test_an_annotator_sees_how_far_all_are_and_nothing_of_what_others_say_or_wha
 
 def test_without_a_study_there_is_no_view() -> None:
     room = Class(1)
-    assert study_view(Desk(room.workspace, MAST, "alice", False)) is not None
+    assert study_view(OpenWorkspace(room.workspace, MAST, "alice", False)) is not None
     room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
-    assert study_view(Desk(room.workspace, MAST, "alice", False)) is None
+    assert study_view(OpenWorkspace(room.workspace, MAST, "alice", False)) is None
 
 
 def test_what_was_set_up_is_told_in_sentences() -> None:
@@ -109,8 +109,8 @@ def test_places_that_overlap_are_not_left_to_decide(tmp_path: Path) -> None:
     store = Workspace.open(office.workspace)
     study = Study(MAST.ref, ("alice", "bob"), batches=((office.trace_id(store, "one"),),))
     set_study(store, "carol", study)
-    desk = Desk(store, MAST, "carol", False)
-    seen, quick = study_view(desk, [office.trace("one")]), study_view(desk, counted=False)
+    opened = OpenWorkspace(store, MAST, "carol", False)
+    seen, quick = study_view(opened, [office.trace("one")]), study_view(opened, counted=False)
     store.close()
     assert seen is not None
     assert quick is not None

@@ -291,5 +291,5 @@ async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_pat
 
 
 def _set(on: Stage) -> None:
-    assert on.app.desk is not None
-    on.app.desk.workspace.set_setting("a", "b")
+    assert on.app.opened is not None
+    on.app.opened.workspace.set_setting("a", "b")

@@ -12,6 +12,7 @@ from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate.deciding import Deciding
 from mast_tui.ui.adjudicate.rows import mode_words
+from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.services.workspace_writer import writes
 
 if TYPE_CHECKING:
@@ -177,8 +178,6 @@ class After(Deciding):
 
     def action_guidelines(self) -> None:
         """The page of the mode under the cursor: what was agreed about it, and decided cases."""
-        from mast_tui.ui.study.guidelines import GuidelinesScreen
-
         row = self.row
         items = self.items.get(row.trace_id) if row is not None else None
         found = items.find(row.item) if items and row and row.item is not None else None
@@ -186,9 +185,7 @@ class After(Deciding):
         occasion = None
         if items and row and row.item is not None and items.decision(row.item) is not None:
             occasion = row.trace_id, row.item
-        self.app.push_screen(
-            GuidelinesScreen(mode, may_write=True, occasion=occasion, go=self._go_to_case)
-        )
+        self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
     def _go_to_case(self, case: Case) -> bool:
         """Put the cursor on a decided case; False where it is not listed here."""

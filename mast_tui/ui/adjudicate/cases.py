@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from mast_tui.errors import MastError
 from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate.items import TraceItems
-from mast_tui.ui.services.trace_loader import TracesAtHand
+from mast_tui.ui.services.trace_loader import TraceLoader
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import QueueEntry, TraceWords
     from mast_tui.study.model import Study
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Cases:
     entries: tuple[QueueEntry, ...] = ()
     items: Mapping[str, TraceItems] = field(default_factory=dict)
     finished: Mapping[str, int] = field(default_factory=dict)
-    at_hand: TracesAtHand | None = None
+    at_hand: TraceLoader | None = None
     study: Study | None = None
     problem: str | None = None
 
 
-def read_cases(desk: Desk, traces: Sequence[Trace]) -> Cases:
+def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     """Read the whole queue; ``traces`` are those open in the app.
 
     What the study gives to this adjudicator is taken on first. Slow where many traces have to be
@@ -47,12 +47,12 @@ def read_cases(desk: Desk, traces: Sequence[Trace]) -> Cases:
     )
     from mast_tui.session import status
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
+    workspace, taxonomy = opened.workspace, opened.taxonomy
     try:
-        at_hand = TracesAtHand(workspace, traces)
+        at_hand = TraceLoader(workspace, traces)
         study = workspace.study(taxonomy.ref)
-        take_on_as_study_says(workspace, taxonomy, desk.annotator)
-        entries = queue(workspace, taxonomy, desk.annotator, order_of=at_hand.order_of)
+        take_on_as_study_says(workspace, taxonomy, opened.annotator)
+        entries = queue(workspace, taxonomy, opened.annotator, order_of=at_hand.order_of)
         words = words_by_trace(workspace, taxonomy)
         items = {}
         for entry in entries:

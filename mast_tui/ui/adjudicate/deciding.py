@@ -60,25 +60,25 @@ class Deciding(Queue):
         from mast_tui.adjudication import Adjudication
 
         known = self._adjudications.get(trace_id)
-        desk = self.mast.desk
+        opened = self.mast.opened
         at_hand = self.cases.at_hand if self.cases is not None else None
-        if known is not None or desk is None or at_hand is None:
+        if known is not None or opened is None or at_hand is None:
             return known
         if not at_hand.is_known(trace_id):
             self.hints.say("The trace is still being read; press the key again in a moment")
             return None
-        opened = self.attempt(
+        adjudication = self.attempt(
             lambda: Adjudication(
-                desk.workspace,
-                desk.taxonomy,
+                opened.workspace,
+                opened.taxonomy,
                 trace_id,
-                desk.annotator,
+                opened.annotator,
                 order=at_hand.known_order(trace_id),
             )
         )
-        if opened is not None:
-            self._adjudications[trace_id] = opened
-        return opened
+        if adjudication is not None:
+            self._adjudications[trace_id] = adjudication
+        return adjudication
 
     def attempt(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what cannot be done is said in words."""

@@ -9,7 +9,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
 from mast_tui.ui.adjudicate.rows import ItemView
-from mast_tui.ui.screens.base_screen import Room
+from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.titles import origin_title, plain_title
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_text import SpanText
@@ -21,7 +21,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 NO_FILE = "The file of this trace is not on this machine: the sides are all there is to see."
 
 
-class Evidence(Room):
+class Evidence(BaseScreen):
     """The panes beside the queue; they follow its cursor."""
 
     def __init__(self) -> None:

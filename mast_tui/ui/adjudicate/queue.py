@@ -68,10 +68,10 @@ class Queue(Evidence):
 
         Then all that is hidden is told in the same words, lest they give away which these are.
         """
-        study, desk = self.study, self.mast.desk
-        if study is None or desk is None:
+        study, opened = self.study, self.mast.opened
+        if study is None or opened is None:
             return False
-        return study.retests > 0 and desk.annotator in study.annotators
+        return study.retests > 0 and opened.annotator in study.annotators
 
     def done(self) -> tuple[int, int]:
         """How many conflicts are decided, and how many decisions have sides that changed since.
@@ -200,10 +200,10 @@ class Queue(Evidence):
 
     def who(self) -> tuple[str, ...]:
         """Who decides, and whether the sides' names are hidden."""
-        desk = self.mast.desk
-        if desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return ("opening the workspace …",)
-        words = (one_line(desk.annotator), "adjudicator")
+        words = (one_line(opened.annotator), "adjudicator")
         return (*words, "names hidden") if self.names_hidden else words
 
     # What is open under the cursor
@@ -264,7 +264,7 @@ class Queue(Evidence):
         entry = self.entry(trace_id)
         if entry is None:
             return ""
-        me = self.mast.desk.annotator if self.mast.desk is not None else ""
+        me = self.mast.opened.annotator if self.mast.opened is not None else ""
         others = [one_line(name) for name in entry.sides if name != me]
         names, have = joined(others), "has" if len(others) == 1 else "have"
         if self.names_hidden:

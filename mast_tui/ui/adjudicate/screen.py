@@ -20,7 +20,7 @@ from mast_tui.ui.adjudicate.cases import Cases, read_cases
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
 from mast_tui.ui.adjudicate.rows import mode_words
 from mast_tui.ui.phrases import joined
-from mast_tui.ui.services.trace_loader import TracesAtHand
+from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.titles import plain_title
@@ -31,7 +31,7 @@ from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see what others said and can "
@@ -92,15 +92,15 @@ class AdjudicateScreen(After):
         self.show_title()
         self.mast.when_ready(self._start)
 
-    def _start(self, desk: Desk) -> None:
+    def _start(self, opened: OpenWorkspace) -> None:
         if self.cases is None:
             self._show_words("Reading what everybody said …")
-        self._read_queue(desk)
+        self._read_queue(opened)
 
     @work(thread=True, group="queue", exclusive=True)
-    def _read_queue(self, desk: Desk) -> None:
+    def _read_queue(self, opened: OpenWorkspace) -> None:
         traces = list(self.mast.catalog.traces.values())
-        self.post_message(self.QueueRead(read_cases(desk, traces)))
+        self.post_message(self.QueueRead(read_cases(opened, traces)))
 
     def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
         """List what was read, or say why there is nothing to adjudicate."""
@@ -131,7 +131,7 @@ class AdjudicateScreen(After):
             self._read_trace(at_hand, trace_id)
 
     @work(thread=True, group="trace", exclusive=True)
-    def _read_trace(self, at_hand: TracesAtHand, trace_id: str) -> None:
+    def _read_trace(self, at_hand: TraceLoader, trace_id: str) -> None:
         from mast_tui.workspace import WorkspaceError
 
         try:
@@ -164,7 +164,7 @@ class AdjudicateScreen(After):
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
                 wanted = [trace_id] if answer == "a" else hidden
-                self.mast.when_ready(lambda desk: self._take_on(desk, wanted))
+                self.mast.when_ready(lambda opened: self._take_on(opened, wanted))
 
         self.app.push_screen(
             Ask(f"Adjudicate {self.name_of(trace_id)}?", question, tuple(answers), default="n"),
@@ -172,11 +172,11 @@ class AdjudicateScreen(After):
         )
 
     @writes
-    def _take_on(self, desk: Desk, trace_ids: list[str]) -> None:
+    def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
         from mast_tui.adjudication import take_on
 
         taken = self.attempt(
-            lambda: take_on(desk.workspace, desk.taxonomy, desk.annotator, trace_ids)
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
         if taken is None:
             return
@@ -185,7 +185,7 @@ class AdjudicateScreen(After):
                 "You have begun to label this trace: finish it (D), then adjudicate", error=True
             )
             return
-        self._read_queue(desk)
+        self._read_queue(opened)
 
     def _show_words(self, words: str) -> None:
         self.add_class("-empty")

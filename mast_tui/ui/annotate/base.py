@@ -17,8 +17,8 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.annotate.mode_code_entry import DigitEntry
 from mast_tui.ui.annotate.selection import PLAIN, Selection, target_of
 from mast_tui.ui.annotate.suggestion_panel import SuggestionPanel
+from mast_tui.ui.context import context_of
 from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.trace_view.searching import Hits
@@ -90,9 +90,7 @@ class AnnotateBase(Screen[None], KnownLooks):
     @property
     def courtesy(self) -> Courtesy:
         """By which work in threads stands back while a key is answered."""
-        app = self.app
-        assert isinstance(app, KeysInOrder)
-        return app.courtesy
+        return context_of(self).courtesy
 
     @property
     def index(self) -> int:
@@ -134,9 +132,7 @@ class AnnotateBase(Screen[None], KnownLooks):
     @property
     def writes(self) -> Writes:
         """What is written to the workspace, in order."""
-        app = self.app
-        assert isinstance(app, KeysInOrder)
-        return app.writes
+        return context_of(self).writes
 
     @property
     def on_stage(self) -> bool:

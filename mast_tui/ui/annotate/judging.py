@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mast_tui.ui.annotate.suggestions import Suggesting
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.services.judging import Judged
 
 if TYPE_CHECKING:
     from mast_tui.session import Session, Suggestion
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
-    or its ``index``."""
-
-    trace_id: str
-    suggestion: str | None = None
-    judge: str | None = None
-    key: str | None = None
-    index: int | None = None
 
 
 class JudgingHere(Suggesting):
@@ -62,7 +50,7 @@ class JudgingHere(Suggesting):
             return "" if session.suggestions_visible else self.no_suggestion_words(session)
         return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
 
-    def look_at(self, at: Evidence) -> None:
+    def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""
 
         def look(session: Session) -> None:
@@ -81,7 +69,7 @@ class JudgingHere(Suggesting):
         self.with_session(look, here=True)
 
 
-def _suggestion_at(session: Session, at: Evidence) -> Suggestion | None:
+def _suggestion_at(session: Session, at: TraceLocation) -> Suggestion | None:
     """The suggestion that is meant; of a judge the first that waits, else its first."""
     return next(
         (

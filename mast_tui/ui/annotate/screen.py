@@ -24,6 +24,8 @@ from mast_tui.ui.annotate.overview import Overseeing
 from mast_tui.ui.annotate.panels import Panels
 from mast_tui.ui.annotate.search import SearchInput
 from mast_tui.ui.annotate.selection import PLAIN, Selection
+from mast_tui.ui.context import AppContext, ShowLibrary, ShowTrace, context_of
+from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE
@@ -38,7 +40,6 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
-    from mast_tui.ui.app import MastApp
 
 Result = TypeVar("Result")
 
@@ -109,14 +110,14 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         if self.trace is not None:
             self._fill(self.trace)
             if self.session is not None:
-                self.sit(self.session)
+                self.attach(self.session)
         else:
             self.title_bar.show(("Reading …",), ())
 
     # The trace and the session
 
     def show_trace(self, trace: Trace) -> None:
-        """Show another trace; its session follows with ``sit``."""
+        """Show another trace; its session follows with ``attach``."""
         self.write_read()
         self.trace, self.session = trace, None
         self._shown = set()
@@ -163,7 +164,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             self.timeline.show_marks(marks)
             self.overview.show_marks(marks)
 
-    def sit(self, session: Session) -> None:
+    def attach(self, session: Session) -> None:
         """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
             self._serve_unseen(session)
@@ -294,19 +295,16 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     # The queue
 
     @property
-    def mast(self) -> MastApp:
+    def mast(self) -> AppContext:
         """The app, with what it shares."""
-        from mast_tui.ui.app import MastApp
-
-        assert isinstance(self.app, MastApp)
-        return self.app
+        return context_of(self)
 
     @property
     def workspace_refused(self) -> bool:
         """Whether there is no workspace to wait for."""
         return self.mast.refused is not None
 
-    def desk_refused(self) -> None:
+    def workspace_failed(self) -> None:
         """There will be no session: what keys have asked for cannot be done."""
         self._waiting = []
         self.hints.clear()
@@ -316,8 +314,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
 
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far the queue is done."""
-        session, desk = self.session, self.mast.desk
-        if session is None or desk is None:
+        session, opened = self.session, self.mast.opened
+        if session is None or opened is None:
             return (self.mast.waiting_words(),)
         sight = "blind" if session.blind else "assisted"
         words = [one_line(session.annotator), sight]
@@ -332,8 +330,8 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         if self._leave_to_room():
             return
         if self.trace is None:  # the one file that was named: nobody waits for it any more
-            self.mast.read_ahead.stop()
-        self.mast.action_library()
+            self.mast.stop_reading()
+        self.mast.go(ShowLibrary())
 
     def other_trace(self, step: int) -> None:
         """Open the next or previous trace of the queue."""
@@ -341,7 +339,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         if trace is None:
             self.hints.say("This is the only trace in the queue")
             return
-        self.mast.open_trace(trace)
+        self.mast.go(ShowTrace(trace))
 
     def finished_one(self) -> None:
         """The queue is one shorter."""
@@ -356,11 +354,9 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
 
     def _leave_to_room(self) -> bool:
         """Back to the room from which this trace was opened; False where there is none."""
-        from mast_tui.ui.screens.base_screen import Room
-
         stack = self.app.screen_stack
         place = stack.index(self)
-        if self.app.screen is not self or not isinstance(stack[place - 1], Room):
+        if self.app.screen is not self or not isinstance(stack[place - 1], BaseScreen):
             return False
         self.write_read()
         self.app.pop_screen()

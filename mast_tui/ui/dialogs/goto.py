@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from textual.screen import Screen
 
 from mast_tui.ui.actions.registry import Where, actions_for, keys_of, shown
+from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.finder import Choice, Finder
 
-if TYPE_CHECKING:
-    from mast_tui.ui.navigation import Rooms
 
-
-def go_somewhere(app: Rooms) -> None:
+def go_somewhere(screen: Screen[object]) -> None:
     """Ask where to go, and go there."""
-    screen = app.screen
+    context = context_of(screen)
     where = getattr(screen, "where", Where.EVERYWHERE)
     choices = [
         Choice(
             f"action {action.command}",
-            shown(keys_of(action, app.keys_set)[0]) if keys_of(action, app.keys_set) else "",
+            shown(keys[0]) if (keys := keys_of(action, context.keys_set)) else "",
             action.help,
             action.title,
         )
@@ -34,9 +32,9 @@ def go_somewhere(app: Rooms) -> None:
             return
         go = getattr(screen, "go_to_place", None)
         if go is None or not go(value):
-            app.complain(f"There is no place and no action {value!r} here")
+            context.complain(f"There is no place and no action {value!r} here")
 
-    app.push_screen(
+    screen.app.push_screen(
         Finder("Go to", choices, placeholder="#number, a span's key, or an action", free=True),
         chosen,
     )

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from mast_tui.gold.places import in_reading_order
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.judge_runs.run_comparison import Compared, compare_runs, compare_with_gold
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
@@ -31,7 +31,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 if TYPE_CHECKING:
     from mast_tui.gold import Order
     from mast_tui.judges.comparing import Case
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.workspace import Run
 
 MOST_READ: Final = 60
@@ -116,15 +116,15 @@ class ComparisonScreen(OpensTraces):
 
     # Comparing
 
-    def _start(self, desk: Desk) -> None:
-        self._compare(desk, list(self.mast.catalog.traces.values()), self._with_seen)
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._compare(opened, list(self.mast.catalog.traces.values()), self._with_seen)
 
     @work(thread=True, group="comparison", exclusive=True)
-    def _compare(self, desk: Desk, known: Sequence[Trace], with_seen: bool) -> None:
+    def _compare(self, opened: OpenWorkspace, known: Sequence[Trace], with_seen: bool) -> None:
         if self._second is None:
-            found = compare_with_gold(desk, self._first, known, with_seen=with_seen)
+            found = compare_with_gold(opened, self._first, known, with_seen=with_seen)
         else:
-            found = compare_runs(desk, self._first, self._second, known)
+            found = compare_runs(opened, self._first, self._second, known)
         self.post_message(self.Done(found))
 
     def on_comparison_screen_done(self, message: Done) -> None:
@@ -265,9 +265,9 @@ class ComparisonScreen(OpensTraces):
             self.mast.when_ready(self._start)
 
 
-def evidence_of(case: Case, order: Order) -> Evidence:
+def evidence_of(case: Case, order: Order) -> TraceLocation:
     """Where to look: at what the first says, else at what only the second does."""
     marks = in_reading_order(case.first or case.second, lambda mark: mark.target, order)
     if not marks:
-        return Evidence(case.trace_id)
-    return Evidence(case.trace_id, suggestion=marks[0].label, key=marks[0].target.first)
+        return TraceLocation(case.trace_id)
+    return TraceLocation(case.trace_id, suggestion=marks[0].label, key=marks[0].target.first)

@@ -29,8 +29,8 @@ from mast_tui.ui.titles import plain_lines, plain_title
 if TYPE_CHECKING:
     from mast_tui.judges.configuration import JudgeConfiguration
     from mast_tui.judges.llm.setup import Setup
-    from mast_tui.ui.context import Desk
     from mast_tui.ui.services.judging import Judging
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 RULES_KEY: Final = "r"
@@ -70,11 +70,11 @@ class JudgeChoice(ModalScreen[Chosen | None]):
         traces: int
 
     def __init__(
-        self, setup: Setup, desk: Desk, traces: Sequence[Trace], *, model_first: bool
+        self, setup: Setup, opened: OpenWorkspace, traces: Sequence[Trace], *, model_first: bool
     ) -> None:
         super().__init__()
         self._setup = setup
-        self._desk = desk
+        self._opened = opened
         self._traces = traces
         self._default = MODEL_KEY if model_first else RULES_KEY
         self._plan: Plan | None = None
@@ -115,7 +115,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
             return worker.is_cancelled
 
         try:
-            plan = plan_for(self._setup, self._traces, self._desk, stopped, counted)
+            plan = plan_for(self._setup, self._traces, self._opened, stopped, counted)
         except (WorkspaceError, OSError) as error:
             self.post_message(self.Estimated(None, str(error)))
             return
@@ -166,7 +166,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
 def choose_judge(
     app: Judging,
     configured: JudgeConfiguration,
-    desk: Desk,
+    opened: OpenWorkspace,
     traces: Sequence[Trace],
     *,
     rules: Callable[[], None],
@@ -176,42 +176,42 @@ def choose_judge(
     from mast_tui.judges.llm.setup import configured_setup
 
     try:
-        setup = configured_setup(desk.taxonomy, configured)
+        setup = configured_setup(opened.taxonomy, configured)
     except MastError as error:
         app.complain(f"{error}; only the rules judge can run")
         rules()
         return
-    setting = f"{_CHOSEN}:{desk.annotator}"
-    before = app.guarded(lambda: desk.workspace.get_setting(setting))
+    setting = f"{_CHOSEN}:{opened.annotator}"
+    before = app.guarded(lambda: opened.workspace.get_setting(setting))
 
     def answered(chosen: Chosen | None) -> None:
         if chosen is None:
             return
         key = RULES_KEY if chosen.plan is None else MODEL_KEY
-        remember = partial(desk.workspace.set_setting, setting, key)
+        remember = partial(opened.workspace.set_setting, setting, key)
         app.writes.do(partial(app.guarded, remember), Holds.NOTHING)
         if chosen.plan is None:
             rules()
         else:
-            confirm(app, desk, chosen.plan, model)
+            confirm(app, opened, chosen.plan, model)
 
-    app.push_screen(JudgeChoice(setup, desk, traces, model_first=before == MODEL_KEY), answered)
+    app.push_screen(JudgeChoice(setup, opened, traces, model_first=before == MODEL_KEY), answered)
 
 
-def confirm(app: Judging, desk: Desk, plan: Plan, model: Callable[[Plan], None]) -> None:
+def confirm(app: Judging, opened: OpenWorkspace, plan: Plan, model: Callable[[Plan], None]) -> None:
     """Begin at once where little is at stake; else ask what may be sent and spent."""
     if not plan.estimate.to_judge:
         app.notify(
             f"{estimate_words(plan)} mast-tui judge --again asks anew.", markup=False, timeout=8
         )
         return
-    told = app.guarded(lambda: is_told(desk.workspace, plan.setup))
+    told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
     if told is None:
         return
 
     def go(tokens: int) -> None:
         def note() -> None:
-            app.guarded(lambda: note_told(desk.workspace, plan.setup))
+            app.guarded(lambda: note_told(opened.workspace, plan.setup))
             model(plan.allowing(tokens))
 
         app.writes.do(note)

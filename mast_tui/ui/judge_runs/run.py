@@ -12,9 +12,9 @@ from textual.message import Message
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.judge_runs.run_rows import HIDDEN, RunView, local_time, run_views
-from mast_tui.ui.screens.table_screen import TableRoom
+from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_words import ALTERED, judge_name
@@ -24,7 +24,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.labels import QuoteCounts
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.workspace.records import RunTrace
 
 COLUMNS: Final = (
@@ -79,7 +79,7 @@ def quote_words(quotes: QuoteCounts) -> str:
     return f"{quotes.found} of {quotes.all}{altered}"
 
 
-class RunScreen(OpensTraces, TableRoom):
+class RunScreen(OpensTraces, TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
@@ -110,18 +110,18 @@ class RunScreen(OpensTraces, TableRoom):
 
     def on_screen_resume(self) -> None:
         """List the traces; what waits may have been answered where one comes back from."""
-        if self.mast.desk is not None:
-            self._recount(self.mast.desk)
+        if self.mast.opened is not None:
+            self._recount(self.mast.opened)
 
     @work(thread=True, group="recount", exclusive=True)
-    def _recount(self, desk: Desk) -> None:
+    def _recount(self, opened: OpenWorkspace) -> None:
         from mast_tui.workspace import WorkspaceError
 
         run = self._view.run
         try:
-            hidden = desk.judges_hidden
-            suggestions = [] if hidden else desk.workspace.labels(annotator=run.judge)
-            reviews = desk.workspace.reviews(annotator=desk.annotator, pass_number=None)
+            hidden = opened.judges_hidden
+            suggestions = [] if hidden else opened.workspace.labels(annotator=run.judge)
+            reviews = opened.workspace.reviews(annotator=opened.annotator, pass_number=None)
         except WorkspaceError:
             return  # the figures stay as they were; whatever is asked next says what is wrong
         view = run_views([run], suggestions, reviews, hidden=hidden)[0]
@@ -184,4 +184,4 @@ class RunScreen(OpensTraces, TableRoom):
         """Open the trace at the first suggestion of this judge that waits, else at the first."""
         row = self.main_list.row
         if row is not None:
-            self.open_at(Evidence(row.id, judge=self._view.run.judge))
+            self.open_at(TraceLocation(row.id, judge=self._view.run.judge))

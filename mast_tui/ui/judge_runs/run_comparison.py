@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from mast_tui.adjudication import TraceWords
     from mast_tui.judges.comparing import Comparison, Side
     from mast_tui.traces.model import Trace
-    from mast_tui.ui.context import Desk
-    from mast_tui.ui.services.trace_loader import TracesAtHand
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.ui.services.trace_loader import TraceLoader
     from mast_tui.workspace import Run
 
 
@@ -29,7 +29,7 @@ class Compared:
     """
 
     comparison: Comparison | None = None
-    at_hand: TracesAtHand | None = None
+    at_hand: TraceLoader | None = None
     traces: int = 0
     examples: int = 0
     hidden: int = 0
@@ -38,26 +38,28 @@ class Compared:
     problem: str | None = None
 
 
-def compare_runs(desk: Desk, first: Run, second: Run, known: Sequence[Trace]) -> Compared:
+def compare_runs(
+    opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
+) -> Compared:
     """Two runs over the traces that both have judged. Slow: for workers only."""
     from mast_tui.judges.comparing import compare
     from mast_tui.session import library_view
-    from mast_tui.ui.services.trace_loader import TracesAtHand
+    from mast_tui.ui.services.trace_loader import TraceLoader
     from mast_tui.workspace import WorkspaceError, examples_of
 
-    workspace, ref = desk.workspace, desk.taxonomy.ref
+    workspace, ref = opened.workspace, opened.taxonomy.ref
     try:
-        view = library_view(workspace, desk.annotator, ref, blind=desk.blind)
-        shared = _judged_in(desk, first) & _judged_in(desk, second)
+        view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
+        shared = _judged_in(opened, first) & _judged_in(opened, second)
         visible = {t for t in shared if t in view and view[t].suggestions_visible}
         shown_before = examples_of(workspace, first.judge) | examples_of(workspace, second.judge)
         counted = visible - shown_before
-        at_hand = TracesAtHand(workspace, known)
+        at_hand = TraceLoader(workspace, known)
         found = compare(
-            _side_of_judge(desk, first.judge),
-            _side_of_judge(desk, second.judge),
+            _side_of_judge(opened, first.judge),
+            _side_of_judge(opened, second.judge),
             counted,
-            [mode.slug for mode in desk.taxonomy.modes],
+            [mode.slug for mode in opened.taxonomy.modes],
             at_hand.order_of,
         )
     except WorkspaceError as error:
@@ -72,7 +74,7 @@ def compare_runs(desk: Desk, first: Run, second: Run, known: Sequence[Trace]) ->
 
 
 def compare_with_gold(
-    desk: Desk, run: Run, known: Sequence[Trace], *, with_seen: bool = False
+    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool = False
 ) -> Compared:
     """A run beside the gold, over traces that the annotator has finished or adjudicated.
 
@@ -82,17 +84,19 @@ def compare_with_gold(
     from mast_tui.adjudication import words_by_trace
     from mast_tui.judges.comparing import Mark, Side, compare
     from mast_tui.session import record_reveal, visible_traces_for_agreement
-    from mast_tui.ui.services.trace_loader import TracesAtHand
+    from mast_tui.ui.services.trace_loader import TraceLoader
     from mast_tui.workspace import examples_of
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
+    workspace, taxonomy = opened.workspace, opened.taxonomy
     try:
         words = words_by_trace(workspace, taxonomy)
-        with_gold = _judged_in(desk, run) & words.keys()
-        visible = with_gold & visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
+        with_gold = _judged_in(opened, run) & words.keys()
+        visible = with_gold & visible_traces_for_agreement(
+            workspace, opened.annotator, taxonomy.ref
+        )
         examples = examples_of(workspace, run.judge)
         counted = visible - examples
-        at_hand = TracesAtHand(workspace, known)
+        at_hand = TraceLoader(workspace, known)
         verdicts: dict[tuple[str, str], VerdictValue] = {}
         marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
         seen: set[tuple[str, str]] = set()
@@ -108,16 +112,16 @@ def compare_with_gold(
                 key = (trace_id, label.mode)
                 marks[key] = (*marks.get(key, ()), Mark(label.target))
         found = compare(
-            _side_of_judge(desk, run.judge),
+            _side_of_judge(opened, run.judge),
             Side(verdicts, marks),
             counted,
             [mode.slug for mode in taxonomy.modes],
             at_hand.order_of,
             left_out=frozenset() if with_seen else seen,
         )
-        kept_back = counted if desk.blind else desk.withheld()
-        told = [t for t in counted if t in kept_back or _others_spoke(desk, words[t])]
-        record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(told))
+        kept_back = counted if opened.blind else opened.withheld()
+        told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
+        record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     except MastError as error:
         return Compared(problem=str(error))
     return Compared(
@@ -131,24 +135,24 @@ def compare_with_gold(
     )
 
 
-def _others_spoke(desk: Desk, words: TraceWords) -> bool:
+def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
     names = (*words.passes, *(decision.decided_by for decision in words.decisions))
-    return any(name != desk.annotator for name in names)
+    return any(name != opened.annotator for name in names)
 
 
-def _judged_in(desk: Desk, run: Run) -> set[str]:
+def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
     """The run's traces on which its judge has come to a judgement."""
     judged = {
         one.trace_id
-        for one in desk.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
+        for one in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
     }
     return judged & {trace.trace_id for trace in run.traces}
 
 
-def _side_of_judge(desk: Desk, judge: str) -> Side:
+def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
     from mast_tui.judges.comparing import side_of
 
-    workspace, ref = desk.workspace, desk.taxonomy.ref
+    workspace, ref = opened.workspace, opened.taxonomy.ref
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)

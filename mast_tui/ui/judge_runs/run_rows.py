@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import Answer, Label, QuoteCounts, Review
 from mast_tui.safe_text import one_line
+from mast_tui.ui.phrases import cost_words, short_count
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.widgets.column_table import Column, TableRow
 
@@ -164,22 +165,6 @@ def run_row(view: RunView, *, marked: bool = False) -> TableRow:
 def share_found(quotes: QuoteCounts) -> str:
     """Which share of the quotes was found in the traces; empty where nothing is quoted."""
     return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
-
-
-def short_count(number: int) -> str:
-    """A number in at most five characters: ``812``, ``4.1k``, ``812k``, ``1.2M``."""
-    if number < 1_000:
-        return str(number)
-    for size, unit in ((1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
-        value = number / size
-        if value < 999.5:
-            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
-    return f"{number / 1e9:.0f}G"
-
-
-def cost_words(cost: float) -> str:
-    """Money, in whatever currency the prices were told."""
-    return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
 
 def local_time(iso: str) -> str:

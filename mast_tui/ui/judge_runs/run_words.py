@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.judge_runs.run_rows import RunView, cost_words, share_found
+from mast_tui.ui.judge_runs.run_rows import RunView, share_found
+from mast_tui.ui.phrases import cost_words
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -14,7 +14,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.judge_runs.run_rows import COLUMNS, RunView, local_time, run_row, run_views
 from mast_tui.ui.judge_runs.run_words import run_words
-from mast_tui.ui.screens.table_screen import TableRoom
+from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
@@ -25,7 +25,7 @@ from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 NO_RUNS = """No judge has run in this workspace yet.
 
@@ -39,7 +39,7 @@ NO_RUNS_BLIND = f"""{NO_RUNS}
 You work blind: suggestions are shown to you once you have finished a trace."""
 
 
-class RunsScreen(TableRoom):
+class RunsScreen(TableScreen):
     """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
@@ -83,20 +83,20 @@ class RunsScreen(TableRoom):
 
     def on_screen_resume(self) -> None:
         """Suggestions may have been answered in the trace from which one comes back."""
-        if self._views and self.mast.desk is not None:
-            self._start(self.mast.desk)
+        if self._views and self.mast.opened is not None:
+            self._start(self.mast.opened)
 
-    def _start(self, desk: Desk) -> None:
-        self.read_runs(desk)
+    def _start(self, opened: OpenWorkspace) -> None:
+        self.read_runs(opened)
 
     @work(thread=True, group="runs", exclusive=True)
-    def read_runs(self, desk: Desk) -> None:
+    def read_runs(self, opened: OpenWorkspace) -> None:
         """Read the runs, and how this annotator has answered."""
         from mast_tui.workspace import WorkspaceError
 
-        workspace = desk.workspace
+        workspace = opened.workspace
         try:
-            hidden = desk.judges_hidden
+            hidden = opened.judges_hidden
             runs = workspace.runs()
             judges = [i.name for i in workspace.annotators() if i.kind is AnnotatorKind.JUDGE]
             suggestions = (
@@ -104,7 +104,7 @@ class RunsScreen(TableRoom):
                 if hidden
                 else [label for judge in judges for label in workspace.labels(annotator=judge)]
             )
-            reviews = workspace.reviews(annotator=desk.annotator, pass_number=None)
+            reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
             names = trace_names(workspace.traces())
             views = run_views(runs, suggestions, reviews, hidden=hidden)
         except WorkspaceError as error:
@@ -124,8 +124,8 @@ class RunsScreen(TableRoom):
             self._show_rows()
             self.main_list.focus()
         else:
-            desk = self.mast.desk
-            self.show_words(NO_RUNS_BLIND if desk is not None and desk.blind else NO_RUNS)
+            opened = self.mast.opened
+            self.show_words(NO_RUNS_BLIND if opened is not None and opened.blind else NO_RUNS)
         self.show_title()
 
     def _show_rows(self) -> None:
@@ -245,6 +245,6 @@ class RunsScreen(TableRoom):
     def judged(self, message: Judged) -> None:
         """Say how far the judge has come; once it is done, list its run."""
         message.tell(self.hints)
-        desk = self.mast.desk
-        if message.done and desk is not None and self.is_attached:
-            self.read_runs(desk)
+        opened = self.mast.opened
+        if message.done and opened is not None and self.is_attached:
+            self.read_runs(opened)

@@ -21,7 +21,7 @@ from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
     QueueName.ALL: ("a", "all traces"),
@@ -73,13 +73,13 @@ class QueueChoice(ModalScreen[QueueName | None]):
 
     def __init__(
         self,
-        desk: Desk,
+        opened: OpenWorkspace,
         known: Sequence[str],
         current: QueueName,
         shown: Mapping[QueueName, int],
     ) -> None:
         super().__init__()
-        self._desk = desk
+        self._opened = opened
         self._known = known
         self._current = current
         self._looked_at = shown
@@ -108,7 +108,7 @@ class QueueChoice(ModalScreen[QueueName | None]):
     def _count(self) -> None:
 
         try:
-            counts = count_queues(self._desk, self._known)
+            counts = count_queues(self._opened, self._known)
         except MastError as error:
             self.post_message(self.Counted(None, str(error)))
             return

@@ -13,6 +13,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.ui.context import AppContext, context_of
 from mast_tui.ui.library.queues import (
     EVERYTHING,
     QueueName,
@@ -24,8 +25,7 @@ from mast_tui.ui.library.queues import (
 from mast_tui.ui.widgets.hint_bar import HintBar
 
 if TYPE_CHECKING:
-    from mast_tui.ui.app import MastApp
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 class Queueing(Screen[None]):
@@ -47,9 +47,9 @@ class Queueing(Screen[None]):
         self._sizes: dict[QueueName, int] = {}
 
     @property
-    def mast(self) -> MastApp:
+    def mast(self) -> AppContext:
         """The app, with what it shares."""
-        raise NotImplementedError
+        return context_of(self)
 
     @property
     def queue_read(self) -> QueueRead:
@@ -68,19 +68,24 @@ class Queueing(Screen[None]):
 
     def queue_changed(self) -> None:
         """Something was finished, or set up: read the queue anew."""
-        desk = self.mast.desk
-        if desk is not None and self.is_mounted:
-            self.read_queue(desk, self._wanted, list(self.mast.catalog.traces))
+        opened = self.mast.opened
+        if opened is not None and self.is_mounted:
+            self.read_queue(opened, self._wanted, list(self.mast.catalog.traces))
 
     @work(thread=True, group="queue", exclusive=True)
     def read_queue(
-        self, desk: Desk, wanted: Wanted | None, known: Sequence[str], *, asked: bool = False
+        self,
+        opened: OpenWorkspace,
+        wanted: Wanted | None,
+        known: Sequence[str],
+        *,
+        asked: bool = False,
     ) -> None:
         """Read a queue, or the one to begin with; ``known`` are the ids of the traces here."""
 
         worker = get_current_worker()
         try:
-            read = read_queue(desk, wanted, known)
+            read = read_queue(opened, wanted, known)
         except MastError as error:
             self.post_message(self.Read(None, asked, str(error)))
             return
@@ -107,20 +112,20 @@ class Queueing(Screen[None]):
             return
         self.mast.when_ready(self._choose)
 
-    def _choose(self, desk: Desk) -> None:
+    def _choose(self, opened: OpenWorkspace) -> None:
         from mast_tui.ui.library.queue_choice import QueueChoice
 
         def chosen(name: QueueName | None) -> None:
             if name is QueueName.SAMPLE:
-                self._ask_for_sample(desk)
+                self._ask_for_sample(opened)
             elif name is not None:
-                self._want(desk, Wanted(name))
+                self._want(opened, Wanted(name))
 
         known = list(self.mast.catalog.traces)
         current = self._read.wanted.name
-        self.app.push_screen(QueueChoice(desk, known, current, self._sizes), chosen)
+        self.app.push_screen(QueueChoice(opened, known, current, self._sizes), chosen)
 
-    def _ask_for_sample(self, desk: Desk) -> None:
+    def _ask_for_sample(self, opened: OpenWorkspace) -> None:
         from mast_tui.ui.dialogs.note import NoteScreen
 
         before = self._read.wanted
@@ -132,7 +137,7 @@ class Queueing(Screen[None]):
 
         def written(text: str | None) -> None:
             if text is not None:
-                self._want(desk, sample_from(text))
+                self._want(opened, sample_from(text))
 
         self.app.push_screen(
             NoteScreen(
@@ -147,6 +152,6 @@ class Queueing(Screen[None]):
             written,
         )
 
-    def _want(self, desk: Desk, wanted: Wanted) -> None:
+    def _want(self, opened: OpenWorkspace, wanted: Wanted) -> None:
         self._wanted = wanted
-        self.read_queue(desk, wanted, list(self.mast.catalog.traces), asked=True)
+        self.read_queue(opened, wanted, list(self.mast.catalog.traces), asked=True)

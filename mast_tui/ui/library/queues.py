@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 SAMPLE_SIZE: Final = 20
 MOST_SAMPLED: Final = 1_000_000
@@ -86,7 +86,7 @@ class QueueRead:
 EVERYTHING: Final = QueueRead(Wanted())
 
 
-def read_queue(desk: Desk, wanted: Wanted | None, known: Sequence[str]) -> QueueRead:
+def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str]) -> QueueRead:
     """What a queue holds now, or the one to begin with where none is wanted. Slow: for workers.
 
     ``known`` are the ids of the traces at hand: without a study they are everybody's. Raises
@@ -95,22 +95,22 @@ def read_queue(desk: Desk, wanted: Wanted | None, known: Sequence[str]) -> Queue
     from mast_tui.session import QueueKind, queue
     from mast_tui.study import random_sample
 
-    study = desk.study()
+    study = opened.study()
     if wanted is None:
-        own = study is not None and desk.annotator in study.annotators
+        own = study is not None and opened.annotator in study.annotators
         wanted = Wanted(QueueName.MINE if own else QueueName.ALL)
     if wanted.name is QueueName.ALL:
         return QueueRead(wanted, study=study is not None)
     if study is None and wanted.name is QueueName.MINE:
-        done = desk.finished()
+        done = opened.finished()
         left = tuple(trace_id for trace_id in known if trace_id not in done)
         return QueueRead(wanted, left, in_order=False)
     if study is None and wanted.name is QueueName.SAMPLE:
         return QueueRead(wanted, random_sample(known, wanted.seed or 0, wanted.n))
     items = queue(
-        desk.workspace,
-        desk.taxonomy,
-        desk.annotator,
+        opened.workspace,
+        opened.taxonomy,
+        opened.annotator,
         QueueKind(wanted.name.value),
         n=wanted.n,
         seed=wanted.seed,
@@ -133,13 +133,13 @@ class Counts:
     finished: int
 
 
-def count_queues(desk: Desk, known: Sequence[str]) -> Counts:
+def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Counts:
     """Count the queues without telling what is hidden, and so without recording anything. Slow:
     for workers."""
     sizes = {QueueName.ALL: len(known)}
     for name in (QueueName.MINE, QueueName.UNSURE):
-        sizes[name] = len(read_queue(desk, Wanted(name), known).trace_ids or ())
-    return Counts(sizes, len(desk.finished()))
+        sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
+    return Counts(sizes, len(opened.finished()))
 
 
 def count_words(name: QueueName, counts: Counts | None, shown: Mapping[QueueName, int]) -> str:

@@ -15,14 +15,16 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import ShowTrace
 from mast_tui.ui.library.queue_reading import Queueing
 from mast_tui.ui.library.queues import TELLS_HIDDEN, QueueName, QueueRead, empty_words, going_on
-from mast_tui.ui.library.rows import Listing, Sort, names_under, row_of, tells_outcome
+from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
@@ -31,8 +33,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
-    from mast_tui.ui.app import MastApp
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 def reading_words(catalog: Catalog) -> str:
@@ -63,14 +64,6 @@ class LibraryScreen(Queueing):
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
         self._changes_seen = 0
-
-    @property
-    def mast(self) -> MastApp:
-        """The app, with what it shares."""
-        from mast_tui.ui.app import MastApp
-
-        assert isinstance(self.app, MastApp)
-        return self.app
 
     _whole = -1
     """How many widgets the screen has while it is open."""
@@ -121,33 +114,35 @@ class LibraryScreen(Queueing):
     def _labels_changed(self) -> None:
         """Ask the workspace anew how far everybody is."""
         app = self.mast
-        desk = app.desk
-        if desk is not None and self.is_mounted:
-            view = app.guarded(lambda: self._ask(desk))
+        opened = app.opened
+        if opened is not None and self.is_mounted:
+            view = app.guarded(lambda: self._ask(opened))
             if view is not None:
-                self._take(view, hidden_visible=not desk.blind)
+                self._take(view, hidden_visible=not opened.blind)
             app.count_finished()
         self.refresh_rows()
         self.queue_changed()
 
     def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
         """Show the queue; what it has told that was hidden is hidden no longer."""
-        desk = self.mast.desk
+        opened = self.mast.opened
         self._listing.narrow(read.trace_ids, in_order=read.in_order)
-        if asked and desk is not None and read.wanted.name in TELLS_HIDDEN:
-            view = self.mast.guarded(lambda: self._ask(desk))
+        if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
+            view = self.mast.guarded(lambda: self._ask(opened))
             if view is not None:
-                self._take(view, hidden_visible=not desk.blind)
+                self._take(view, hidden_visible=not opened.blind)
         if asked:
             self.sort = Sort.QUEUE
             self.query_one(HintBar).clear()
         self._arrange()
 
     @staticmethod
-    def _ask(desk: Desk) -> Mapping[str, LibraryEntry]:
+    def _ask(opened: OpenWorkspace) -> Mapping[str, LibraryEntry]:
         from mast_tui.session import library_view
 
-        return library_view(desk.workspace, desk.annotator, desk.taxonomy.ref, blind=desk.blind)
+        return library_view(
+            opened.workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind
+        )
 
     def _take(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
         """Make those rows anew of which the workspace tells something else than before."""
@@ -222,17 +217,17 @@ class LibraryScreen(Queueing):
             self._show_title()
             self._show_empty(self.query_one("#filter", Input).value)
 
-    def desk_refused(self) -> None:
+    def workspace_failed(self) -> None:
         """Nobody will work here; the traces can be read."""
         self._show_title()
 
     def who(self) -> tuple[str, ...]:
         """Who works, how, and how far they have come."""
-        desk = self.mast.desk
-        if desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return (self.mast.waiting_words(),)
-        sight = "blind" if desk.blind else "assisted"
-        return (one_line(desk.annotator), sight, self.mast.finished_words())
+        sight = "blind" if opened.blind else "assisted"
+        return (one_line(opened.annotator), sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:
         empty = not self.table.rows
@@ -249,8 +244,8 @@ class LibraryScreen(Queueing):
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
         elif self.queue_read.wanted.name is not QueueName.ALL and self._listing:
-            desk = self.mast.desk
-            words = empty_words(self.queue_read, annotates=desk is not None and desk.annotates)
+            opened = self.mast.opened
+            words = empty_words(self.queue_read, annotates=opened is not None and opened.annotates)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
@@ -313,7 +308,7 @@ class LibraryScreen(Queueing):
         """Open the trace under the cursor."""
         row = self.table.row
         if row is not None:
-            self.mast.open_trace(self.mast.catalog.traces[row.trace_id])
+            self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
             self.query_one(HintBar).say("This file could not be read; the reason stands below")
 

@@ -10,22 +10,19 @@ from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.adjudicate.one_trace import AdjudicateOneScreen
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import Destination, ShowDisagreement, TraceLocation
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
 from mast_tui.ui.suggestion_words import judge_name
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from mast_tui.figures.agreement.report import StudyInput
     from mast_tui.figures.judge.confusion import Compared
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.spans.input import SpanInput
     from mast_tui.figures.spans.places import Place
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 MOST_PLACES: Final = 4
 """Places of one side that are named in a row."""
@@ -200,11 +197,11 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     rows = tuple(_row(one, cases.sides, modes[one.mode].code, names) for one in cases.rows)
     by_id = {one.id: one for one in cases.rows}
 
-    def opening(desk: Desk, row: str) -> Evidence | Screen[None]:
+    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | Destination:
         one = by_id[row]
-        if one.judge is None and one.present and _may_adjudicate(desk):
-            return AdjudicateOneScreen(one.mode, one.trace_id, agreed=not one.differs)
-        return _evidence(desk, one)
+        if one.judge is None and one.present and _may_adjudicate(opened):
+            return ShowDisagreement(one.mode, one.trace_id, agreed=not one.differs)
+        return _evidence(opened, one)
 
     return Listing(
         Table("traces", "", columns, (rows,)),
@@ -235,28 +232,28 @@ def _row(one: Case, sides: Sequence[str], code: str, names: Mapping[str, str]) -
     return Row(one.id, cells, mark, (*told, f"trace {one.trace_id}"))
 
 
-def _may_adjudicate(desk: Desk) -> bool:
+def _may_adjudicate(opened: OpenWorkspace) -> bool:
     """Whether settling is this person's to do: everybody's without a study, else as it says."""
-    study = desk.workspace.study(desk.taxonomy.ref)
+    study = opened.workspace.study(opened.taxonomy.ref)
     if study is None or not study.adjudicators:
         return True
-    return desk.annotator in study.adjudicators
+    return opened.annotator in study.adjudicators
 
 
-def _evidence(desk: Desk, one: Case) -> Evidence:
+def _evidence(opened: OpenWorkspace, one: Case) -> TraceLocation:
     """Where to look in a trace: at the judge's suggestion, one's own label, or anybody's."""
     found = [
         label
-        for label in desk.workspace.labels(
-            trace_id=one.trace_id, taxonomy=desk.taxonomy.ref, pass_number=None
+        for label in opened.workspace.labels(
+            trace_id=one.trace_id, taxonomy=opened.taxonomy.ref, pass_number=None
         )
         if label.mode == one.mode
     ]
     of_judge = [label for label in found if label.annotator == one.judge]
     if of_judge:
         first = in_reading_order(of_judge, lambda label: label.target)[0]
-        return Evidence(one.trace_id, suggestion=first.id, key=first.target.first)
-    sides = [label for label in found if label.annotator in (*one.says, desk.annotator)]
-    sides.sort(key=lambda label: label.annotator != desk.annotator)
+        return TraceLocation(one.trace_id, suggestion=first.id, key=first.target.first)
+    sides = [label for label in found if label.annotator in (*one.says, opened.annotator)]
+    sides.sort(key=lambda label: label.annotator != opened.annotator)
     keys = (label.target.first for label in sides if label.target.first is not None)
-    return Evidence(one.trace_id, key=next(keys, None))
+    return TraceLocation(one.trace_id, key=next(keys, None))

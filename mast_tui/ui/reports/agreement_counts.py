@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.input import SpanInput
     from mast_tui.figures.spans.report import SpanReport
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 PassChoice = Literal["first", "last"]
 
@@ -82,7 +82,7 @@ class JudgeChoice:
     with_seen: bool = False
 
 
-def count_figures(desk: Desk, passes: PassChoice) -> Iterator[Figures]:
+def count_figures(opened: OpenWorkspace, passes: PassChoice) -> Iterator[Figures]:
     """The figures over the traces that the annotator has finished or adjudicated.
 
     That they are shown is recorded, as they tell what others said.
@@ -92,9 +92,9 @@ def count_figures(desk: Desk, passes: PassChoice) -> Iterator[Figures]:
     from mast_tui.session import SessionError, record_reveal, visible_traces_for_agreement
     from mast_tui.workspace import WorkspaceError
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
+    workspace, taxonomy = opened.workspace, opened.taxonomy
     try:
-        visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
+        visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
         everywhere = study_from_workspace(workspace, taxonomy, which=passes)
         people = _finishers(everywhere.finished)
         shared = {trace for trace, names in people.items() if len(names) > 1}
@@ -107,7 +107,7 @@ def count_figures(desk: Desk, passes: PassChoice) -> Iterator[Figures]:
         study = study_from_workspace(
             workspace, taxonomy, annotators=names, which=passes, traces=visible
         )
-        record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(shared & visible))
+        record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
         at_once = Figures(agreement_report(study, rounds=0), study, True, hidden, finished, visible)
         yield at_once
         yield replace(at_once, report=agreement_report(study), pending=False)
@@ -125,7 +125,7 @@ def _finishers(finished: Mapping[str, frozenset[str]]) -> dict[str, set[str]]:
 
 
 def count_spans(
-    desk: Desk, figures: Figures, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, figures: Figures, passes: PassChoice, stopped: Stopped
 ) -> Iterator[SpanFigures]:
     """The same people on the places that they marked; every trace that is compared is read.
 
@@ -141,7 +141,7 @@ def count_spans(
         yield SpanFigures()
         return
     try:
-        places = SpanPlaces(traces_from_files(desk.workspace))
+        places = SpanPlaces(traces_from_files(opened.workspace))
 
         def order_of(trace_id: str) -> tuple[Order, int] | None:
             if stopped():
@@ -149,8 +149,8 @@ def count_spans(
             return places.order_of(trace_id)
 
         given = span_input_from_workspace(
-            desk.workspace,
-            desk.taxonomy,
+            opened.workspace,
+            opened.taxonomy,
             figures.study.annotators,
             order_of=order_of,
             length_of=places.length_of,
@@ -164,7 +164,7 @@ def count_spans(
 
 
 def count_judge(
-    desk: Desk, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
     """How good a judge is over the traces that the annotator has finished or adjudicated.
 
@@ -175,13 +175,13 @@ def count_judge(
     from mast_tui.workspace import WorkspaceError
 
     try:
-        yield from _count_judge(desk, choice, passes, stopped)
+        yield from _count_judge(opened, choice, passes, stopped)
     except (SessionError, WorkspaceError, OSError, ValueError) as error:
         yield JudgeFigures(problem=str(error))
 
 
 def _count_judge(
-    desk: Desk, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
     from mast_tui.adjudication import orders_from_files, words_by_trace
     from mast_tui.figures.judge.confusion import compared
@@ -190,15 +190,15 @@ def _count_judge(
     from mast_tui.gold import GoldTrace, Order, no_order
     from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
-    judges, references = _who_there_is(desk)
+    workspace, taxonomy = opened.workspace, opened.taxonomy
+    judges, references = _who_there_is(opened)
     if not judges:
         yield JudgeFigures(references=references)
         return
     judge = choice.judge if choice.judge in judges else judges[0]
     against = choice.against if choice.against in references else GOLD
-    visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
-    view = library_view(workspace, desk.annotator, taxonomy.ref, blind=desk.blind)
+    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
     words = words_by_trace(workspace, taxonomy)
 
@@ -221,11 +221,11 @@ def _count_judge(
     spoken = {
         one.trace_id
         for one in workspace.passes(taxonomy=taxonomy.ref)
-        if one.annotator != desk.annotator
+        if one.annotator != opened.annotator
         and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
     }
     told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
-    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(told))
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     given = replace(given, unlabelled=given.unlabelled & allowed)
     found = compared(given, with_seen=choice.with_seen)
     yield JudgeFigures(
@@ -250,11 +250,11 @@ def _count_judge(
     yield JudgeFigures(report, given, found, judges, references, hidden)
 
 
-def _who_there_is(desk: Desk) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The judges that have judged anything, and gold with everybody who has finished a trace."""
     from mast_tui.figures.judge.input import GOLD
 
-    workspace, ref = desk.workspace, desk.taxonomy.ref
+    workspace, ref = opened.workspace, opened.taxonomy.ref
     at_work = {one.judge for one in workspace.judgements(taxonomy=ref)}
     done = {one.annotator for one in workspace.passes(taxonomy=ref) if one.finished}
     names = [info.name for info in workspace.annotators()]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mast_tui.reports.model import Behind, Note, Section
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.adjudicate.screen import AdjudicateScreen
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import ShowDisagreements, TraceLocation
 from mast_tui.ui.phrases import counted, joined
 from mast_tui.ui.reports.agreement_behind import (
     Cases,
@@ -34,7 +33,7 @@ from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.trace_names import trace_names
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 PEOPLE: Final = "people"
 SPANS: Final = "spans"
@@ -107,44 +106,44 @@ class AgreementSource:
 
     # Counting
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         """Count everything, or count it anew, the open page first."""
         passes = self.passes
         self.spans = self.judge = None
         self._host.forget(SPANS)
         self._host.forget(JUDGE)
         self._host.hints.prompt(COUNTING)
-        self._host.count(PEOPLE, lambda _: _people(desk, passes))
+        self._host.count(PEOPLE, lambda _: _people(opened, passes))
         if self._host.page == JUDGE:
-            self.page_opened(desk)
+            self.page_opened(opened)
         if self.people is None:
             self._host.show()
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         """Count what the open page needs and what is not under way already."""
         people, passes = self.people, self.passes
         if self._host.page == SPANS and people is not None and self.spans is None:
             self.spans = Spans(SpanFigures(pending=True))
-            self._host.count(SPANS, lambda stopped: _spans(desk, people.figures, passes, stopped))
+            self._host.count(SPANS, lambda stopped: _spans(opened, people.figures, passes, stopped))
         elif self._host.page == JUDGE and self.judge is None:
             self.judge = Judge(JudgeFigures(pending=True))
-            self._count_judge(desk)
+            self._count_judge(opened)
 
-    def come_back(self, desk: Desk) -> None:
+    def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what new decisions and later passes change; first passes stay as they are."""
         if self.people is None:
             return
         if self.passes == "last":
-            self.start(desk)
+            self.start(opened)
         elif self._host.page == JUDGE:
-            self._count_judge(desk)
+            self._count_judge(opened)
         else:
             self._host.forget(JUDGE)
             self.judge = None
 
-    def _count_judge(self, desk: Desk) -> None:
+    def _count_judge(self, opened: OpenWorkspace) -> None:
         choice, passes = self.choice, self.passes
-        self._host.count(JUDGE, lambda stopped: _judge(desk, choice, passes, stopped))
+        self._host.count(JUDGE, lambda stopped: _judge(opened, choice, passes, stopped))
 
     def take_in(self, group: str, found: Any) -> None:
         """Keep the figures, and show them where their page is open."""
@@ -236,7 +235,7 @@ class AgreementSource:
 
     # The traces behind
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """List what the sides say of the modes, where they differ first."""
         page = dict(behind.which).get("page", PEOPLE)
         pair = dict(behind.which).get("pair")
@@ -254,15 +253,15 @@ class AgreementSource:
             study = None if people is None else people.figures.study
             return None if study is None else behind_people(study, behind.modes, pair)
 
-        def listed(desk: Desk) -> Listing | None:
+        def listed(opened: OpenWorkspace) -> Listing | None:
             found = cases()
             if found is None:
                 return None
-            return listing_of(found, desk.taxonomy, trace_names(desk.workspace.traces()))
+            return listing_of(found, opened.taxonomy, trace_names(opened.workspace.traces()))
 
         return listed
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         """Nothing: no row is itself a trace."""
         return None
 
@@ -321,7 +320,7 @@ class AgreementSource:
         if len(modes) != 1:
             self._host.hints.say("Choose a mode: totals have no disagreements of their own")
             return
-        self._host.mast.push_screen(AdjudicateScreen(mode=modes[0]))
+        self._host.mast.go(ShowDisagreements(modes[0]))
 
     def look(self) -> None:
         """Count also traces that only others have finished, as their adjudicator."""
@@ -339,33 +338,39 @@ def _next(here: str | None, choices: tuple[str, ...], step: int) -> str:
     return choices[(place + step) % len(choices)]
 
 
-def _people(desk: Desk, passes: PassChoice) -> Iterator[People]:
+def _people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
     from mast_tui.reports.agreement import agreement_report
 
-    for figures in count_figures(desk, passes):
+    for figures in count_figures(opened, passes):
         if figures.report is None:
             yield People(figures)
             continue
-        sight = {"annotator": desk.annotator, "blind": desk.blind, "left_out": len(figures.hidden)}
+        sight = {
+            "annotator": opened.annotator,
+            "blind": opened.blind,
+            "left_out": len(figures.hidden),
+        }
         report = agreement_report(figures.report, sight=sight if figures.hidden else None)
         notes = tuple(note for note in report.notes if note.reason not in ELSEWHERE)
         yield People(figures, {section.id: section for section in report.sections}, notes)
 
 
-def _spans(desk: Desk, known: Figures, passes: PassChoice, stopped: Stopped) -> Iterator[Spans]:
+def _spans(
+    opened: OpenWorkspace, known: Figures, passes: PassChoice, stopped: Stopped
+) -> Iterator[Spans]:
     from mast_tui.reports.places import places_section
 
-    for figures in count_spans(desk, known, passes, stopped):
+    for figures in count_spans(opened, known, passes, stopped):
         report = figures.report
         yield Spans(figures, None if report is None else places_section(report))
 
 
 def _judge(
-    desk: Desk, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[Judge]:
     from mast_tui.reports.judge import against_words, judge_section
 
-    for figures in count_judge(desk, choice, passes, stopped):
+    for figures in count_judge(opened, choice, passes, stopped):
         if figures.report is None:
             yield Judge(figures)
             continue

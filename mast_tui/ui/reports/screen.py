@@ -36,7 +36,7 @@ from mast_tui.ui.widgets.page_bar import PageBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 class ReportScreen(TablesScreen):
@@ -122,7 +122,7 @@ class ReportScreen(TablesScreen):
 
         def answered(answer: str | None) -> None:
             if answer == "a":
-                self.mast.when_ready(lambda desk: self._take_on(desk, hidden))
+                self.mast.when_ready(lambda opened: self._take_on(opened, hidden))
 
         self.app.push_screen(
             Ask(
@@ -136,15 +136,15 @@ class ReportScreen(TablesScreen):
         )
 
     @writes
-    def _take_on(self, desk: Desk, hidden: Sequence[str]) -> None:
+    def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
         from mast_tui.adjudication import take_on
 
         taken = self.mast.guarded(
-            lambda: take_on(desk.workspace, desk.taxonomy, desk.annotator, hidden)
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
         if taken is None:
             return
-        self.source.start(desk)
+        self.source.start(opened)
         left = len(hidden) - len(taken)
         if left:
             self.notify(

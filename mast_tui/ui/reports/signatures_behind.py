@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Flags, SignatureInput
     from mast_tui.figures.signatures.onset import Onsets
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 COLUMNS: Final = (
     Column("trace", "trace", Kind.TEXT),
@@ -207,7 +207,7 @@ def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
     by_id = {one.trace_id: one for one in listed.traces}
     cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
 
-    def opening(_desk: Desk, row: str) -> Evidence:
+    def opening(_opened: OpenWorkspace, row: str) -> TraceLocation:
         return place_of(by_id[row])
 
     return Listing(
@@ -240,9 +240,9 @@ def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
     return Table("traces", "How each trace fails", COLUMNS, (rows,))
 
 
-def place_of(one: FailingTrace) -> Evidence:
+def place_of(one: FailingTrace) -> TraceLocation:
     """Where a trace is looked at: where it fails."""
-    return Evidence(one.trace_id, index=one.at)
+    return TraceLocation(one.trace_id, index=one.at)
 
 
 def where_words(one: FailingTrace) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.groups import GroupJson
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import Report
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
@@ -96,7 +96,7 @@ class KnownPlaces:
 
 
 def count_signatures(
-    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Stopped
+    opened: OpenWorkspace, choice: Choice, places: KnownPlaces, stopped: Stopped
 ) -> Iterator[Signatures]:
     """The figures over the traces that the annotator may know about; for a worker.
 
@@ -107,13 +107,13 @@ def count_signatures(
     from mast_tui.workspace import WorkspaceError
 
     try:
-        yield from _count(desk, choice, places, stopped)
+        yield from _count(opened, choice, places, stopped)
     except (SessionError, WorkspaceError, OSError, ValueError) as error:
         yield Signatures(choice, problem=str(error))
 
 
 def _count(
-    desk: Desk, choice: Choice, places: KnownPlaces, stopped: Stopped
+    opened: OpenWorkspace, choice: Choice, places: KnownPlaces, stopped: Stopped
 ) -> Iterator[Signatures]:
     from mast_tui.adjudication.for_signatures import corrected_prevalence
     from mast_tui.figures.signatures.report import signature_report
@@ -127,16 +127,16 @@ def _count(
     )
     from mast_tui.ui.trace_names import trace_names
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
+    workspace, taxonomy = opened.workspace, opened.taxonomy
     said = said_by(workspace, taxonomy.ref)
     labels = None if choice.labels == GOLD else choice.labels
     sight = within_sight(
-        workspace, desk.annotator, taxonomy.ref, labels, blind=desk.blind, said=said
+        workspace, opened.annotator, taxonomy.ref, labels, blind=opened.blind, said=said
     )
-    record_reveal(workspace, desk.annotator, taxonomy.ref, sorted(sight.told))
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(sight.told))
     shown: set[str] | None = None
-    if desk.blind:
-        view = library_view(workspace, desk.annotator, taxonomy.ref, blind=True)
+    if opened.blind:
+        view = library_view(workspace, opened.annotator, taxonomy.ref, blind=True)
         shown = {trace for trace, entry in view.items() if entry.hidden_visible}
     found = Signatures(
         choice,
@@ -147,10 +147,10 @@ def _count(
     )
     order_of = places.order_of(workspace, stopped)
     for known, rounds in ((_nowhere, 0), (order_of, 2000)):
-        given, veiled = without_outcomes(_given(desk, choice, known, sight.seen), shown)
+        given, veiled = without_outcomes(_given(opened, choice, known, sight.seen), shown)
         corrected = None
         if choice.of_judge and rounds:
-            visible = visible_traces_for_agreement(workspace, desk.annotator, taxonomy.ref)
+            visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
             corrected = corrected_prevalence(workspace, taxonomy, given, rounds, 0, visible)
         report = signature_report(given, rounds=rounds, corrected=corrected)
         yield replace(found, report=report, given=given, pending=not rounds, veiled=veiled)
@@ -163,12 +163,12 @@ def _nowhere(_trace: str) -> Order:
 
 
 def _given(
-    desk: Desk, choice: Choice, order_of: Callable[[str], Order], seen: Collection[str]
+    opened: OpenWorkspace, choice: Choice, order_of: Callable[[str], Order], seen: Collection[str]
 ) -> SignatureInput:
     from mast_tui.adjudication.for_signatures import gold_of
     from mast_tui.figures.source.signatures import input_from_workspace
 
-    workspace, taxonomy = desk.workspace, desk.taxonomy
+    workspace, taxonomy = opened.workspace, opened.taxonomy
     return input_from_workspace(
         workspace,
         taxonomy,

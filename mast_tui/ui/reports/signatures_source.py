@@ -12,7 +12,7 @@ from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.reports.model import Behind, Report, Section
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
 from mast_tui.ui.phrases import counted
@@ -36,7 +36,7 @@ from mast_tui.ui.reports.source import COUNTING, Host, Listing, Page
 from mast_tui.ui.suggestion_words import judge_name
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 SIGNATURES: Final = "signatures"
 """All is counted at once."""
@@ -86,23 +86,23 @@ class SignaturesSource:
 
     # Counting
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         """Count what is chosen."""
         choice = self.choice
         self._host.hints.prompt(COUNTING)
         self._host.count(
-            SIGNATURES, lambda stopped: count_signatures(desk, choice, self._places, stopped)
+            SIGNATURES, lambda stopped: count_signatures(opened, choice, self._places, stopped)
         )
         if self.found is None:
             self._host.show()
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         """Nothing: every page comes with the others."""
 
-    def come_back(self, desk: Desk) -> None:
+    def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what may have changed while one was on another screen."""
         if self.found is not None:
-            self.start(desk)
+            self.start(opened)
 
     def take_in(self, group: str, found: Any) -> None:
         """Show the figures, with the hint that fits."""
@@ -229,18 +229,18 @@ class SignaturesSource:
 
     # The traces behind
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """List the traces of the group that show the modes."""
         found, group = self.found, self.group
 
-        def listed(_desk: Desk) -> Listing | None:
+        def listed(_opened: OpenWorkspace) -> Listing | None:
             if found is None or found.given is None:
                 return None
             return listing_of(traces_behind(found.given, group, wanted(behind)), found.names)
 
         return listed
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         """A row of the page of traces leads into its trace."""
         if self._host.page != TRACES or self._made is None:
             return None
@@ -369,7 +369,7 @@ class SignaturesSource:
                 chosen(value)
 
         finder = Finder(title, choices, placeholder=hint, free=free)
-        self._host.mast.push_screen(finder, answered)
+        self._host.app.push_screen(finder, answered)
 
 
 def wanted(behind: Behind) -> Wanted:

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from textual.screen import Screen
-
 from mast_tui.reports.model import Behind, Note, Row, Section, Table
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import AppContext, Destination, TraceLocation
 
 if TYPE_CHECKING:
-    from mast_tui.ui.app import MastApp
-    from mast_tui.ui.context import Desk
+    from textual.app import App
+
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.hint_bar import HintBar
 
 Stopped = Callable[[], bool]
@@ -49,7 +48,7 @@ class Listing:
     table: Table
     titles: Mapping[str, str]
     facts: tuple[str, ...]
-    open: Callable[[Desk, str], Evidence | Screen[None]]
+    open: Callable[[OpenWorkspace, str], TraceLocation | Destination]
     differing: frozenset[str] | None = None
 
 
@@ -76,8 +75,12 @@ class Host(Protocol):
     """The id of the page that is open."""
 
     @property
-    def mast(self) -> MastApp:
+    def mast(self) -> AppContext:
         """The app, with what it shares."""
+
+    @property
+    def app(self) -> App[object]:
+        """The app, on whose stack dialogs stand."""
 
     @property
     def hints(self) -> HintBar:
@@ -116,13 +119,13 @@ class Source(Protocol):
     def attach(self, host: Host) -> None:
         """Work for this screen from now on."""
 
-    def start(self, desk: Desk) -> None:
+    def start(self, opened: OpenWorkspace) -> None:
         """Count all of it, or count it anew."""
 
-    def page_opened(self, desk: Desk) -> None:
+    def page_opened(self, opened: OpenWorkspace) -> None:
         """Count what the open page needs and is not there."""
 
-    def come_back(self, desk: Desk) -> None:
+    def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what may have changed while one was on another screen."""
 
     def take_in(self, group: str, found: Any) -> None:
@@ -134,11 +137,11 @@ class Source(Protocol):
     def shown(self) -> Page:
         """The open page."""
 
-    def list_behind(self, behind: Behind) -> Callable[[Desk], Listing | None]:
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """Take what is on the open page now; in a worker that lists the traces behind a figure.
 
         The worker gets None where the figure is being counted anew.
         """
 
-    def opening(self, row: str) -> Evidence | None:
+    def opening(self, row: str) -> TraceLocation | None:
         """Where a row of the open page leads that is itself a trace."""

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.reports.base import TablesScreen
 from mast_tui.ui.reports.detail import row_words
 from mast_tui.ui.reports.source import Listing
@@ -20,7 +20,7 @@ from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 
@@ -35,7 +35,7 @@ class TracesScreen(TablesScreen):
         listing: Listing | None
         problem: str | None = None
 
-    def __init__(self, figure: str, find: Callable[[Desk], Listing | None]) -> None:
+    def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
         """Show the traces behind a figure.
 
         Args:
@@ -57,15 +57,15 @@ class TracesScreen(TablesScreen):
         self._show_title()
         self.mast.when_ready(self._start)
 
-    def _start(self, desk: Desk) -> None:
-        self._look(desk)
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._look(opened)
 
     @work(thread=True, group="behind", exclusive=True)
-    def _look(self, desk: Desk) -> None:
+    def _look(self, opened: OpenWorkspace) -> None:
         from mast_tui.workspace import WorkspaceError
 
         try:
-            self.post_message(self.Found(self._find(desk)))
+            self.post_message(self.Found(self._find(opened)))
         except (WorkspaceError, ValueError) as error:
             self.post_message(self.Found(None, str(error)))
 
@@ -145,21 +145,21 @@ class TracesScreen(TablesScreen):
         elif self.main_list.row is not None and not self.has_class("-empty"):
             self.mast.when_ready(self._open)
 
-    def _open(self, desk: Desk) -> None:
+    def _open(self, opened: OpenWorkspace) -> None:
         from mast_tui.workspace import WorkspaceError
 
         row, listing = self.main_list.row, self._listing
         if row is None or listing is None:
             return
         try:
-            opening = listing.open(desk, row.id)
+            opening = listing.open(opened, row.id)
         except WorkspaceError as error:
             self.hints.say(one_line(str(error)), error=True)
             return
-        if isinstance(opening, Evidence):
+        if isinstance(opening, TraceLocation):
             self.open_at(opening)
         else:
-            self.app.push_screen(opening)
+            self.mast.go(opening)
 
 
 class AgreementTracesScreen(TracesScreen):

@@ -1,31 +1,24 @@
-"""What the rooms beside the library share: the app's state, who works, moving, and going back."""
+"""What main screens but the library share: the app, who works, moving, and going back."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.services.workspace_writer import Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
-if TYPE_CHECKING:
-    from mast_tui.ui.app import MastApp
 
-
-class Room(Screen[None]):
+class BaseScreen(Screen[None]):
     """A main screen with a title, a list that keys move over, and a line of hints."""
 
     @property
-    def mast(self) -> MastApp:
+    def mast(self) -> AppContext:
         """The app, with what it shares."""
-        from mast_tui.ui.app import MastApp
-
-        assert isinstance(self.app, MastApp)
-        return self.app
+        return context_of(self)
 
     @property
     def writes(self) -> Writes:
@@ -55,10 +48,10 @@ class Room(Screen[None]):
 
     def who(self) -> tuple[str, ...]:
         """Who works, and under which sight."""
-        desk = self.mast.desk
-        if desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return (self.mast.waiting_words(),)
-        return (one_line(desk.annotator), "blind" if desk.blind else "assisted")
+        return (one_line(opened.annotator), "blind" if opened.blind else "assisted")
 
     def action_move(self, delta: int) -> None:
         """One row up or down."""
@@ -81,7 +74,7 @@ class Room(Screen[None]):
         if len(self.app.screen_stack) > 2:
             self.app.pop_screen()
         else:
-            self.mast.action_library()
+            self.mast.go(ShowLibrary())
 
     def action_undo(self) -> None:
         """Nothing here can be taken back."""

@@ -9,14 +9,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.screens.base_screen import Room
+from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 
-class TableRoom(Room):
+class TableScreen(BaseScreen):
     """Subclasses make the table, and fill it once the workspace is open."""
 
     where: Where

@@ -1,4 +1,4 @@
-"""Rooms from which a trace is opened at its evidence, and to which one comes back."""
+"""Screens from which a trace is opened at its evidence, and to which one comes back."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from textual.message import Message
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.annotate.judging import Evidence
-from mast_tui.ui.screens.base_screen import Room
+from mast_tui.ui.context import ShowTrace, TraceLocation
+from mast_tui.ui.screens.base_screen import BaseScreen
 
 
-class OpensTraces(Room):
-    """The trace opens above the room, so that leaving it leads back to the same place."""
+class OpensTraces(BaseScreen):
+    """The trace opens above the screen, so that leaving it leads back to the same place."""
 
     @dataclass
     class TraceRead(Message):
         """The trace to open has been read; None where its file is not here, or why not."""
 
-        at: Evidence
+        at: TraceLocation
         trace: Trace | None
         problem: str | None = None
 
-    def open_at(self, at: Evidence) -> None:
+    def open_at(self, at: TraceLocation) -> None:
         """Open a trace of the workspace, whether it is listed in the library or not."""
         self.hints.say("Opening the trace …")
         self._read_to_open(at, list(self.mast.catalog.traces.values()))
 
     @work(thread=True, group="open", exclusive=True)
-    def _read_to_open(self, at: Evidence, known: list[Trace]) -> None:
-        from mast_tui.ui.services.trace_loader import TracesAtHand
+    def _read_to_open(self, at: TraceLocation, known: list[Trace]) -> None:
+        from mast_tui.ui.services.trace_loader import TraceLoader
         from mast_tui.workspace import WorkspaceError
 
-        desk = self.mast.desk
-        if desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return
         try:
-            trace = TracesAtHand(desk.workspace, known).read(at.trace_id)
+            trace = TraceLoader(opened.workspace, known).read(at.trace_id)
         except (WorkspaceError, OSError) as error:
             self.post_message(self.TraceRead(at, None, str(error)))
             return
@@ -57,10 +57,5 @@ class OpensTraces(Room):
             return
         if self.app.screen is not self:
             return
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
         self.hints.clear()
-        self.mast.open_trace(trace)
-        opened = self.app.screen
-        if isinstance(opened, AnnotateScreen):
-            opened.call_after_refresh(opened.look_at, at)
+        self.mast.go(ShowTrace(trace, at))

@@ -18,8 +18,8 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.background import Background
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
     from mast_tui.ui.services.model_judge import Plan
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.hint_bar import HintBar
 
 RULES: Final = "The rules judge"
@@ -111,12 +111,12 @@ class Judging(Background):
             self.complain("No workspace is open, so no judge can keep what it finds")
             return
 
-        def ready(desk: Desk) -> None:
-            self._choose(traces, desk)
+        def ready(opened: OpenWorkspace) -> None:
+            self._choose(traces, opened)
 
         self.when_ready(ready)
 
-    def _choose(self, traces: Sequence[Trace], desk: Desk) -> None:
+    def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
         from mast_tui.judges.configuration import ConfigurationError, read_judge_configuration
 
         try:
@@ -125,17 +125,17 @@ class Judging(Background):
             self.complain(f"{error}; only the rules judge can run")
             configured = None
         if configured is None or configured.model is None:
-            self._start_rules(traces, desk, MODEL_HINT)
+            self._start_rules(traces, opened, MODEL_HINT)
             return
         from mast_tui.ui.judge_runs.judge_choice import choose_judge
 
         choose_judge(
             self,
             configured,
-            desk,
+            opened,
             traces,
-            rules=lambda: self._start_rules(traces, desk),
-            model=lambda plan: self._start_model(traces, desk, plan),
+            rules=lambda: self._start_rules(traces, opened),
+            model=lambda plan: self._start_model(traces, opened, plan),
         )
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
@@ -164,15 +164,15 @@ class Judging(Background):
             at_work.worker.cancel()
             self._show_report(f"{at_work.name}: stopping …")
 
-    def _start_rules(self, traces: Sequence[Trace], desk: Desk, more: str = "") -> None:
+    def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
         self._begin(RULES, f"{RULES} looks at {_counted(len(traces))} …")
         assert self.judge_at_work is not None
-        self.judge_at_work.worker = self.run_rules(traces, desk, more)
+        self.judge_at_work.worker = self.run_rules(traces, opened, more)
 
-    def _start_model(self, traces: Sequence[Trace], desk: Desk, plan: Plan) -> None:
+    def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         self._begin(plan.name, f"{plan.name} is asked about {_counted(len(traces))} …")
         assert self.judge_at_work is not None
-        self.judge_at_work.worker = self.run_model(traces, desk, plan)
+        self.judge_at_work.worker = self.run_model(traces, opened, plan)
 
     def _begin(self, name: str, words: str) -> None:
         from mast_tui.ui.widgets.hint_bar import HintBar
@@ -209,7 +209,7 @@ class Judging(Background):
             self.complain(message.words)  # whole, in as many lines as it takes
 
     @work(thread=True, group="judge", exclusive=True)
-    def run_rules(self, traces: Sequence[Trace], desk: Desk, more: str = "") -> None:
+    def run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
         """Run the rules judge on these traces and store what it finds."""
         from mast_tui.judges.rules import RulesJudge
         from mast_tui.judges.runner import Progress, run_judge
@@ -224,9 +224,9 @@ class Judging(Background):
         try:
             summary = run_judge(
                 RulesJudge(),
-                desk.taxonomy,
+                opened.taxonomy,
                 traces,
-                desk.workspace,
+                opened.workspace,
                 on_progress=looked,
                 stop=lambda: worker.is_cancelled,
             )
@@ -234,7 +234,7 @@ class Judging(Background):
             self.post_message(Judged(one_line(str(error)), done=True, problem=True))
             return
         seen = _counted(sum(summary.steps.values()))
-        found = "" if desk.judges_hidden else f": {summary.suggestions} suggestions"
+        found = "" if opened.judges_hidden else f": {summary.suggestions} suggestions"
         words = f"{RULES} has looked at {seen}{found}"
         if summary.stopped:
             words = f"{RULES} was cancelled after {seen}; J goes on from there"
@@ -245,12 +245,12 @@ class Judging(Background):
         self.post_message(Judged(words, True, bool(summary.failed), more))
 
     @work(thread=True, group="judge", exclusive=True)
-    def run_model(self, traces: Sequence[Trace], desk: Desk, plan: Plan) -> None:
+    def run_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         """Ask a model about these traces and store what it finds."""
         from mast_tui.ui.services.model_judge import run_model
 
         worker = get_current_worker()
-        run_model(plan, traces, desk, self.post_message, lambda: worker.is_cancelled)
+        run_model(plan, traces, opened, self.post_message, lambda: worker.is_cancelled)
 
 
 def _counted(traces: int) -> str:

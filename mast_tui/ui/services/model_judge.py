@@ -19,12 +19,12 @@ from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.judge_runs.run_rows import cost_words, short_count
+from mast_tui.ui.phrases import cost_words, short_count
 from mast_tui.ui.services.judging import Judged
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def model_name(setup: Setup) -> str:
 def plan_for(
     setup: Setup,
     traces: Sequence[Trace],
-    desk: Desk,
+    opened: OpenWorkspace,
     stopped: Callable[[], bool],
     on_trace: Callable[[int], object] = lambda _: None,
 ) -> Plan:
@@ -86,7 +86,7 @@ def plan_for(
     estimate = estimate_run(
         setup,
         _until(traces, stopped),
-        desk.workspace,
+        opened.workspace,
         on_trace=lambda so_far: on_trace(so_far.traces),
     )
     return Plan(setup, estimate)
@@ -143,7 +143,7 @@ def _are(count: int) -> str:
 def run_model(
     plan: Plan,
     traces: Sequence[Trace],
-    desk: Desk,
+    opened: OpenWorkspace,
     tell: Callable[[Judged], object],
     stopped: Callable[[], bool],
 ) -> None:
@@ -151,12 +151,12 @@ def run_model(
 
     What was answered is kept, also where it is cancelled.
     """
-    hidden = desk.judges_hidden
+    hidden = opened.judges_hidden
     told = _Told(plan, hidden, tell)
     watch = Watch(told.on_trace, told.on_use, told.on_wait, told.on_part)
     try:
-        setup = _with_what_was_spent(plan.setup, desk)
-        work = run_model_judge(setup, traces, desk.workspace, watch=watch)
+        setup = _with_what_was_spent(plan.setup, opened)
+        work = run_model_judge(setup, traces, opened.workspace, watch=watch)
         summary = asyncio.run(_unless_cancelled(work, stopped))
     except MastError as error:
         tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
@@ -168,14 +168,14 @@ def run_model(
         tell(ended(plan, summary, blind=hidden))
 
 
-def _with_what_was_spent(setup: Setup, desk: Desk) -> Setup:
+def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
     """The setup with what a run that was broken off has spent on top of the allowance.
 
     What is allowed here is for what is still to be asked, as the estimate said it.
     """
     if setup.allowance.tokens is None:
         return setup
-    spent = RunRecord(setup, desk.workspace, again=False).spent
+    spent = RunRecord(setup, opened.workspace, again=False).spent
     tokens = setup.allowance.tokens + spent.tokens_in + spent.tokens_out
     return replace(setup, allowance=Allowance(tokens=tokens))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mast_tui.traces.document_process import DocumentProcess
 
 
-class ReadAhead:
+class Prefetch:
     """The report on a single file, read in a thread that keeps nobody from leaving.
 
     A small trace is there before the first frame, which then shows its spans; for a big or slow

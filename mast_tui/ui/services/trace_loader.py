@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import TraceRecord, Workspace
 
 
-class TracesAtHand:
+class TraceLoader:
     """Finds a trace by its id in the workspace: among those that are open, else in its file.
 
     A trace that a screen is still reading is read anew here, as only one thread may advance it.

@@ -12,7 +12,7 @@ from mast_tui.ui.startup import FirstScreen
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 class TraceQueue(FirstScreen):
@@ -24,7 +24,7 @@ class TraceQueue(FirstScreen):
         self._finished: Set[str] = frozenset()
         self._own: Set[str] | None = None
 
-    def seat(self, screen: AnnotateScreen) -> None:
+    def attach_session(self, screen: AnnotateScreen) -> None:
         """Give an annotate screen its session, as soon as the workspace is open."""
         raise NotImplementedError
 
@@ -40,21 +40,21 @@ class TraceQueue(FirstScreen):
 
     def study_changed(self) -> None:
         """A study was set up or changed: work as it says from now on, on the open trace too."""
-        desk = self.desk
-        if desk is None:
+        opened = self.opened
+        if opened is None:
             return
-        self.writes.do(partial(self._follow_study, desk), Holds.NOTHING)
+        self.writes.do(partial(self._follow_study, opened), Holds.NOTHING)
 
-    def _follow_study(self, desk: Desk) -> None:
+    def _follow_study(self, opened: OpenWorkspace) -> None:
         from mast_tui.ui.annotate.screen import AnnotateScreen
-        from mast_tui.ui.context import follow_study
         from mast_tui.ui.library.screen import LibraryScreen
+        from mast_tui.ui.services.open_workspace import follow_study
 
-        self.guarded(lambda: follow_study(desk))
+        self.guarded(lambda: follow_study(opened))
         self.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, AnnotateScreen):
-                self.seat(screen)
+                self.attach_session(screen)
             elif isinstance(screen, LibraryScreen):
                 screen.begin_anew()
 
@@ -68,10 +68,10 @@ class TraceQueue(FirstScreen):
 
     def count_finished(self) -> None:
         """Count anew how many of their traces the annotator has finished."""
-        desk = self.desk
-        if desk is None:
+        opened = self.opened
+        if opened is None:
             return
-        found = self.guarded(lambda: (desk.finished(), desk.own_traces()))
+        found = self.guarded(lambda: (opened.finished(), opened.own_traces()))
         if found is not None:
             self._finished, self._own = found
 

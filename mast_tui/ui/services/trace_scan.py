@@ -80,7 +80,7 @@ def look_at(
             news.expect(traces)
         # Whatever the walk needs is imported only now, when the first traces are on screen.
         from mast_tui.traces.scanning import Scan
-        from mast_tui.ui.library.rows import names_under, natural
+        from mast_tui.ui.trace_names import names_under, natural
 
         found: list[Looked] = []
         batch = FilesRead([], False)

@@ -19,9 +19,9 @@ from mast_tui.errors import MastError
 from mast_tui.gold import Guideline, Order
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.judging import Evidence
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.screens.trace_opening import OpensTraces
-from mast_tui.ui.services.trace_loader import TracesAtHand
+from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.study.guideline_blocks import page_blocks
 from mast_tui.ui.study.page_lines import PageLines
@@ -33,7 +33,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import Case, GuidelineBook, ModePage
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 Result = TypeVar("Result")
 
@@ -67,7 +67,7 @@ class GuidelinesScreen(OpensTraces):
 
         mode: str
         page: ModePage | None = None
-        at_hand: TracesAtHand | None = None
+        at_hand: TraceLoader | None = None
         problem: str | None = None
 
     @dataclass
@@ -91,7 +91,7 @@ class GuidelinesScreen(OpensTraces):
         self._occasion_mode = mode_slug
         self._go = go
         self._page: ModePage | None = None
-        self._at_hand: TracesAtHand | None = None
+        self._at_hand: TraceLoader | None = None
 
     def compose(self) -> ComposeResult:
         """The page."""
@@ -125,22 +125,22 @@ class GuidelinesScreen(OpensTraces):
 
     # Reading
 
-    def _start(self, desk: Desk) -> None:
-        self._read(desk)
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._read(opened)
 
     @work(thread=True, group="page", exclusive=True)
-    def _read(self, desk: Desk) -> None:
+    def _read(self, opened: OpenWorkspace) -> None:
         from mast_tui.adjudication import mode_page
         from mast_tui.session.sight import record_reveal
 
         worker, mode = get_current_worker(), self.mode_slug
         known = list(self.mast.catalog.traces.values())
-        workspace, taxonomy = desk.workspace, desk.taxonomy
+        workspace, taxonomy = opened.workspace, opened.taxonomy
         try:
-            page = mode_page(workspace, taxonomy, mode, reader=desk.annotator)
+            page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
             shown = [case.trace_id for case in page.cases]
-            record_reveal(workspace, desk.annotator, taxonomy.ref, shown)
-            at_hand = self._at_hand or TracesAtHand(workspace, known)
+            record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
+            at_hand = self._at_hand or TraceLoader(workspace, known)
             self.post_message(self.PageRead(mode, page, at_hand))
             wanted = [one for one in dict.fromkeys(shown) if not at_hand.is_known(one)]
             for trace_id in wanted[:MOST_READ]:
@@ -228,7 +228,7 @@ class GuidelinesScreen(OpensTraces):
             self.app.pop_screen()
             return
         first = next((t.first for t in case.decision.targets if t.first is not None), None)
-        self.open_at(Evidence(case.trace_id, key=first))
+        self.open_at(TraceLocation(case.trace_id, key=first))
 
     def action_write(self) -> None:
         """Write down what was agreed about this mode."""
@@ -314,11 +314,11 @@ class GuidelinesScreen(OpensTraces):
         """Do ``step``; what it gave, or None where it could not be done, which is said."""
         from mast_tui.adjudication import GuidelineBook
 
-        desk = self.mast.desk
-        if desk is None:
+        opened = self.mast.opened
+        if opened is None:
             return None
         try:
-            book = GuidelineBook(desk.workspace, desk.taxonomy, desk.annotator)
+            book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
             return (self.mast.kept(lambda: step(book)),)
         except MastError as error:
             self.hints.say(one_line(str(error)), error=True)

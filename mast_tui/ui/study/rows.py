@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Progress
     from mast_tui.study import Study
     from mast_tui.traces.model import Trace
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 BAR_CELLS: Final = 24
 
@@ -54,40 +54,40 @@ class StudyView:
 
 
 def study_view(
-    desk: Desk, known: Sequence[Trace] = (), *, counted: bool = True
+    opened: OpenWorkspace, known: Sequence[Trace] = (), *, counted: bool = True
 ) -> StudyView | None:
-    """The study of a desk's taxonomy, None without one. Slow: for workers.
+    """The study under the taxonomy that is open, None without one. Slow: for workers.
 
     ``known`` are the traces at hand. Without ``counted`` it is not counted what is left to decide,
     for which files may have to be read. Raises ``WorkspaceError`` in words.
     """
     from mast_tui.adjudication import conflicts_by_trace
     from mast_tui.session import progress
-    from mast_tui.ui.services.trace_loader import TracesAtHand
+    from mast_tui.ui.services.trace_loader import TraceLoader
 
-    workspace, study = desk.workspace, desk.study()
+    workspace, study = opened.workspace, opened.study()
     if study is None:
         return None
-    labels = desk.annotator in study.annotators
+    labels = opened.annotator in study.annotators
     conflicts = None
     if counted and not labels:
         # Whether two ranges overlap follows from the order of spans: without it, more would seem
         # to be left here than in adjudication.
-        order_of = TracesAtHand(workspace, known).order_of
+        order_of = TraceLoader(workspace, known).order_of
         found = conflicts_by_trace(
-            workspace, desk.taxonomy, annotators=study.annotators, order_of=order_of
+            workspace, opened.taxonomy, annotators=study.annotators, order_of=order_of
         )
         conflicts = sum(len(found.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(
-        study, progress(workspace, study), _overlap(desk, study), not labels, conflicts
+        study, progress(workspace, study), _overlap(opened, study), not labels, conflicts
     )
 
 
-def _overlap(desk: Desk, study: Study) -> Overlap:
+def _overlap(opened: OpenWorkspace, study: Study) -> Overlap:
     from mast_tui.study import annotators_of, overlap_traces
 
     ref = study.taxonomy
-    done = {name: desk.workspace.finished_traces(name, ref) for name in study.annotators}
+    done = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
     by_all = by_some = 0
     shared = overlap_traces(study)
     for trace_id in shared:

@@ -15,7 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.traces.shelved import anew
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.screens.table_screen import TableRoom
+from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.study.form import Texts, study_of, texts_of
 from mast_tui.ui.study.rows import (
     COLUMNS,
@@ -32,7 +32,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.study import Study
-    from mast_tui.ui.context import Desk
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 NO_STUDY: Final = """No study is set up here, so every trace is everybody's.
 
@@ -44,7 +44,7 @@ KEPT_AT_ONCE: Final = 100
 """Traces that are made known in one transaction, so that others can write in between."""
 
 
-class StudyScreen(TableRoom):
+class StudyScreen(TableScreen):
     """Who has come how far. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
@@ -86,25 +86,25 @@ class StudyScreen(TableRoom):
 
     def on_screen_resume(self) -> None:
         """Somebody may have gone on meanwhile."""
-        if self.view is not None and self.mast.desk is not None:
-            self._start(self.mast.desk)
+        if self.view is not None and self.mast.opened is not None:
+            self._start(self.mast.opened)
 
-    def _start(self, desk: Desk) -> None:
+    def _start(self, opened: OpenWorkspace) -> None:
         if self.view is None:
             self.show_words("Reading the study …")
-        self.read_study(desk, first=self.view is None)
+        self.read_study(opened, first=self.view is None)
 
     @work(thread=True, group="study", exclusive=True)
-    def read_study(self, desk: Desk, *, first: bool = False) -> None:
+    def read_study(self, opened: OpenWorkspace, *, first: bool = False) -> None:
         """Read what was set up, and count how far everybody is; at ``first`` show that before it
         is counted what is left to decide."""
 
         try:
             if first:
-                view = study_view(desk, counted=False)
+                view = study_view(opened, counted=False)
                 if view is not None:
                     self.post_message(self.Known(view))
-            view = study_view(desk, list(self.mast.catalog.traces.values()))
+            view = study_view(opened, list(self.mast.catalog.traces.values()))
         except MastError as error:
             self.post_message(self.Known(None, str(error)))
             return
@@ -116,9 +116,11 @@ class StudyScreen(TableRoom):
         if message.view is None:
             self.show_words(one_line(message.problem) or NO_STUDY)
         else:
-            desk = self.mast.desk
+            opened = self.mast.opened
             self.remove_class("-empty")
-            self.main_list.show(table_rows(message.view, "" if desk is None else desk.annotator))
+            self.main_list.show(
+                table_rows(message.view, "" if opened is None else opened.annotator)
+            )
             if self.focused is None:
                 self.main_list.focus()
             self.detail.border_title = plain_title("What was set up")
@@ -151,50 +153,50 @@ class StudyScreen(TableRoom):
             return
         self.mast.when_ready(self._ask)
 
-    def _ask(self, desk: Desk) -> None:
-        from mast_tui.ui.context import people
+    def _ask(self, opened: OpenWorkspace) -> None:
+        from mast_tui.ui.services.open_workspace import people
         from mast_tui.ui.study.setup import StudySetup
 
-        before = desk.study()
+        before = opened.study()
         known = self._traces_here()
         if before is None and known is None:
             return
         ids = [trace.identity.trace_id for trace in known or ()]
 
         def check(texts: Texts) -> None:
-            study = study_of(texts, taxonomy=desk.taxonomy.ref, before=before, traces=ids)
+            study = study_of(texts, taxonomy=opened.taxonomy.ref, before=before, traces=ids)
             if before is not None:
-                self._change(desk, study)
+                self._change(opened, study)
 
         def answered(texts: Texts | None) -> None:
             if texts is None:
                 return
             if before is not None:
-                self._is_set_up(desk, "The study is set up as you said")
+                self._is_set_up(opened, "The study is set up as you said")
                 return
             self.hints.prompt("Setting the study up …")
-            study = study_of(texts, taxonomy=desk.taxonomy.ref, before=None)
-            self.take_in(desk, study, known or [])
+            study = study_of(texts, taxonomy=opened.taxonomy.ref, before=None)
+            self.take_in(opened, study, known or [])
 
         count = f"{len(ids):,} trace{'' if len(ids) == 1 else 's'}"
         title = f"A study of {count}" if before is None else "Change the study"
-        texts = texts_of(before, people(desk.workspace))
+        texts = texts_of(before, people(opened.workspace))
         self.app.push_screen(StudySetup(title, texts, check), answered)
 
     @staticmethod
-    def _change(desk: Desk, study: Study) -> None:
+    def _change(opened: OpenWorkspace, study: Study) -> None:
         """Change the study; what is refused is raised as ``ValueError``, for the form to say."""
         from mast_tui.session import set_study
 
         try:
-            set_study(desk.workspace, desk.annotator, study)
+            set_study(opened.workspace, opened.annotator, study)
         except MastError as error:
             raise ValueError(str(error)) from error
 
     def action_add(self) -> None:
         """Take in the library's traces that are not in the study yet, as a further lot."""
-        view, desk = self.view, self.mast.desk
-        if view is None or desk is None:
+        view, opened = self.view, self.mast.opened
+        if view is None or opened is None:
             self.hints.say("There is no study yet: e sets one up")
             return
         known = self._traces_here()
@@ -210,7 +212,7 @@ class StudyScreen(TableRoom):
         def answered(answer: str | None) -> None:
             if answer == "y":
                 self.hints.prompt("Taking traces in …")
-                self.take_in(desk, view.study, new)
+                self.take_in(opened, view.study, new)
 
         count = "1 trace" if len(new) == 1 else f"{len(new):,} traces"
         self.app.push_screen(
@@ -236,7 +238,7 @@ class StudyScreen(TableRoom):
         return list(catalog.traces.values())
 
     @work(thread=True, group="take-in", exclusive=True)
-    def take_in(self, desk: Desk, study: Study, traces: Sequence[Trace]) -> None:
+    def take_in(self, opened: OpenWorkspace, study: Study, traces: Sequence[Trace]) -> None:
         """Set the study up with these traces on top of those that it has."""
         from mast_tui.session import known_trace, set_study, with_traces
 
@@ -244,27 +246,27 @@ class StudyScreen(TableRoom):
         try:
             for first in range(0, len(traces), KEPT_AT_ONCE):
                 some = traces[first : first + KEPT_AT_ONCE]
-                with desk.workspace.transaction():
-                    ids += [known_trace(desk.workspace, anew(trace)) for trace in some]
-            set_study(desk.workspace, desk.annotator, with_traces(study, ids))
+                with opened.workspace.transaction():
+                    ids += [known_trace(opened.workspace, anew(trace)) for trace in some]
+            set_study(opened.workspace, opened.annotator, with_traces(study, ids))
         except MastError as error:
             self.post_message(self.SetUp(str(error), problem=True))
             return
         count = "1 trace" if len(ids) == 1 else f"{len(ids):,} traces"
-        then = "L shows what is yours to do" if desk.annotates else "L opens the library"
+        then = "L shows what is yours to do" if opened.annotates else "L opens the library"
         self.post_message(self.SetUp(f"{count} taken in · {then}"))
 
     def on_study_screen_set_up(self, message: SetUp) -> None:
         """Say what came of it, and show the study as it is now."""
-        desk = self.mast.desk
-        if message.problem or desk is None:
+        opened = self.mast.opened
+        if message.problem or opened is None:
             self.hints.clear()
             self.mast.complain(message.words)
             return
-        self._is_set_up(desk, message.words)
+        self._is_set_up(opened, message.words)
 
-    def _is_set_up(self, desk: Desk, words: str) -> None:
+    def _is_set_up(self, opened: OpenWorkspace, words: str) -> None:
         self.mast.study_changed()
         self.show_title()
-        self.read_study(desk)
+        self.read_study(opened)
         self.hints.say(words)

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.key_order import KeysInOrder
+from mast_tui.ui.context import context_of
 from mast_tui.ui.study.form import FIELDS, Field, Texts
 from mast_tui.ui.styles import DIALOGS, STUDY
 from mast_tui.ui.titles import plain_lines, plain_title
@@ -137,9 +137,7 @@ class StudySetup(ModalScreen[dict[str, str] | None]):
 
     def action_keep(self) -> None:
         """Take what stands in the fields, where it can be."""
-        app = self.app
-        assert isinstance(app, KeysInOrder)
-        app.writes.do(self._keep)
+        context_of(self).writes.do(self._keep)
 
     def _keep(self) -> None:
         texts = {line.id or "": line.value for line in self._lines()}

@@ -22,8 +22,8 @@ from textual.worker import get_current_worker
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui import clock
+from mast_tui.ui.context import HasKeys
 from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, look_on
 from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
@@ -632,7 +632,7 @@ class Timeline(TimelineLines):
 
     def _keys_taken(self) -> int:
         app = self.app
-        return app.keys_taken if isinstance(app, KeysInOrder) else 0
+        return app.keys_taken if isinstance(app, HasKeys) else 0
 
     @property
     def duration(self) -> float | None:
