@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.study import OpenModes, Study
-from mast_tui.ui.study.form import FIELDS, share_text, study_of, texts_of
+from mast_tui.ui.study.setup import FIELDS, share_text, study_of, texts_of
 
 SHARES = st.floats(0, 1, allow_subnormal=False)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.study.rows import (
+from mast_tui.ui.study.screen import (
     Overlap,
     StudyView,
     bar,

@@ -278,7 +278,7 @@ class Deciding(Queue):
         here = self.here()
         if here is None:
             return
-        from mast_tui.ui.dialogs.mode_finder import ModeFinder
+        from mast_tui.ui.dialogs.finder import ModeFinder
 
         work, conflict = here
 

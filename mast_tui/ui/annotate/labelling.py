@@ -171,7 +171,7 @@ class Labelling(Suggesting, LabelKeys):
         """Choose a mode by typing a part of its name."""
         if not self.has_spans:
             return
-        from mast_tui.ui.dialogs.mode_finder import ModeFinder
+        from mast_tui.ui.dialogs.finder import ModeFinder
 
         def found(slug: str | None) -> None:
             if slug is not None:

@@ -56,7 +56,7 @@ class TraceQueue(FirstScreen):
             if isinstance(screen, AnnotateScreen):
                 self.attach_session(screen)
             elif isinstance(screen, LibraryScreen):
-                screen.begin_anew()
+                screen.queue.begin_anew()
 
     def queue_changed(self) -> None:
         """What is to do has changed: let the library read its queue anew."""
@@ -64,7 +64,7 @@ class TraceQueue(FirstScreen):
 
         for screen in self.screen_stack:
             if isinstance(screen, LibraryScreen):
-                screen.queue_changed()
+                screen.queue.changed()
 
     def count_finished(self) -> None:
         """Count anew how many of their traces the annotator has finished."""

@@ -579,7 +579,7 @@ class Timeline(TimelineLines):
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
             app = self.app
-            courtesy = app.courtesy if isinstance(app, KeysInOrder) else Courtesy()
+            courtesy = app.courtesy if isinstance(app, HasKeys) else Courtesy()
             self._look_on(trace, self.background, courtesy)
 
     @work(thread=True, group="look", exclusive=True)
