@@ -251,6 +251,53 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a judge says shows in a trace: a mode, the spans that show it, and the words.
+
+    One type all the way from a model's answer to the workspace. As it is read from an answer its
+    evidence holds the quote alone, with no place; ``quote_anchoring`` gives it one, and mends the
+    range where the words stand elsewhere. Rules give both at once. What the workspace makes of it
+    is a ``Label``.
+
+    ``mode`` is a slug. ``first`` and ``last`` are the keys of the range's ends, both None for the
+    trace as a whole. ``rationale`` says why in words that a person can check, naming spans as
+    ``#1``…; ``confidence`` lies in [0, 1]. ``decisive`` is whether the failure decided the
+    outcome, None where the judge does not say. ``evidence`` is None where nothing can be quoted.
+
+    Raises:
+        ValueError: The confidence is out of range, or the parts do not go together.
+    """
+
+    mode: str
+    first: str | None
+    last: str | None
+    rationale: str
+    confidence: float
+    decisive: bool | None = None
+    evidence: Evidence | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.confidence <= 1.0:
+            raise ValueError(f"a confidence lies between 0 and 1, not at {self.confidence}")
+        if (self.first is None) != (self.last is None):
+            raise ValueError("a range has both a first and a last span, or neither")
+        if self.evidence is None:
+            return
+        if (self.evidence.char_start is None) != (self.evidence.char_end is None):
+            raise ValueError("a quote has both a start and an end, or neither")
+        if self.evidence.placed and self.evidence.key is None:
+            raise ValueError("offsets without a quote and its span")
+
+    @property
+    def target(self) -> Target:
+        """Where it points: its range, in a single span the quote that was found there, or all."""
+        words = self.evidence
+        if words is None or not words.placed or not self.first == self.last == words.key:
+            return Target(self.first, self.last)
+        return Target(self.first, self.last, words.quote, words.char_start, words.char_end)
+
+
+@dataclass(frozen=True, slots=True)
 class QuoteCounts:
     """How many quotes were found in which way; ``unsorted`` were found, nobody noted how."""
 
@@ -263,13 +310,13 @@ class QuoteCounts:
     unsorted: int = 0
 
     @classmethod
-    def of(cls, quotes: Iterable[tuple[bool, Match | None]]) -> QuoteCounts:
-        """Count quotes: of each whether there is a place for it in the trace, and its match.
+    def of(cls, said: Iterable[Evidence | None]) -> QuoteCounts:
+        """Count the quotes among what labels or findings rest on; None is no quote.
 
         A match that nobody noted is that of words that were copied, as rules do.
         """
         counts = Counter(
-            "not_found" if not placed else _COUNTED_AS[match] for placed, match in quotes
+            _COUNTED_AS[one.match] if one.placed else "not_found" for one in said if one is not None
         )
         return cls(**counts)
 

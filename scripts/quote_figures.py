@@ -24,10 +24,10 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.quote_anchoring import Locator
-from mast_tui.labels import QuoteCounts
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.quote_anchoring import Found, Locator
+from mast_tui.labels import Evidence, QuoteCounts
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
@@ -86,7 +86,7 @@ class Text:
     @property
     def locator(self) -> Locator:
         """A locator that has seen nothing yet."""
-        return Locator(SentTrace(self.trace, Redaction.none()))
+        return Locator(RedactedView(self.trace, Redaction.none()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,7 +578,7 @@ def texts_under(folder: Path) -> list[Text]:
             continue
         for trace in read_file(path, True).traces[:_TRACES_OF_A_FILE]:
             read_fully(trace)
-            view = SentTrace(trace, Redaction.none())
+            view = RedactedView(trace, Redaction.none())
             texts = [view.text(index) for index in range(len(view))]
             if sum(len(text) > 200 for text in texts) >= 2:
                 found.append(Text(trace, texts, letters_of("\0".join(texts)), vocabulary))
@@ -691,13 +691,19 @@ def measure(
     return tallies, seen
 
 
+def _evidence(quote: str, found: Found | None) -> Evidence:
+    """What a judge's finding would rest on."""
+    if found is None:
+        return Evidence(None, quote)
+    return Evidence(None, quote, found.place.start, found.place.end, found.place.match)
+
+
 def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case:
     span = drawn.span
     if drawn.chance.random() < 0.5:
         span = min(max(span + drawn.chance.choice((-3, -2, -1, 1, 2, 3)), 0), _last(drawn))
     found = drawn.of.locator.locate(quote, (span, span))
-    match = None if found is None else found.place.match
-    counted = QuoteCounts.of([(found is not None, match)])
+    counted = QuoteCounts.of([_evidence(quote, found)])
     tally.counts += counted
     shown = ""
     if found is not None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.figures.intervals import share
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import RulesJudge
+from mast_tui.labels import Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Tests start Python some hundred times: what it has compiled is kept, whatever is set outside.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -28,6 +31,40 @@ NEW_OBJECTS: Final = 20_000
 """How many objects come to life between two looks for garbage, as in the app itself."""
 
 
+NEVER_FAST: Final = {"attack", "browser", "cli", "terminal"}
+"""Folders of tests that run terminals, browsers and whole commands."""
+
+
+def is_fast(test: pytest.Function) -> bool:
+    """Whether a test belongs to ``pytest -m fast``: no screen, nothing random, nothing slow."""
+    folders = test.path.relative_to(Path(__file__).parent).parts
+    return not (
+        NEVER_FAST.intersection(folders)
+        or is_hypothesis_test(test.obj)
+        # In the folder of the screens these are the tests in which the app runs.
+        or ("ui" in folders and inspect.iscoroutinefunction(test.obj))
+        or "snap_compare" in test.fixturenames
+        or any(test.iter_markers("slow"))
+        or any(test.iter_markers("lint"))
+    )
+
+
+def _is_for_fast(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing of which no test is fast, where only those are asked for."""
+    return True if _is_for_fast(config) and collection_path.name in NEVER_FAST else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the fast tests."""
+    for item in items:
+        if isinstance(item, pytest.Function) and is_fast(item):
+            item.add_marker("fast")
+
+
 def pytest_collection_finish() -> None:
     """Leave all that was imported and collected out of every later look for garbage.
 
@@ -38,6 +75,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(NEW_OBJECTS)
 
 
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process more than there are cores: tests of screens wait as long as they compute."""
-    return (os.cpu_count() or 1) + 1
+    return (os.cpu_count() or 1) + (not _is_for_fast(config))

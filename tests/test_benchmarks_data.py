@@ -118,6 +118,7 @@ def test_a_workspace_has_as_many_labels_as_asked_for(tmp_path: Path) -> None:
     assert rows.count((read(path).identity.trace_id, ANNOTATOR)) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
 def test_a_document_is_the_same_for_the_same_seed_and_has_a_span_for_each_step(
     tmp_path: Path, layout: str

@@ -9,7 +9,7 @@ from mast_tui.adjudication.disagreement import settles_conflict
 from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.history import history_of
 from mast_tui.gold import Decision, Guideline
-from mast_tui.session.sight import visible_traces_for_agreement
+from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events import NewEvent
 from mast_tui.workspace.facts import GuidelineSet

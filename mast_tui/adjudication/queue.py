@@ -12,7 +12,7 @@ from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
 from mast_tui.gold import Conflict, ConflictKind, GoldTrace, Order, no_order
 from mast_tui.labels import Pass, PassKind
 from mast_tui.session.retests import by_trace, retest_open, retests_of
-from mast_tui.session.sight import record_reveal
+from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events import NewEvent
 from mast_tui.workspace.facts import PassStarted

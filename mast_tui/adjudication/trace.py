@@ -31,7 +31,7 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
 )
-from mast_tui.session.sight import record_reveal
+from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events import NewEvent
 from mast_tui.workspace.facts import Decided, Fact, PassStarted, Revealed

@@ -20,9 +20,7 @@ class _AppCommand(click.Command):
         formatter.write_usage(ctx.command_path, "COMMAND [OPTIONS] …", prefix="       ")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from mast_tui.cli.dispatch import load_command
-
-        rows = [(name, load_command(name).get_short_help_str(limit=70)) for name in COMMANDS]
+        rows = [(name, command.help) for name, command in COMMANDS.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
         formatter.write_paragraph()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.common import has_workspace, open_workspace, say
+from mast_tui.session import viewer_of, works_blind
+from mast_tui.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
@@ -55,8 +57,6 @@ def asked_by(
         click.UsageError: Nobody is known whose sight ``--blind`` could be.
         SessionError: The name cannot be one.
     """
-    from mast_tui.session import viewer_of
-
     viewer = viewer_of(place, taxonomy, annotator=annotator, blind=blind, assisted=assisted)
     if blind and viewer.name is None and not anybody:
         raise click.UsageError(
@@ -137,9 +137,6 @@ def hides_outcomes(
         return "outcomes, scores and what else --blind hides are left out"
     if workspace is None and not has_workspace():
         return None
-    from mast_tui.session import works_blind
-    from mast_tui.workspace import WorkspaceError
-
     try:
         place = open_workspace(workspace, create=False)
     except WorkspaceError as error:

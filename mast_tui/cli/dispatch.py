@@ -21,7 +21,7 @@ INTERRUPTED: Final = 130
 
 def load_command(name: str) -> click.Command:
     """The command with this name, imported now."""
-    module, attribute = COMMANDS[name].split(":")
+    module, attribute = COMMANDS[name].place.split(":")
     command: click.Command = getattr(import_module(module), attribute)
     return command
 

@@ -23,8 +23,10 @@ from mast_tui.cli.common import (
 from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
 from mast_tui.cli.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
+from mast_tui.workspace.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,14 +204,10 @@ def _refuse_for_jsonl(taxonomy: Path | None, blind: bool, assisted: bool, pseudo
 
 
 def _letters(place: Workspace) -> Pseudonyms:
-    from mast_tui.workspace.pseudonyms import pseudonyms_of
-
     return pseudonyms_of(place)
 
 
 def _add_workspace(workspace: Workspace, outputs: Outputs, output: Path) -> dict[str, Any]:
-    from mast_tui.exchange.jsonl import workspace_lines
-
     lines = list(workspace_lines(workspace))
     outputs.add(output, "".join(lines))
     for event in workspace.edited_histories():

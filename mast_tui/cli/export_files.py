@@ -9,12 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.adjudication import guidelines_document, orders_from_files
+from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
 from mast_tui.cli.asking import sight_values
 from mast_tui.cli.common import say
 from mast_tui.cli.outputs import marked
+from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
+from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
+from mast_tui.exchange.csv_long import write_csv_long
+from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
+from mast_tui.exchange.datasheet import MARKS, datasheet
+from mast_tui.exchange.datasheet_file import NAME, read_datasheet
+from mast_tui.exchange.doccano import doccano_lines
 from mast_tui.exchange.formats import SCORE_FORMATS
+from mast_tui.exchange.huggingface import CARD, dataset_files, tables_named_in
+from mast_tui.exchange.label_studio_export import (
+    CONFIG_MARK,
+    META,
+    label_config,
+    label_studio_tasks,
+)
+from mast_tui.exchange.mast_data import mast_data_record, mast_data_records
+from mast_tui.exchange.native_ids import native_from_files
+from mast_tui.exchange.scores import scores_of
+from mast_tui.exchange.selection import gold_entries, gold_export, pseudonymous, selected_work
+from mast_tui.exchange.trace_texts import texts_from_files
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.spans.report import span_report
+from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace import TraceRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,8 +85,6 @@ def add_gold(
     annotators: list[str] | None,
 ) -> Counts:
     """Add ``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
-    from mast_tui.exchange.selection import gold_entries, gold_export
-
     viewer = request.viewer
     everything = gold_entries(
         request.workspace,
@@ -105,8 +132,6 @@ def add_gold(
 
 def _datasheet_file(request: Request) -> dict[str, Any] | None:
     """What people wrote of the set: in the file that was named, else in the workspace's folder."""
-    from mast_tui.exchange.datasheet_file import NAME, read_datasheet
-
     path = request.datasheet
     if path is None and request.workspace.path is not None:
         path = request.workspace.path.with_name(NAME)
@@ -117,12 +142,6 @@ def _datasheet_file(request: Request) -> dict[str, Any] | None:
 
 def _agreement(request: Request, annotators: list[str] | None) -> dict[str, Any]:
     """The report of ``agree --json`` on the sides, places included."""
-    from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-    from mast_tui.figures.agreement.report import agreement_report
-    from mast_tui.figures.source.agreement import study_from_workspace
-    from mast_tui.figures.source.spans import span_input_from_workspace
-    from mast_tui.figures.spans.report import span_report
-
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -148,10 +167,6 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
 
     The entries are all: of traces that are hidden it is no secret that somebody has spoken.
     """
-    from mast_tui.adjudication import orders_from_files
-    from mast_tui.figures.judge.input import judge_input_from_workspace
-    from mast_tui.figures.judge.report import judge_report
-
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
     seen = request.workspace.judgements(taxonomy=request.taxonomy.ref)
@@ -178,8 +193,6 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
 
 
 def _add_gold_document(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
-    from mast_tui.exchange.datasheet import MARKS, datasheet
-
     beside = _add_beside(outputs, output, "datasheet.md", datasheet(document), *MARKS)
     outputs.add(output, _json(document))
     return beside
@@ -199,8 +212,6 @@ def _add_beside(outputs: Outputs, output: Path, end: str, text: str, *marks: str
 
 
 def _add_dataset(document: Mapping[str, Any], outputs: Outputs, output: Path) -> list[str]:
-    from mast_tui.exchange.huggingface import CARD, dataset_files, tables_named_in
-
     outputs.add_folder(output / "data")
     card = output / CARD
     outputs.check(card, ours=_is_card)
@@ -225,16 +236,11 @@ def _add_dataset(document: Mapping[str, Any], outputs: Outputs, output: Path) ->
 
 
 def _is_card(head: bytes) -> bool:
-    from mast_tui.exchange.huggingface import tables_named_in
-
     return tables_named_in(head.decode("utf-8", "replace")) is not None
 
 
 def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
     """Add the codebook: LaTeX where the name ends so, else Markdown."""
-    from mast_tui.adjudication import guidelines_document
-    from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
-
     viewer = request.viewer
     agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
     cases = [case for page in agreed.values() for case in page["cases"]]
@@ -256,8 +262,6 @@ def add_codebook(request: Request, outputs: Outputs, output: Path) -> Counts:
 
 def add_words(request: Request, file_format: str, outputs: Outputs, output: Path) -> Counts:
     """Add one of the formats that hold anybody's words."""
-    from mast_tui.exchange.selection import pseudonymous, selected_work
-
     everything = selected_work(
         request.workspace,
         request.taxonomy,
@@ -282,12 +286,8 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
         work = pseudonymous(work, request.pseudonyms)
     match file_format:
         case "csv-long":
-            from mast_tui.exchange.csv_long import write_csv_long
-
             text = write_csv_long(work)
         case "label-studio":
-            from mast_tui.exchange.label_studio_export import CONFIG_MARK, label_config
-
             text = _label_studio(request, work, records, kinds, counts)
             config = label_config(request.taxonomy)
             counts["beside"] = _add_beside(outputs, output, "config.xml", config, CONFIG_MARK)
@@ -303,8 +303,6 @@ def add_words(request: Request, file_format: str, outputs: Outputs, output: Path
 
 def _within_sight(viewer: Viewer, work: Sequence[LongWork]) -> list[LongWork]:
     """One's own work, and that of others and of judges where it may be seen, which is recorded."""
-    from mast_tui.labels import AnnotatorKind, annotator_kind
-
     own, others, judged = [], [], []
     for one in work:
         if one.annotator == viewer.name:
@@ -335,10 +333,6 @@ def _trace_level(
     records: Mapping[str, TraceRecord],
 ) -> str:
     """``csv-wide`` or ``mast-data``: a verdict per mode."""
-    from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
-    from mast_tui.exchange.mast_data import mast_data_record, mast_data_records
-    from mast_tui.workspace import TraceRecord
-
     with_trace = [(records.get(one.trace_id, TraceRecord(one.trace_id)), one) for one in work]
     if file_format == "csv-wide":
         rows = [WideRow(trace, one.annotator, one.verdicts) for trace, one in with_trace]
@@ -357,9 +351,6 @@ def _label_studio(
     kinds: Mapping[str, AnnotatorKind],
     counts: Counts,
 ) -> str:
-    from mast_tui.exchange.label_studio_export import META, label_studio_tasks
-    from mast_tui.exchange.trace_texts import texts_from_files
-
     tasks = label_studio_tasks(work, records, kinds, texts_from_files(request.workspace))
     counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
     return _json(tasks)
@@ -371,9 +362,6 @@ def _doccano(
     records: Mapping[str, TraceRecord],
     counts: Counts,
 ) -> str:
-    from mast_tui.exchange.doccano import doccano_lines
-    from mast_tui.exchange.trace_texts import texts_from_files
-
     lines, missing = doccano_lines(work, records, texts_from_files(request.workspace))
     counts["without_text"] = len(missing)
     return "".join(lines)
@@ -387,10 +375,6 @@ def _scores(
     counts: Counts,
 ) -> str:
     """One of the formats that bring labels back to the tool in which the traces were recorded."""
-    from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
-    from mast_tui.exchange.native_ids import native_from_files
-    from mast_tui.exchange.scores import scores_of
-
     tools = {
         "langfuse": langfuse.TOOLS,
         "phoenix": phoenix.TOOLS,

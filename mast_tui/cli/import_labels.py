@@ -19,8 +19,28 @@ from mast_tui.cli.common import (
 )
 from mast_tui.cli.gc_tuning import uncollected
 from mast_tui.cli.imported import list_imports, take_back
+from mast_tui.exchange.adamast import read_adamast
+from mast_tui.exchange.agentdash import read_agentdash
+from mast_tui.exchange.agentrx import read_agentrx
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
+from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.formats import IMPORT_FORMATS
+from mast_tui.exchange.jsonl import read_jsonl
+from mast_tui.exchange.label_studio_import import read_label_studio
+from mast_tui.exchange.mast_data_import import read_mast_data
+from mast_tui.exchange.mast_human import read_mast_human
+from mast_tui.exchange.merge_files import Merged, merge_files
+from mast_tui.exchange.names import annotator_of
+from mast_tui.exchange.selection import GOLD
+from mast_tui.exchange.trail import read_trail
+from mast_tui.exchange.undo_import import goes_on
+from mast_tui.exchange.unknown_names import unknown_people, without_unknown
+from mast_tui.exchange.who_and_when import read_who_and_when
 from mast_tui.safe_text import one_line
+from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
@@ -114,14 +134,6 @@ def import_command(
         return _import_workspaces(files, workspace, replace, annotator, allow_new, as_json)
     if replace:
         raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
-    from mast_tui.exchange.apply import apply_incoming
-    from mast_tui.exchange.change_words import changes_in_words, changes_to_dict
-    from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
-    from mast_tui.exchange.names import annotator_of
-    from mast_tui.exchange.undo_import import goes_on
-    from mast_tui.exchange.unknown_names import without_unknown
-    from mast_tui.session import known_person
-
     if annotator is not None:
         try:
             annotator = annotator_of("", annotator)
@@ -203,17 +215,10 @@ def _read(
     known = {kept.ref: kept for kept in workspace.taxonomies()}.get
     match file_format:
         case "csv-long":
-            from mast_tui.exchange.csv_long import read_csv_long
-
             return read_csv_long(files, taxonomy=taxonomy, known=known, annotator=annotator)
         case "mast-data":
-            from mast_tui.exchange.mast_data_import import read_mast_data
-
             return read_mast_data(files, taxonomy=taxonomy, known=known, annotator=annotator)
         case "label-studio":
-            from mast_tui.exchange.label_studio_import import read_label_studio
-            from mast_tui.exchange.selection import GOLD
-
             # Gold is nobody's work: it is here wherever anybody's is, lest it become its own side.
             done = {
                 (name, one.trace_id, one.taxonomy)
@@ -228,32 +233,18 @@ def _read(
                 annotator=annotator,
             )
         case "csv-wide":
-            from mast_tui.exchange.csv_wide import read_csv_wide
-
             return read_csv_wide(files, taxonomy=taxonomy, annotator=annotator)
         case "mast-human":
-            from mast_tui.exchange.mast_human import read_mast_human
-
             return read_mast_human(files, annotator)
         case "who-and-when":
-            from mast_tui.exchange.who_and_when import read_who_and_when
-
             return read_who_and_when(files, annotator)
         case "agentrx":
-            from mast_tui.exchange.agentrx import read_agentrx
-
             return read_agentrx(files, annotator)
         case "trail":
-            from mast_tui.exchange.trail import read_trail
-
             return read_trail(files, annotator)
         case "agentdash":
-            from mast_tui.exchange.agentdash import read_agentdash
-
             return read_agentdash(files, annotator)
         case "adamast":
-            from mast_tui.exchange.adamast import read_adamast
-
             return read_adamast(files, annotator)
     raise AssertionError(f"no importer for {file_format}")
 
@@ -278,12 +269,6 @@ def _import_workspaces(
     allow_new: bool,
     as_json: bool,
 ) -> int:
-    from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
-    from mast_tui.exchange.jsonl import read_jsonl
-    from mast_tui.exchange.merge_files import Merged, merge_files
-    from mast_tui.exchange.unknown_names import unknown_people
-    from mast_tui.session import known_person
-
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(workspace, create=True)
     strange = [

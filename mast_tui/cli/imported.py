@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.cli.common import print_json, print_table, say
+from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.safe_text import one_line
+from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
@@ -63,9 +65,6 @@ def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
 
 def take_back(workspace: Workspace, wanted: str, annotator: str | None, as_json: bool) -> int:
     """Take an import back, or say what was built on it."""
-    from mast_tui.exchange.undo_import import find_import, undo_import
-    from mast_tui.session import known_person
-
     record = find_import(workspace, wanted)
     undone = undo_import(workspace, record, known_person(workspace) or annotator)
     if undone.built_on:

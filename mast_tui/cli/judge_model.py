@@ -28,9 +28,9 @@ from mast_tui.cli.judge_summary import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.estimate import Estimate
-    from mast_tui.judges.llm.running import ModelRunSummary
-    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.running import ModelRunSummary
+    from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Workspace
 
@@ -75,8 +75,8 @@ class Ended:
 def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
-    from mast_tui.judges.llm.hosts import check_address
-    from mast_tui.judges.llm.keys import find_key
+    from mast_tui.judges.llm.client.hosts import check_address
+    from mast_tui.judges.llm.client.keys import find_key
 
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
     check_address(setup.base_url, allow_http=setup.allow_http)
@@ -116,7 +116,7 @@ def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None
 def _estimate(
     command: ModelCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
 ) -> Estimate:
-    from mast_tui.judges.llm.estimate import estimate_run
+    from mast_tui.judges.llm.run.estimate import estimate_run
 
     with Counting(command.quiet) as counting:
         return estimate_run(
@@ -142,7 +142,7 @@ def _dry_run(
 
 def _tell_once(setup: Setup, place: Workspace) -> None:
     """Say what is sent where before the first request to another machine, once a workspace."""
-    from mast_tui.judges.llm.notice import is_told, note_told, what_is_sent
+    from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 
     if not is_told(place, setup):
         say(what_is_sent(setup))
@@ -193,7 +193,7 @@ async def _judge_all(
     reports: list[FileReport],
     ended: Ended,
 ) -> ModelRunSummary:
-    from mast_tui.judges.llm.running import Watch, run_model_judge
+    from mast_tui.judges.llm.run.running import Watch, run_model_judge
 
     with _ended_by_signals(ended), _seldom_collecting(), shown:
         return await run_model_judge(

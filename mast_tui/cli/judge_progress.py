@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from mast_tui.judges.configuration import Prices
-    from mast_tui.judges.llm.estimate import Estimate
+    from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.runner import Progress
     from mast_tui.workspace import Usage
 

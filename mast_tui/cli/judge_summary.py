@@ -12,9 +12,9 @@ from mast_tui.cli.judge_progress import money, tokens
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.estimate import Estimate
-    from mast_tui.judges.llm.running import ModelRunSummary
-    from mast_tui.judges.llm.setup import Setup
+    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.running import ModelRunSummary
+    from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.judges.runner import Progress, RunSummary, Step
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import FileReport
@@ -99,7 +99,7 @@ def without_findings(document: Document) -> Document:
 
 def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
     """What a run would take, and what would be sent where."""
-    from mast_tui.judges.llm.notice import what_is_sent
+    from mast_tui.judges.llm.run.consent import what_is_sent
 
     return {
         "judge": setup.judge,

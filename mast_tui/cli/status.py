@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.cli.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -16,7 +18,9 @@ from mast_tui.cli.common import (
     print_json,
     print_table,
 )
+from mast_tui.cli.study_shown import progress_rows
 from mast_tui.safe_text import one_line
+from mast_tui.session import status
 
 if TYPE_CHECKING:
     from mast_tui.gold import Conflict
@@ -44,9 +48,6 @@ def status_command(
     that person's row. Where a study is set up, also how far it is.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.session import status
-
     place = open_workspace(workspace, create=False)
     chosen = kept_taxonomy(place, taxonomy)
     report = status(place, chosen)
@@ -92,8 +93,6 @@ def status_command(
 
 def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> list[tuple[str, Conflict]]:
     """What is left to decide on the traces that somebody may know of, each with its trace's id."""
-    from mast_tui.adjudication import orders_from_files, words_by_trace
-
     place = viewer.workspace
     words = {
         trace_id: said
@@ -118,8 +117,6 @@ def _study(
     conflicts: list[tuple[str, Conflict]],
 ) -> dict[str, Any]:
     """How far a study is; with an annotator only their own share."""
-    from mast_tui.cli.study_shown import progress_rows
-
     traces = frozenset(study.traces)
     return {
         "traces": len(traces),

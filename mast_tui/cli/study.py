@@ -26,10 +26,14 @@ from mast_tui.cli.study_shown import (
     show_command,
 )
 from mast_tui.cli.words import split_options
+from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
+from mast_tui.session import known_trace, set_study, with_traces
+from mast_tui.study import OpenModes, Study
+from mast_tui.traces.library import scan
+from mast_tui.workspace.places import suggested_name
 
 if TYPE_CHECKING:
-    from mast_tui.study import Study
     from mast_tui.workspace import Workspace
 
 _SHARE: Final = click.FloatRange(0, 1)
@@ -132,8 +136,6 @@ def set_command(
     --annotator says who sets it up.
     """
     checked_sight(blind, assisted)
-    from mast_tui.session import set_study
-
     place = open_workspace(workspace, create=True)
     try:
         chosen = kept_taxonomy(place, taxonomy)
@@ -173,8 +175,6 @@ def add_command(
     These are those under PATH, else all that the workspace knows. They come after the earlier
     ones in every queue, and change nothing about who labels these.
     """
-    from mast_tui.session import set_study, with_traces
-
     place = open_workspace(workspace, create=False)
     try:
         chosen = kept_taxonomy(place, taxonomy)
@@ -196,8 +196,6 @@ study_command.add_command(queue_command, "queue")
 
 def _names(text: str | None, option: str) -> tuple[str, ...] | None:
     """The names in ``A,B,…``, fit for people; None where the option is not given."""
-    from mast_tui.labels import checked_person
-
     if text is None:
         return None
     try:
@@ -208,8 +206,6 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
 
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
     """The study's own fields of the options; None for what is not given."""
-    from mast_tui.study import OpenModes
-
     names, judge, modes = given["names"], given["judge_shown"], given["open_modes"]
     return {
         "per_trace": given["per_trace"],
@@ -227,8 +223,6 @@ def _fields(given: dict[str, Any]) -> dict[str, Any]:
 
 def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
     """The study with these fields; None keeps what there is."""
-    from mast_tui.study import Study
-
     new = {name: value for name, value in values.items() if value is not None}
     if before is not None:
         return replace(before, **new)
@@ -240,9 +234,6 @@ def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Stu
 
 def _who(annotator: str | None) -> str:
     """Who sets the study up."""
-    from mast_tui.labels import checked_person
-    from mast_tui.workspace.places import suggested_name
-
     if annotator is None:
         name = suggested_name(None)
         if not name:
@@ -258,9 +249,6 @@ def _trace_ids(place: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
     """The ids of the traces under the paths, which are registered, or of all that are known."""
     if not paths:
         return tuple(record.trace_id for record in place.traces())
-    from mast_tui.session import known_trace
-    from mast_tui.traces.library import scan
-
     found: set[str] = set()
     for report in scan(paths):
         if report.format is None and report.path in paths:

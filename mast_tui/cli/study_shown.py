@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.asking import asked_by
 from mast_tui.cli.common import (
     common_options,
     json_option,
@@ -16,6 +17,8 @@ from mast_tui.cli.common import (
     print_table,
 )
 from mast_tui.safe_text import one_line
+from mast_tui.session import QueueKind, progress, queue
+from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
     from mast_tui.session import Progress
@@ -47,8 +50,6 @@ def show_command(
     labelled once more: these are to be taken for ordinary work. That is who this login works here
     as, else --annotator.
     """
-    from mast_tui.cli.asking import asked_by
-
     place = open_workspace(workspace, create=False)
     try:
         chosen, study = kept_study(place, taxonomy)
@@ -93,9 +94,6 @@ def queue_command(
     """
     if annotator is None:
         raise click.UsageError("say whose queue it is: --annotator NAME")
-    from mast_tui.cli.asking import asked_by
-    from mast_tui.session import QueueKind, queue
-
     place = open_workspace(workspace, create=False)
     try:
         chosen = kept_taxonomy(place, taxonomy)
@@ -156,8 +154,6 @@ def kept_study(place: Workspace, taxonomy: Path | None) -> tuple[Taxonomy, Study
 
 def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
     """What was set up, as plain values."""
-    from mast_tui.study import overlap_traces
-
     return {
         "workspace": str(place.path),
         "taxonomy": study.taxonomy,
@@ -186,8 +182,6 @@ def progress_rows(
     place: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
 ) -> list[dict[str, Any]]:
     """How far everybody is; of an annotator of the study only what that person may know."""
-    from mast_tui.session import progress, queue
-
     everybody = progress(place, study)
     if annotator not in study.annotators:
         return [{**_row(one), "retests": _retests(one)} for one in everybody]
@@ -218,8 +212,6 @@ def _retests(one: Progress) -> dict[str, int]:
 
 def print_plan(study: Study) -> None:
     """Print what was set up, in a few lines."""
-    from mast_tui.study import overlap_traces
-
     lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     shared = len(overlap_traces(study))
     several = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"

@@ -6,21 +6,59 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+
+class Command(NamedTuple):
+    """Where a command is defined, as ``module:function``, and its line on the help page."""
+
+    place: str
+    help: str
+
+
+COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
-        "inspect": "mast_tui.cli.inspect:inspect_command",
-        "convert": "mast_tui.cli.convert:convert_command",
-        "judge": "mast_tui.cli.judge:judge_command",
-        "import": "mast_tui.cli.import_labels:import_command",
-        "status": "mast_tui.cli.status:status_command",
-        "study": "mast_tui.cli.study:study_command",
-        "agree": "mast_tui.cli.agree:agree_command",
-        "report": "mast_tui.cli.report:report_command",
-        "export": "mast_tui.cli.export:export_command",
-        "workspace": "mast_tui.cli.workspace:workspace_command",
+        "inspect": Command(
+            "mast_tui.cli.inspect:inspect_command",
+            "Show what was recognised in files and folders.",
+        ),
+        "convert": Command(
+            "mast_tui.cli.convert:convert_command",
+            "Write traces as JSON lines, one trace a line.",
+        ),
+        "judge": Command(
+            "mast_tui.cli.judge:judge_command",
+            "Let a judge suggest failure modes in traces.",
+        ),
+        "import": Command(
+            "mast_tui.cli.import_labels:import_command",
+            "Import labels from elsewhere, list what was imported, or take it back.",
+        ),
+        "status": Command(
+            "mast_tui.cli.status:status_command",
+            "Show per annotator what is finished, open and left to adjudicate.",
+        ),
+        "study": Command(
+            "mast_tui.cli.study:study_command",
+            "Set up a study: who labels which traces, in which order, and how.",
+        ),
+        "agree": Command(
+            "mast_tui.cli.agree:agree_command",
+            "Show how far annotators agree, and how good a judge is.",
+        ),
+        "report": Command(
+            "mast_tui.cli.report:report_command",
+            "Show how and why runs fail: which modes, how sure, and where.",
+        ),
+        "export": Command(
+            "mast_tui.cli.export:export_command",
+            "Export labels: the gold with its sources and figures, or anybody's.",
+        ),
+        "workspace": Command(
+            "mast_tui.cli.workspace:workspace_command",
+            "Copy the workspace, also while it is open elsewhere.",
+        ),
     }
 )
-"""Every command, in the order of the help page, and where it is defined."""
+"""Every command, in the order of the help page, which imports none of them."""
 
 _WITH_VALUE: Final = ("--workspace", "--annotator", "--taxonomy")
 _FLAGS: Final = ("--blind", "--assisted")

@@ -203,7 +203,7 @@ class _Applier:
         )
         for batch in batched(works, _size, EVENTS_AT_ONCE):
             let_others_write()
-            with self._workspace.transaction():
+            with self._workspace.transaction(whole=True):
                 if self._workspace.counters(self._counters) != self._counters:
                     self._look()  # one of these people has gone on working here meanwhile
                 planned = self._plan([(one, names[one.trace_id]) for one in batch])
@@ -246,19 +246,19 @@ class _Applier:
             drafts.append((work, where, last, dict(_facts(work, where, labels))))
         names, known = self._names([name for *_, facts in drafts for name in facts])
         return [
-            self._planned(work, where, last, {names[n]: fact for n, fact in facts.items()}, known)
+            self._planned(work, where, last, {names.get(n, n): f for n, f in facts.items()}, known)
             for work, where, last, facts in drafts
         ]
 
     def _names(self, wanted: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """The ids under which events are to be recorded, and what those say that are here.
+        """The ids that are to be others, and what the events say that are here.
 
         What came with an import that was taken back comes again under another id.
         """
+        if not self._worked:
+            return {}, {}
         names = {name: name for name in wanted}
         known: dict[str, Fact] = {}
-        if not self._worked:
-            return names, known
         unsettled = list(wanted)
         while unsettled:
             here = self._workspace.known_facts([names[name] for name in unsettled])

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.commands import pause
 
-EVENTS_AT_ONCE: Final = 6000
+EVENTS_AT_ONCE: Final = 20_000
 """Events in one transaction: on a slow machine half a second of work. One person's work on one
 trace is never parted, so it can be more."""
 

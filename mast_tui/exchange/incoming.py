@@ -31,10 +31,16 @@ def lasting_ids(*about: object) -> Callable[..., str]:
     said = _listed(about)
 
     def make(kind: str, *rest: object) -> str:
-        after = f", {_listed(rest)}" if rest else ""
-        return uuid5(_IDS, f"[{_json_of(kind)}, {said}{after}]")
+        before, after = _around(kind, *rest)
+        return uuid5(_IDS, f"{before}{said}{after}")
 
     return make
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _around(kind: str, *rest: object) -> tuple[str, str]:
+    """What stands before and behind what many ids in a row are about."""
+    return f"[{_json_of(kind)}, ", f", {_listed(rest)}]" if rest else "]"
 
 
 def _listed(parts: Iterable[object]) -> str:
@@ -177,4 +183,4 @@ class WorkDraft:
 def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
     """The lasting id of an imported label: an annotator has one per trace, mode and target."""
     place = (target.first, target.last, target.quote, target.char_start, target.char_end)
-    return lasting_id("label", annotator, trace_id, taxonomy, mode, *place)
+    return lasting_ids(annotator, trace_id, taxonomy)("label", mode, *place)

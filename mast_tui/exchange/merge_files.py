@@ -153,7 +153,7 @@ class _Writing:
         steps = [tuple(alike) for _, alike in groupby(growth.fresh, key=lambda event: event.seq)]
         for batch in batched(steps, len, EVENTS_AT_ONCE):
             events = [event for step in batch for event in step]
-            with self._workspace.transaction():
+            with self._workspace.transaction(whole=True):
                 growth = self._workspace.grow(growth, events)
                 self._workspace.note_imported(self._record, [event.id for event in events])
             let_others_write()

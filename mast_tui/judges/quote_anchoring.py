@@ -1,4 +1,4 @@
-"""From a judge's claim to a finding: its quote is looked for where it was named, then elsewhere.
+"""Anchoring a finding: its quote is looked for where it was named, then elsewhere.
 
 A judge names spans by number and miscounts, so a quote is believed before a number: where the
 words stand outside the named spans the place is mended, and what was named is kept beside it.
@@ -9,7 +9,7 @@ altered, or not to the letter what stands there, stands what the judge wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import Final, Protocol
 
@@ -26,9 +26,8 @@ from mast_tui.judges.fuzzy_match import (
     parts,
     readings,
 )
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.word_comparison import word_count
-from mast_tui.labels import Match
+from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.traces.model import Trace
 
 NEAR: Final = 20
@@ -51,28 +50,6 @@ _LONG_BYTES: Final = 24
 
 _SHORT_BYTES: Final = 8
 """A quote of fewer bytes stands anywhere by chance, so only where it was named does it count."""
-
-
-class ClaimLike(Protocol):
-    """What a judge claims: see ``mast_tui.judges.llm.answers.Claim``.
-
-    ``first`` and ``last`` are indices, None where they name no span that exists.
-    """
-
-    @property
-    def mode(self) -> str: ...
-    @property
-    def first(self) -> int | None: ...
-    @property
-    def last(self) -> int | None: ...
-    @property
-    def quote(self) -> str | None: ...
-    @property
-    def rationale(self) -> str: ...
-    @property
-    def confidence(self) -> float: ...
-    @property
-    def decisive(self) -> bool | None: ...
 
 
 class SentTexts(Protocol):
@@ -99,20 +76,6 @@ class Found:
     def altered(self) -> bool:
         """Whether its words say something else than the quote."""
         return self.place.match is Match.ALTERED
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A finding with the numbers of its spans.
-
-    ``first`` and ``last`` are the indices of its range, None for the trace as a whole; ``span`` is
-    that of its evidence where it was found.
-    """
-
-    finding: Finding
-    first: int | None
-    last: int | None
-    span: int | None
 
 
 class Locator:
@@ -354,82 +317,72 @@ class _Areas:
             yield from (index for index in pair if index is not None)
 
 
-def placed(
-    claim: ClaimLike,
+def anchored(
+    finding: Finding,
     trace: Trace,
     texts: SentTexts,
     locate: Callable[[str, tuple[int, int] | None], Found | None],
-) -> Placed:
-    """The finding that a claim is worth.
+) -> Finding:
+    """Give a finding's quote its place in the trace.
 
-    Its quote is looked for with ``locate``; one that is found becomes the trace's own words, and
-    where they lie outside the range that was named the range is the span they stand in.
+    One that is found becomes the trace's own words, and where they lie outside the range that was
+    named the range is the span they stand in. One that is not stays as the judge gave it.
+
+    Args:
+        finding: As it was read from an answer: its range, and a quote without a place.
+        trace: The trace, its index complete.
+        texts: The trace's texts as the judge was shown them.
+        locate: Where a quote stands, given the first and last index of the range that was named.
 
     Raises:
-        OSError: the trace's source could not be read.
+        OSError: The trace's source could not be read.
     """
-    named = _range_of(claim, len(texts))
-    quote = claim.quote if claim.quote and claim.quote.strip() else None
-    found = locate(quote, named) if quote is not None else None
-    if found is not None and quote is not None:
+    named = _range_of(finding, trace)
+    first, last = _keys(trace, named) or (None, None)
+    said = "" if finding.evidence is None else finding.evidence.quote
+    if not said.strip():
+        return replace(finding, first=first, last=last, evidence=None)
+    found = locate(said, named)
+    if found is not None:
         start, end = texts.to_original(found.index, found.place.start, found.place.end)
         if start < end:
-            return _found(claim, quote.strip(), trace, named, found, start, end)
-    first, last = named or (None, None)
-    first_key, last_key = _keys(trace, named) or (None, None)
-    finding = Finding(
-        mode=claim.mode,
-        first=first_key,
-        last=last_key,
-        evidence_key=None if quote is None else first_key,
-        quote=quote,
-        char_start=None,
-        char_end=None,
-        rationale=claim.rationale,
-        confidence=claim.confidence,
-        decisive=claim.decisive,
-    )
-    return Placed(finding, first, last, None)
+            return _at(finding, said.strip(), trace, named, found, start, end)
+    return replace(finding, first=first, last=last, evidence=Evidence(first, said))
 
 
-def _found(
-    claim: ClaimLike,
-    quote: str,
+def _at(
+    finding: Finding,
+    said: str,
     trace: Trace,
     named: tuple[int, int] | None,
     found: Found,
     start: int,
     end: int,
-) -> Placed:
-    """The finding whose quote stands there in the trace's own text."""
+) -> Finding:
+    """The finding with its words there in the trace's own text."""
     shown = _mended(named, found)
     match = found.place.match
-    finding = Finding(
-        mode=claim.mode,
-        first=trace.span(shown[0]).key,
-        last=trace.span(shown[1]).key,
-        evidence_key=trace.span(found.index).key,
-        quote=trace.text(found.index)[start:end],
-        char_start=start,
-        char_end=end,
-        rationale=claim.rationale,
-        confidence=claim.confidence,
-        decisive=claim.decisive,
-        match=match,
+    evidence = Evidence(
+        trace.span(found.index).key,
+        trace.text(found.index)[start:end],
+        start,
+        end,
+        match,
         named=None if shown == named else _keys(trace, named),
-        wording=None if match is Match.EXACT else quote,
+        wording=None if match is Match.EXACT else said,
     )
-    return Placed(finding, *shown, found.index)
+    first, last = trace.span(shown[0]).key, trace.span(shown[1]).key
+    return replace(finding, first=first, last=last, evidence=evidence)
 
 
 def _keys(trace: Trace, spans: tuple[int, int] | None) -> tuple[str, str] | None:
     return None if spans is None else (trace.span(spans[0]).key, trace.span(spans[1]).key)
 
 
-def _range_of(claim: ClaimLike, count: int) -> tuple[int, int] | None:
-    """The claim's range as far as it exists, in order."""
-    ends = [index for index in (claim.first, claim.last) if index is not None]
-    ends = [index for index in ends if 0 <= index < count]
+def _range_of(finding: Finding, trace: Trace) -> tuple[int, int] | None:
+    """The finding's range as far as it exists, in order."""
+    keys = [key for key in (finding.first, finding.last) if key is not None]
+    ends = [index for index in map(trace.index_of, keys) if index is not None]
     return (min(ends), max(ends)) if ends else None
 
 

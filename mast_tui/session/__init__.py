@@ -1,15 +1,16 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
-from mast_tui.session.core import known_trace
 from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
-from mast_tui.session.locate import Place, locate
-from mast_tui.session.model import Change, Suggestion
 from mast_tui.session.progress import Progress, anybody_finished, progress
 from mast_tui.session.queues import QueueItem, QueueKind, queue
+from mast_tui.session.read_model import Suggestion
+from mast_tui.session.reanchor import Place, reanchor
 from mast_tui.session.retests import Retests
-from mast_tui.session.session import Session
-from mast_tui.session.setting_up import set_study, with_traces
-from mast_tui.session.sight import (
+from mast_tui.session.session import Session, known_trace
+from mast_tui.session.status import AnnotatorStatus, StatusReport, status
+from mast_tui.session.study_setup import set_study, with_traces
+from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind
+from mast_tui.session.visibility import (
     LibraryEntry,
     WithinSight,
     library_view,
@@ -21,8 +22,7 @@ from mast_tui.session.sight import (
     visible_traces_for_agreement,
     within_sight,
 )
-from mast_tui.session.status import AnnotatorStatus, StatusReport, status
-from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind
+from mast_tui.session.words import Change
 
 __all__ = [
     "AnnotatorStatus",
@@ -45,10 +45,10 @@ __all__ = [
     "known_person",
     "known_trace",
     "library_view",
-    "locate",
     "may_see_others",
     "progress",
     "queue",
+    "reanchor",
     "record_reveal",
     "remember_person",
     "resolve_sight",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from enum import Enum
+from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 from mast_tui.labels import (
@@ -11,33 +14,45 @@ from mast_tui.labels import (
     Answer,
     Label,
     Origin,
+    Pass,
+    PassKind,
+    Review,
     Severity,
     Target,
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.session.conditions import conditions_for
-from mast_tui.session.core import SessionCore, known_trace
-from mast_tui.session.draft import Draft
-from mast_tui.session.errors import LabelsStand, SessionError
-from mast_tui.session.history import Action
-from mast_tui.session.model import KEEP, Change, Keep, Suggestion
-from mast_tui.session.reading import SHORT_RUN
+from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
+from mast_tui.session.pass_state import Action, Passes
+from mast_tui.session.pending_change import PendingChange
+from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
+from mast_tui.session.reading import SHORT_RUN, ReadSpans
+from mast_tui.session.study_conditions import FREE, StudyConditions, conditions_for
+from mast_tui.session.words import Change, Words
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import ChangedElsewhere, Workspace
+from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.facts import (
     Fact,
     PassFinished,
+    PassKindSet,
     Revealed,
     ReviewGiven,
     SpansRead,
     SuggestionsSeen,
 )
-from mast_tui.workspace.ids import now
 
 
-class Session(SessionCore):
+class Keep(Enum):
+    """Stands for a value that stays as it is, where None means something."""
+
+    KEEP = "keep"
+
+
+KEEP = Keep.KEEP
+
+
+class Session:
     """One annotator at work on one trace under one taxonomy.
 
     Each command is one transaction and is on disk when it returns. It raises ``SessionError``
@@ -71,6 +86,198 @@ class Session(SessionCore):
             workspace, trace, taxonomy, annotator, trace_id, blind=blind, conditions=conditions
         )
 
+    def __init__(
+        self,
+        workspace: Workspace,
+        trace: Trace,
+        taxonomy: Taxonomy,
+        annotator: str,
+        trace_id: str,
+        *,
+        blind: bool,
+        conditions: StudyConditions = FREE,
+    ) -> None:
+        self.workspace = workspace
+        self.trace = trace
+        self.taxonomy = taxonomy
+        self.annotator = annotator
+        self.trace_id = trace_id
+        self.blind = blind
+        self._conditions = conditions
+        self.version = 0
+        self._modes = {mode.slug for mode in taxonomy.modes}
+        self._words = Words(taxonomy, trace, self._judged_label)
+        self._own = OwnLabels(self._place_of_label)
+        self._verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
+        self._answered: frozenset[str] = frozenset()
+        self._seen_version = -1
+        self._suggested: Suggested | None = None
+        self._others: tuple[Label, ...] | None = None
+        self._judge_on_screen = False
+        self._news = ""
+        self._in_retest = conditions.retest
+        self._passes = self._load()
+        self._leave_blind_pass()
+
+    # What is seen
+
+    @property
+    def current(self) -> Pass | None:
+        """The pass that is being worked on, or the finished one; None before there is any."""
+        current = self._passes.current
+        return None if current is None else self._passes.as_pass(current)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the current pass is finished: then an edit opens the next one."""
+        current = self._passes.current
+        return current is not None and current.finished_at is not None
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """One's own labels of this pass, those on the whole trace first, then in span order."""
+        return self._own_now().in_order()
+
+    @property
+    def labels_by_id(self) -> Mapping[str, Label]:
+        """The same by their ids; a label that was changed is another object."""
+        current = self._passes.current
+        return MappingProxyType({} if current is None else current.labels)
+
+    @property
+    def labels_of_modes(self) -> Mapping[str, int]:
+        """How many labels of one's own each mode has that has any."""
+        return MappingProxyType(self._own_now().by_mode)
+
+    def labels_at(self, key: str) -> tuple[Label, ...]:
+        """One's own labels that cover a span; those on the whole trace are on none of them."""
+        return self._own_now().at(key, self.trace.index_of(key))
+
+    @property
+    def verdicts(self) -> Mapping[str, VerdictValue]:
+        """The verdict on each mode that has one; a mode with labels is present."""
+        self._own_now()
+        return self._verdicts
+
+    def verdict(self, mode: str) -> VerdictValue | None:
+        """The verdict on a mode (slug), or None where it is open."""
+        return self.verdicts.get(mode)
+
+    @property
+    def hidden_visible(self) -> bool:
+        """Whether outcome, reward, ground truth and the like may be shown."""
+        return not self.blind or self._passes.revealed
+
+    @property
+    def suggestions_visible(self) -> bool:
+        """Whether anything that a judge says may be shown.
+
+        Where a study withholds suggestions they come after finishing, once asked for (``reveal``).
+        """
+        return self.hidden_visible and not self._withheld
+
+    @property
+    def _withheld(self) -> bool:
+        """Whether a study keeps suggestions from this pass, or from the one that would begin."""
+        if self._passes.revealed:
+            return False
+        current = self._passes.current
+        return self._conditions.withheld if current is None else current.withheld
+
+    @property
+    def open_modes_answer(self) -> Literal["leave", "absent"] | None:
+        """What finishing does with modes without a verdict; None where the annotator is asked.
+
+        With everything read they are absent; else a study can have fixed the answer.
+        """
+        if not self.unread():
+            return "absent"
+        return self._conditions.open_modes
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Judges' suggestions in the reading order of their evidence; none while hidden.
+
+        Those whose quote was not found come last.
+        """
+        if not self.suggestions_visible:
+            return ()
+        return self._suggestions().in_order(len(self.trace))
+
+    @property
+    def pending(self) -> tuple[Suggestion, ...]:
+        """The suggestions that wait for this annotator's answer, in the same order."""
+        if not self.suggestions_visible:
+            return ()
+        self._own_now()
+        return self._suggestions().pending(len(self.trace), self._answered)
+
+    @property
+    def pending_by_id(self) -> Mapping[str, Suggestion]:
+        """The same by their ids."""
+        return MappingProxyType(self._suggestions().pending_by_id if self.pending else {})
+
+    def review_of(self, suggestion_id: str) -> Review | None:
+        """This annotator's answer to a suggestion; of several passes the last one."""
+        for one in reversed(self._passes.answering):
+            given = one.reviews.get(suggestion_id)
+            if given is not None:
+                return Review(
+                    annotator=self.annotator,
+                    suggestion=suggestion_id,
+                    answer=given.answer,
+                    label=given.label,
+                    reason=given.reason,
+                    trace_id=self.trace_id,
+                    taxonomy=self.taxonomy.ref,
+                    pass_number=one.number,
+                )
+        return None
+
+    @property
+    def others_shown(self) -> bool:
+        """Whether other people's labels may be shown: finished, and then asked for (``reveal``),
+        or taken on as an adjudicator."""
+        return self._passes.revealed
+
+    @property
+    def others(self) -> tuple[Label, ...]:
+        """Other people's labels; none before ``reveal``."""
+        if not self.others_shown:
+            return ()
+        if self._others is None:
+            found = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            self._others = tuple(
+                sorted(
+                    (
+                        label
+                        for label in found
+                        if label.annotator != self.annotator
+                        and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
+                    ),
+                    key=self._place_of_label,
+                )
+            )
+        return self._others
+
+    @property
+    def span_notes(self) -> Mapping[str, str]:
+        """One's own notes on spans of this pass, by key."""
+        current = self._passes.current
+        return MappingProxyType({} if current is None else current.notes)
+
+    @property
+    def read(self) -> Set[str]:
+        """The keys of the spans that this annotator has read, in whatever pass.
+
+        A retest begins with nothing read.
+        """
+        return self._passes.read
+
+    def unread(self) -> tuple[range, ...]:
+        """The stretches of spans that were not read, of those that are loaded, in order."""
+        return self._passes.read.unread()
+
     # Labels and verdicts
 
     def toggle_label(self, mode: str, target: Target, *, suggestions_on_screen: bool) -> Change:
@@ -82,19 +289,19 @@ class Session(SessionCore):
         target = self._checked_target(target)
         if suggestions_on_screen:
             self._judge_on_screen = True
-        draft = self._draft()
-        label = draft.find(mode, target)
+        change = self._begin()
+        label = change.state.find(mode, target)
         if label is not None:
-            draft.remove_label(label)
+            change.remove_label(label)
         else:
-            draft.add_label(mode, target, at=now(), saw_suggestions=suggestions_on_screen)
-        return self._commit(draft)
+            change.add_label(mode, target, saw_suggestions=suggestions_on_screen)
+        return self._commit(change)
 
     def remove_label(self, label_id: str) -> Change:
         """Remove one of one's own labels; a suggestion that was answered with it waits again."""
-        draft = self._draft()
-        draft.remove_label(self._own_label(draft, label_id))
-        return self._commit(draft)
+        change = self._begin()
+        change.remove_label(self._own_label(change, label_id))
+        return self._commit(change)
 
     def edit_label(
         self,
@@ -110,8 +317,8 @@ class Session(SessionCore):
 
         An accepted suggestion whose mode or place is changed counts as edited.
         """
-        draft = self._draft()
-        before = self._own_label(draft, label_id)
+        change = self._begin()
+        before = self._own_label(change, label_id)
         after = before
         if mode is not None:
             self._check_mode(mode)
@@ -126,10 +333,10 @@ class Session(SessionCore):
             after = replace(after, confidence=confidence)
         if not isinstance(severity, Keep):
             after = replace(after, severity=severity)
-        return self._change_label(draft, before, after)
+        return self._change_label(change, before, after)
 
-    def _change_label(self, draft: Draft, before: Label, after: Label) -> Change:
-        same = draft.find(after.mode, after.target)
+    def _change_label(self, change: PendingChange, before: Label, after: Label) -> Change:
+        same = change.state.find(after.mode, after.target)
         if same is not None and same.id != after.id:
             place = self._words.place(after.target)
             raise SessionError(f"you have {self._words.mode(after.mode)} on {place} already")
@@ -137,10 +344,10 @@ class Session(SessionCore):
             return Change("nothing changed", after.mode, after.target, after.target.first)
         moved = (before.mode, before.target) != (after.mode, after.target)
         if moved and before.origin is Origin.ACCEPTED:
-            draft.accepted_with_changes(before)
+            change.accepted_with_changes(before)
             after = replace(after, origin=Origin.EDITED)
-        draft.change_label(before, after)
-        return self._commit(draft)
+        change.change_label(before, after)
+        return self._commit(change)
 
     def set_verdict(
         self, mode: str, value: VerdictValue | None, *, remove_labels: bool = False
@@ -152,8 +359,8 @@ class Session(SessionCore):
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
             raise SessionError("label a span, or the whole trace (t), to say that a mode shows")
-        draft = self._draft()
-        labels = draft.of_mode(mode)
+        change = self._begin()
+        labels = change.state.of_mode(mode)
         if labels and not remove_labels:
             count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
             raise LabelsStand(
@@ -161,22 +368,22 @@ class Session(SessionCore):
                 labels,
             )
         for label in labels:
-            draft.remove_label(label)
-        if not labels and draft.verdicts.get(mode) is value:
+            change.remove_label(label)
+        if not labels and change.state.verdicts.get(mode) is value:
             value = None
-        draft.set_verdict(mode, value)
-        if not draft.changes_something:
+        change.set_verdict(mode, value)
+        if not change.changes_something:
             return Change(f"{self._words.mode(mode)} is open already", mode)
-        return self._commit(draft)
+        return self._commit(change)
 
     def note_span(self, key: str, text: str) -> Change:
         """Write a note beside a span; an empty one takes it away."""
         self._checked_target(Target(key, key))
-        draft = self._draft()
-        draft.set_note(key, text.strip())
-        if not draft.changes_something:
+        change = self._begin()
+        change.set_note(key, text.strip())
+        if not change.changes_something:
             return Change("nothing changed", key=key)
-        return self._commit(draft)
+        return self._commit(change)
 
     # Suggestions
 
@@ -203,47 +410,48 @@ class Session(SessionCore):
         """
         suggestion = self._visible(suggestion_id)
         self._judge_on_screen = True
-        draft = self._draft()
-        label = self._label_made_of(draft, suggestion)
+        change = self._begin()
+        label = self._label_made_of(change, suggestion)
         if label is not None:
-            draft.remove_label(label)
-        draft.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
-        return self._commit_answer(draft, suggestion)
+            change.remove_label(label)
+        change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
+        return self._commit_answer(change, suggestion)
 
     def _take_over(
         self, suggestion: Suggestion, mode: str, target: Target, answer: Answer, origin: Origin
     ) -> Change:
         self._check_mode(mode)
         self._judge_on_screen = True
-        draft = self._draft()
-        made = self._label_made_of(draft, suggestion)
-        label = draft.find(mode, target)
+        change = self._begin()
+        made = self._label_made_of(change, suggestion)
+        label = change.state.find(mode, target)
         if label is None and made is not None:
-            label = draft.change_label(made, replace(made, mode=mode, target=target, origin=origin))
+            label = change.change_label(
+                made, replace(made, mode=mode, target=target, origin=origin)
+            )
         elif label is None:
-            label = draft.add_label(
+            label = change.add_label(
                 mode,
                 target,
-                at=now(),
                 origin=origin,
                 suggestion=suggestion.id,
                 saw_suggestions=True,
             )
         elif made is not None and made is not label:
-            draft.remove_label(made)
-        draft.set_review(suggestion.id, ReviewGiven(answer, label.id))
-        return self._commit_answer(draft, suggestion)
+            change.remove_label(made)
+        change.set_review(suggestion.id, ReviewGiven(answer, label.id))
+        return self._commit_answer(change, suggestion)
 
-    def _commit_answer(self, draft: Draft, suggestion: Suggestion) -> Change:
-        if not draft.changes_something:
+    def _commit_answer(self, change: PendingChange, suggestion: Suggestion) -> Change:
+        if not change.changes_something:
             return Change(
                 "answered so already", suggestion.mode, suggestion.target, suggestion.evidence_key
             )
-        return self._commit(draft)
+        return self._commit(change)
 
-    def _label_made_of(self, draft: Draft, suggestion: Suggestion) -> Label | None:
+    def _label_made_of(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
         """The label that came of an earlier answer to this suggestion, not one's own before it."""
-        for label in draft.labels.values():
+        for label in change.state.labels.values():
             if label.suggestion == suggestion.id:
                 return label
         return None
@@ -270,16 +478,16 @@ class Session(SessionCore):
             self._mark_read(wanted, long)
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
-        read, index_of, span = self._work.read, self.trace.index_of, self.trace.span
+        read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
         new = tuple(key for key in keys if key not in read and index_of(key) is not None)
         ends = tuple(
             (span(run.start).key, span(run.stop - 1).key)
             for run in runs
             if not read.has_run(run.start, run.stop)
         )
-        if (new or ends) and not self._work.frozen:
-            draft = self._draft()
-            self._append([*draft.facts, SpansRead(new, ends)], draft.number)
+        if (new or ends) and not self._passes.frozen:
+            change = self._begin()
+            self._append([*change.facts, SpansRead(new, ends)], change.state.number)
 
     def note_suggestions_on_screen(self) -> None:
         """Note that a judge's suggestions are shown: what is labelled from here on saw them.
@@ -296,15 +504,15 @@ class Session(SessionCore):
             self._note_judge_seen()
 
     def _note_judge_seen(self) -> None:
-        current = self._work.current
-        if current is not None and not self._work.frozen and not current.judge_seen:
+        current = self._passes.current
+        if current is not None and not self._passes.frozen and not current.judge_seen:
             self._append([SuggestionsSeen()], current.number)
 
     def reveal(self) -> None:
         """Show what was hidden: from here on the finish stands. Raises before the finish."""
-        if self._work.revealed:
+        if self._passes.revealed:
             return
-        current = self._work.current
+        current = self._passes.current
         if current is None or current.finished_at is None:
             raise SessionError("what others say is shown once you have finished the trace (D)")
         self._write([Revealed("others")], current.number)
@@ -317,24 +525,24 @@ class Session(SessionCore):
             raise SessionError("this trace is finished already; an edit begins a second look")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
-        draft = self._draft()
+        change = self._begin()
         if open_modes == "absent":
-            present = {label.mode for label in draft.labels.values()}
+            present = {label.mode for label in change.state.labels.values()}
             for mode in self.taxonomy.modes:
-                if mode.slug not in present and mode.slug not in draft.verdicts:
-                    draft.set_verdict(mode.slug, VerdictValue.ABSENT)
-        draft.facts.append(self._finish(open_modes))
-        return self._commit(draft)
+                if mode.slug not in present and mode.slug not in change.state.verdicts:
+                    change.set_verdict(mode.slug, VerdictValue.ABSENT)
+        change.record(self._finish(open_modes))
+        return self._commit(change)
 
     def _finish(self, open_modes: str) -> PassFinished:
-        read = sum(map(len, self._work.read.stretches()))
+        read = sum(map(len, self._passes.read.stretches()))
         return PassFinished(open_modes, read, len(self.trace))
 
     def unfinish(self) -> Change:
         """Take the finish back; raises once something hidden has been shown since."""
         if not self.finished:
             raise SessionError("this trace is not finished")
-        action = self._work.last_done
+        action = self._passes.last_done
         if action is None or not isinstance(action.facts[-1], PassFinished):
             raise SessionError(
                 "this finish was not made here and stands; an edit begins a second look"
@@ -348,12 +556,12 @@ class Session(SessionCore):
 
         Raises ``SessionError`` for a finish after which something hidden was shown.
         """
-        action = self._work.last_done
+        action = self._passes.last_done
         return None if action is None else self._take_back(action)
 
     def redo(self) -> Change | None:
         """Do again what was taken back last; None where there is nothing."""
-        action = self._work.last_undone
+        action = self._passes.last_undone
         if action is None:
             return None
         facts: list[Fact] = [
@@ -365,7 +573,7 @@ class Session(SessionCore):
         return replace(change, message=f"again: {change.message}")
 
     def _take_back(self, action: Action) -> Change:
-        current = self._work.current
+        current = self._passes.current
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
                 "what others say was shown since you finished, so the finish stands; "
@@ -379,6 +587,191 @@ class Session(SessionCore):
             replaces=[event.id for event in action.events],
         )
         return replace(change, message=f"taken back: {change.message}")
+
+    # Writing
+
+    def refresh_suggestions(self) -> None:
+        """Look again at what judges and others say: a judge has run, or a file was imported."""
+        self._suggested = self._others = None
+        self._changed()
+
+    def reload(self) -> None:
+        """Read everything anew: this annotator has changed the trace elsewhere."""
+        labels, verdicts = dict(self.labels_by_id), dict(self.verdicts)
+        self._passes = self._load()
+        self.refresh_suggestions()
+        news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+        self._news = ", ".join(filter(None, (self._news, news)))
+
+    def catch_up(self) -> None:
+        """Take in what has been written elsewhere, by anybody."""
+        known = self._passes.last_seq
+        if self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known:
+            self.reload()
+        else:
+            self.refresh_suggestions()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_news`` has something to say."""
+        return bool(self._news)
+
+    def take_news(self) -> str:
+        """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
+        news, self._news = self._news, ""
+        return news
+
+    def _load(self) -> Passes:
+        events = self.workspace.events(
+            trace_id=self.trace_id, annotator=self.annotator, taxonomy=self.taxonomy.ref
+        )
+        passes = Passes(
+            self.annotator,
+            self.trace_id,
+            self.taxonomy.ref,
+            partial(ReadSpans, self.trace),
+            events,
+        )
+        # Begun on another screen, it is gone on with here: nothing else may change meanwhile.
+        self._in_retest = self._in_retest or passes.retest_open
+        passes.in_retest = self._in_retest
+        return passes
+
+    def _begin(self) -> PendingChange:
+        if self._passes.in_retest and self._passes.frozen:
+            raise SessionError(
+                "this reading is finished and cannot be changed; u takes the finish back, and "
+                "opening the trace again shows your labels on it"
+            )
+        return PendingChange(
+            self._passes,
+            self.workspace.new_id,
+            blind=self.blind,
+            withheld=self._withheld,
+            judge_on_screen=self._judge_on_screen and self.suggestions_visible,
+        )
+
+    def _commit(self, change: PendingChange) -> Change:
+        """Write a change; its last fact is what is told of it."""
+        told = self._words.change(change.facts)
+        if change.opens_second_look:
+            told = replace(told, message=f"{told.message} · a second look begins")
+        self._write(change.facts, change.state.number)
+        return told
+
+    def _write(
+        self,
+        facts: Sequence[Fact],
+        number: int,
+        *,
+        undoes: str | None = None,
+        redoes: str | None = None,
+        replaces: Sequence[str] = (),
+    ) -> None:
+        """Write what a person asked for, unless the trace has changed under their eyes."""
+        try:
+            self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
+        except ChangedElsewhere as error:
+            self.reload()
+            changed = self.take_news() or "something that shows nowhere here"
+            raise ChangedMeanwhile(
+                f"In another window meanwhile: {changed}. Your key has done nothing"
+            ) from error
+
+    def _append(
+        self,
+        facts: Sequence[Fact],
+        number: int,
+        *,
+        undoes: str | None = None,
+        redoes: str | None = None,
+        replaces: Sequence[str] = (),
+    ) -> None:
+        """One transaction, on disk before memory follows."""
+        events = [
+            NewEvent(
+                self.annotator,
+                self.trace_id,
+                self.taxonomy.ref,
+                number,
+                fact,
+                replaces=tuple(replaces),
+            )
+            for fact in facts
+        ]
+        recorded = self.workspace.append(
+            events, undoes=undoes, redoes=redoes, known_seq=self._passes.last_seq
+        )
+        for event in recorded:
+            self._passes.take(event)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    def _leave_blind_pass(self) -> None:
+        """A pass that began blind and is opened with everything shown is no blind one any more."""
+        current = self._passes.current
+        if (
+            current is not None
+            and not self.blind
+            and not self._passes.frozen
+            and current.kind is PassKind.BLIND
+        ):
+            self._write([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
+
+    # Places
+
+    def _own_now(self) -> OwnLabels:
+        """One's own labels as they are, with what follows of verdicts and answers.
+
+        Spans that come later change their order.
+        """
+        current = self._passes.current
+        labels = {} if current is None else current.labels
+        if self._seen_version != self.version:
+            self._own.follow(labels, len(self.trace))
+            self._seen_version = self.version
+            self._answered = frozenset(self._passes.reviews)
+            present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
+            said = {} if current is None else current.verdicts
+            self._verdicts = MappingProxyType(said | present)
+        else:
+            self._own.grown(len(self.trace))
+        return self._own
+
+    def _index(self, key: str) -> int:
+        index = self.trace.index_of(key)
+        return NOWHERE if index is None else index
+
+    def _place_of_label(self, label: Label) -> Place:
+        target = label.target
+        if target.first is None or target.last is None:
+            return (-1, 0, 0, label.mode, label.id)
+        return (
+            self._index(target.first),
+            target.char_start or 0,
+            self._index(target.last),
+            label.mode,
+            label.id,
+        )
+
+    def _place_of_suggestion(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+        key, offsets = suggestion.evidence_key, suggestion.quote_offsets
+        index = -1 if key is None else self._index(key)
+        return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
+
+    def _suggestions(self) -> Suggested:
+        if self._suggested is None:
+            labels = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+            judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
+            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+        return self._suggested
+
+    def _judged_label(self, suggestion_id: str) -> Suggestion | None:
+        if not self.suggestions_visible:
+            return None
+        return self._suggestions().by_id.get(suggestion_id)
 
     # Checks
 
@@ -404,8 +797,8 @@ class Session(SessionCore):
                 raise SessionError("an empty quote points at nothing")
         return target
 
-    def _own_label(self, draft: Draft, label_id: str) -> Label:
-        label = draft.label(label_id)
+    def _own_label(self, change: PendingChange, label_id: str) -> Label:
+        label = change.label(label_id)
         if label is None:
             raise SessionError("this label is gone, or it is not yours")
         return label
@@ -419,3 +812,8 @@ class Session(SessionCore):
         if found is None:
             raise SessionError("this suggestion is not on this trace, or hidden until you finish")
         return found
+
+
+def known_trace(workspace: Workspace, trace: Trace) -> str:
+    """Register an open trace and return the id that the workspace has for it."""
+    return workspace.register_trace(TraceRecord.of(trace))

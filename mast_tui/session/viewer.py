@@ -12,7 +12,7 @@ from functools import cached_property
 
 from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind, checked_person
 from mast_tui.session.errors import SessionError
-from mast_tui.session.sight import (
+from mast_tui.session.visibility import (
     library_view,
     record_reveal,
     resolve_sight,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mast_tui.labels import Answer, Label, Target, VerdictValue
-from mast_tui.session.model import Change, Suggestion
+from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.facts import (
@@ -24,6 +25,19 @@ _ANSWERED = {
     Answer.EDIT: "accepted with changes",
     Answer.REJECT: "rejected",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a command has done, in words, and where to look.
+
+    ``key`` is the span on which the cursor belongs; None where it can stay.
+    """
+
+    message: str
+    mode: str | None = None
+    target: Target | None = None
+    key: str | None = None
 
 
 class Words:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import orjson
 
@@ -15,6 +17,9 @@ from mast_tui.traces.shelved import Facts, FileToRead, ShelvedTrace, facts_from,
 
 Looked = tuple[Trace, Sequence[str]]
 """A trace that was found, with the files of its sub-agents."""
+
+ReadAgain = Callable[[Path, Sequence[Path]], FileReport]
+"""Reads a file, or the folder of one run, and the files of its sub-agents."""
 
 
 def look_to_bytes(found: Sequence[Looked]) -> bytes:
@@ -33,15 +38,25 @@ def look_to_bytes(found: Sequence[Looked]) -> bytes:
     )
 
 
-def look_from_bytes(data: bytes) -> tuple[Trace, ...] | None:
-    """The traces that the bytes hold, without their spans; None where they hold none."""
+def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
+    """Tell the traces that the bytes hold, without their spans.
+
+    Args:
+        data: What ``look_to_bytes`` made.
+        read: Reads a file and those of its sub-agents, when a trace of it is opened.
+
+    Returns:
+        The traces; None where the bytes hold none.
+    """
     try:
         traces: list[Trace] = []
-        file = FileToRead("")
+        file: FileToRead | None = None
         for path, record, members, overlaid, values in kept_values.sequence(orjson.loads(data)):
-            if path != file.path:
-                members = map(kept_values.path, kept_values.sequence(members))
-                file = FileToRead(kept_values.path(path), tuple(members))
+            if file is None or path != file.path:
+                path = kept_values.path(path)
+                members = tuple(map(kept_values.path, kept_values.sequence(members)))
+                again = partial(read, Path(path), tuple(map(Path, members)))
+                file = FileToRead(path, members, again)
             facts = facts_from(values)
             trace = ShelvedTrace(file, kept_values.count_or_none(record), facts)
             traces.append(_overlaid(trace, facts) if overlaid else trace)
@@ -116,7 +131,7 @@ def _id_of(trace: Trace) -> str:
 
 def _same(was: Trace, trace: Trace) -> bool:
     """Whether all that is shown of the two is the same, and both are read in the same way."""
-    if isinstance(trace, ShelvedTrace) and trace.file.is_read_in_a_way_of_its_own:
+    if isinstance(trace, ShelvedTrace) and trace.file.as_told:
         return False
     return (
         facts_of(was) == facts_of(trace)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mast_tui.traces.model import FileReport, Thread, Trace
-from mast_tui.traces.one_file import read_one
+from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.one_file import read_run
 from mast_tui.traces.outcomes import load_outcomes
 from mast_tui.traces.regular_files import is_folder
 from mast_tui.traces.threads import members_beside
@@ -26,7 +25,7 @@ def read_file(path: Path, named: bool) -> FileReport:
     cannot be read is ``failed`` with the reason.
     """
     if is_folder(path):
-        from mast_tui.traces.scanning import read_folder
+        from mast_tui.traces.scanning import read_folder  # as below
 
         report = read_folder(path)
     else:
@@ -43,24 +42,21 @@ def read_fully(trace: Trace) -> None:
         pass
 
 
-def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
-    """What came of a file and of those that hold its sub-agents, as one trace."""
-    report = read_one(path, named)
-    if not members or len(report.traces) != 1:
-        return report
-    from mast_tui.traces.runs import Member, joined
+def read_again(path: Path, members: Sequence[Path]) -> FileReport:
+    """Read what a trace was known of without its spans, in the way in which a walk reads it.
 
-    others = []
-    problems = list(report.problems)
-    for member in members:
-        found = read_one(member, named=False)
-        problems += found.problems
-        for trace in found.traces[:1]:
-            thread = found.thread or Thread(member.stem, path.stem)
-            others.append(Member(thread, trace, name_beside(member, path)))
-    own = report.thread or Thread(report.traces[0].identity.trace_id)
-    run = joined(Member(own, report.traces[0], path.name), others)
-    return replace(report, traces=(run,), problems=tuple(problems))
+    Args:
+        path: The file, or the folder that holds one run.
+        members: The files of its sub-agents.
+
+    Returns:
+        What came of it.
+    """
+    if is_folder(path):
+        from mast_tui.traces.scanning import read_folder  # a walk is imported by what needs one
+
+        return read_folder(path)
+    return read_run(path, members, named=False)
 
 
 def scan(
@@ -76,12 +72,3 @@ def scan(
     from mast_tui.traces.scanning import Scan
 
     return iter(Scan(paths, without, shelf))
-
-
-def name_beside(path: Path, other: Path) -> str:
-    """How a file is called from the folder of another: below it by its path, else by its name."""
-    folder = other.parent
-    if path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    shared = next((up for up in folder.parents if path.is_relative_to(up)), None)
-    return path.name if shared is None else path.relative_to(shared).as_posix()

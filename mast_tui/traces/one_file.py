@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +11,7 @@ from mast_tui.traces.big_documents import BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.decoding import decode
 from mast_tui.traces.file_kinds import kind_by_name
 from mast_tui.traces.json_values import why_not_json
-from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.model import FileReport, Problem, Thread
 from mast_tui.traces.opened_file import ReadWhole
 from mast_tui.traces.packed import TooBig
 from mast_tui.traces.readers import codex, recognise
@@ -152,3 +152,32 @@ def _unknown_json(source: Source) -> FileReport:
         hint = "mend it, or let its name end in .txt to read it as plain text"
         return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")
     return FileReport(source.path, skipped="JSON of no known trace format")
+
+
+def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
+    """What came of a file and of those that hold its sub-agents, as one trace."""
+    report = read_one(path, named)
+    if not members or len(report.traces) != 1:
+        return report
+    from mast_tui.traces.runs import Member, joined  # most runs are one file
+
+    others = []
+    problems = list(report.problems)
+    for member in members:
+        found = read_one(member, named=False)
+        problems += found.problems
+        for trace in found.traces[:1]:
+            thread = found.thread or Thread(member.stem, path.stem)
+            others.append(Member(thread, trace, name_beside(member, path)))
+    own = report.thread or Thread(report.traces[0].identity.trace_id)
+    run = joined(Member(own, report.traces[0], path.name), others)
+    return replace(report, traces=(run,), problems=tuple(problems))
+
+
+def name_beside(path: Path, other: Path) -> str:
+    """How a file is called from the folder of another: below it by its path, else by its name."""
+    folder = other.parent
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    shared = next((up for up in folder.parents if path.is_relative_to(up)), None)
+    return path.name if shared is None else path.relative_to(shared).as_posix()

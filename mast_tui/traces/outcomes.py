@@ -101,6 +101,7 @@ class Outcomes:
         row = next(rows_of_trace(self, trace), None)
         if row is None:
             return trace
+        # The first look at a file does without: most have no outcomes beside them.
         from mast_tui.traces.overlay import OverlaidTrace
 
         return OverlaidTrace(trace, facts=self.facts[row])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.folder import Entry, entries_under
-from mast_tui.traces.library import name_beside, read_run
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.one_file import name_beside, read_run
 from mast_tui.traces.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
 from mast_tui.traces.overlay import OverlaidTrace
 from mast_tui.traces.regular_files import is_folder, is_regular
@@ -121,7 +121,7 @@ class Scan:
         names = tuple(map(str, members))
         if names:
             self.members[str(path)] = names
-        file = FileToRead(str(path), names, read if named else None)
+        file = FileToRead(str(path), names, read, as_told=named)
         shelf = self._shelf if not named else None
         return self._from_shelf(path, members, partial(self._read, path, read), file, shelf)
 
@@ -177,7 +177,7 @@ class Scan:
                 return [report for report in reports if report.traces or report.failed]
         if trial.read is None:
             return []
-        file = FileToRead(str(trial.folder), (), trial.read)
+        file = FileToRead(str(trial.folder), (), trial.read, as_told=True)
         report = self._from_shelf(trial.folder, trial.told_by, trial.read, file, self._shelf)
         return [report] if report.traces or report.failed else []
 

@@ -17,7 +17,7 @@ from typing import Final, Self
 import orjson
 
 from mast_tui.traces.code_version import newest_change
-from mast_tui.traces.last_look import Looked, look_from_bytes, look_to_bytes
+from mast_tui.traces.last_look import Looked, ReadAgain, look_from_bytes, look_to_bytes
 from mast_tui.traces.model import FileReport, Thread, Trace
 from mast_tui.traces.private_files import make_private, open_private
 from mast_tui.traces.shelved import FileToRead, report_from_bytes, report_to_bytes
@@ -108,10 +108,17 @@ class Shelf:
         except (sqlite3.Error, ValueError):
             self._give_up()
 
-    def last_look(self, paths: Sequence[Path]) -> Iterator[tuple[Trace, ...]]:
-        """The traces that the last walk over these paths has found, in parts, as they were kept.
+    def last_look(self, paths: Sequence[Path], read: ReadAgain) -> Iterator[tuple[Trace, ...]]:
+        """Tell the traces that the last walk over these paths has found, as they were kept.
 
         Nothing is known of what has become of their files since.
+
+        Args:
+            paths: The files and folders that were walked over.
+            read: Reads the file of a trace, when it is opened.
+
+        Yields:
+            Some of the traces, in their order.
         """
         if self._database is None:
             return
@@ -119,7 +126,7 @@ class Shelf:
             for (data,) in self._database.execute(
                 "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_name_of(paths),)
             ):
-                traces = look_from_bytes(data)
+                traces = look_from_bytes(data, read)
                 if traces is None:
                     return
                 yield traces

@@ -25,7 +25,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.opened_file import changed
-from mast_tui.traces.regular_files import is_folder
 from mast_tui.traces.sieve import Sieve, Sifted, sift
 
 if TYPE_CHECKING:
@@ -135,45 +134,42 @@ class _Reading:
 class FileToRead:
     """A file that is read when a trace of it is opened, with those of its sub-agents.
 
-    ``how`` reads what is neither a plain file of a folder nor a folder that holds one run. Traces
-    of one file that are open together share one reading; with the last it is gone from memory.
+    Traces of one file that are open together share one reading; with the last it is gone from
+    memory.
     """
 
-    __slots__ = ("_how", "_last", "members", "path")
+    __slots__ = ("_last", "_read", "as_told", "members", "path")
 
     def __init__(
         self,
         path: str,
-        members: Sequence[str] = (),
-        how: Callable[[], FileReport] | None = None,
+        members: Sequence[str],
+        read: Callable[[], FileReport],
+        *,
+        as_told: bool = False,
     ) -> None:
+        """Keep in mind how the file is read.
+
+        Args:
+            path: The file, or a folder that holds one run.
+            members: The files of its sub-agents.
+            read: Reads it.
+            as_told: Whether there is more to reading it than the paths tell.
+        """
         self.path = path
         self.members = tuple(members)
-        self._how = how
+        self.as_told = as_told
+        self._read = read
         self._last: ReferenceType[_Reading] | None = None
-
-    @property
-    def is_read_in_a_way_of_its_own(self) -> bool:
-        """Whether there is more to reading it than its path and those of its sub-agents tell."""
-        return self._how is not None
 
     def read(self) -> _Reading:
         """What the file holds, read now where it was not for a trace that is open still, or where
         it has changed since."""
         reading = None if self._last is None else self._last()
         if reading is None or any(map(changed, reading.report.traces[:1])):
-            reading = _Reading(self._how() if self._how is not None else self._read_run())
+            reading = _Reading(self._read())
             self._last = ref(reading)
         return reading
-
-    def _read_run(self) -> FileReport:
-        from mast_tui.traces.library import read_run
-        from mast_tui.traces.scanning import read_folder
-
-        path = Path(self.path)
-        if is_folder(path):
-            return read_folder(path)
-        return read_run(path, tuple(map(Path, self.members)), named=False)
 
 
 class ShelvedTrace:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 SCREENS: Final[Mapping[type[object], str]] = {
     ShowAdjudication: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowDisagreements: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
-    ShowDisagreement: "mast_tui.ui.adjudicate.one_trace:AdjudicateOneScreen",
+    ShowDisagreement: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowAgreement: "mast_tui.ui.reports.screen:AgreementScreen",
     ShowSignatures: "mast_tui.ui.reports.screen:SignaturesScreen",
     ShowRuns: "mast_tui.ui.judge_runs.runs:RunsScreen",

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -37,6 +38,8 @@ START: Final = ""
 """What the first event of a chain follows."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+_NAMING_TRACES: Final = (StudySet, GuidelineSet)
 
 _TRIES: Final = 200_000
 """How many events back branches are looked for, over all events of a person: seconds at most."""
@@ -126,9 +129,10 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         seq, at, action, undoes, redoes = placed
         rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
         said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
-    if isinstance(fact, StudySet | GuidelineSet):
+    if isinstance(fact, _NAMING_TRACES):
         payload = _named_payload(fact)
-    return hashlib.sha256(f"[{_ENCODER.encode(name)},{said}]{payload}".encode("ascii")).digest()
+    whole = f"[{encode_basestring_ascii(name)},{said}]{payload}"
+    return hashlib.sha256(whole.encode("ascii")).digest()
 
 
 def link(before: str, said: bytes) -> str:
@@ -244,8 +248,13 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 @lru_cache(maxsize=1000)
 def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
     """Whose event of what kind it is, and of which work: the same for many in a row."""
-    values = (annotator, kind.value, _named(trace_id), taxonomy or None)
-    return ",".join("null" if one is None else _ENCODER.encode(one) for one in values)
+    who, where, under = map(_json_of, (annotator, _named(trace_id), taxonomy or None))
+    return f'{who},"{kind}",{where},{under}'
+
+
+@lru_cache(maxsize=1000)
+def _json_of(said: str | None) -> str:
+    return "null" if said is None else encode_basestring_ascii(said)
 
 
 @lru_cache(maxsize=1000)

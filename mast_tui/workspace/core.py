@@ -24,9 +24,13 @@ class WorkspaceCore:
         self._ids = IdSource()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Everything done within is one transaction: all of it on disk at the end, or nothing."""
-        with self._database.writing():
+    def transaction(self, *, whole: bool = False) -> Iterator[None]:
+        """Everything done within is one transaction: all of it on disk at the end, or nothing.
+
+        With ``whole`` nothing within may fail by itself and be gone on after, which writes much
+        sooner.
+        """
+        with self._database.writing(whole=whole):
             yield
 
     def new_id(self) -> str:

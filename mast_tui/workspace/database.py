@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -56,6 +56,7 @@ class Database:
         self.path = path
         self._turn = Lock()
         self._whose: object = None
+        self._whole = False
         self._closed = False
         self._gone = False
         self._left: list[Connection] = []
@@ -141,23 +142,26 @@ class Database:
                         transaction.rollback()
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, whole: bool = False) -> Iterator[Connection]:
         """One transaction: on disk when the block ends, or nothing of it where it raises.
 
-        Inside another one it is a part of that, which can still fail by itself. Waits for other
-        programs and threads that write, until ``commands.deadline``; raises ``WorkspaceGone`` where
-        the file at the path is no longer the one that is open.
+        Inside another one it is a part of that, which can still fail by itself, unless the other is
+        ``whole``: then what a part raises has to end it all. That spares SQLite a copy of each page
+        that a part changes. Waits for other programs and threads that write, until
+        ``commands.deadline``; raises ``WorkspaceGone`` where the file at the path is no longer the
+        one that is open.
         """
         with self._in_words():
             self._check_open()
             if self._whose is whoever_runs():
-                with self._savepoint():
+                with nullcontext() if self._whole else self._savepoint():
                     yield self._writer
                 return
             with self._taking_turn():
                 self._check_open()
                 self.check_there()
                 transaction = self._writer.begin()
+                self._whole = whole
                 try:
                     yield self._writer
                     self._commit()
@@ -166,6 +170,7 @@ class Database:
                     transaction.rollback()
                     raise
                 finally:
+                    self._whole = False
                     self.last_write = time.monotonic()
 
     @contextmanager

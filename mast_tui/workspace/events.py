@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mast_tui.labels import VerdictValue
 from mast_tui.workspace.fact_values import fact_from, fact_to_dict, kind_of
-from mast_tui.workspace.facts import EventKind, Fact, VerdictSet
+from mast_tui.workspace.facts import EventKind, Fact, PassFinished, PassStarted, VerdictSet
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.values import Values, compact
 
@@ -68,15 +67,17 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 def payload_text(fact: Fact) -> str:
     """The fact's own values as JSON, the same for equal facts; ASCII, whatever it holds."""
-    if isinstance(fact, VerdictSet):
-        return _verdict_text(fact.mode, fact.before, fact.after)
+    return _often_said(fact) if isinstance(fact, _OFTEN_ALIKE) else _text_of(fact)
+
+
+def _text_of(fact: Fact) -> str:
     return _ENCODER.encode(fact_to_dict(fact))
 
 
-@lru_cache(maxsize=1000)
-def _verdict_text(mode: str, before: VerdictValue | None, after: VerdictValue | None) -> str:
-    """The same few verdicts are most of what an import brings."""
-    return _ENCODER.encode(fact_to_dict(VerdictSet(mode, before, after)))
+_often_said = lru_cache(maxsize=1000)(_text_of)
+
+_OFTEN_ALIKE: Final = (VerdictSet, PassStarted, PassFinished)
+"""The same few of these are most of what an import brings."""
 
 
 def event_to_dict(event: Event) -> Values:

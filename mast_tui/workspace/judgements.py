@@ -6,14 +6,12 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import (
-    WHOLE_TRACE,
     AnnotatorKind,
-    Evidence,
+    Finding,
     Label,
-    Match,
     PassKind,
     QuoteCounts,
     Target,
@@ -39,37 +37,6 @@ if TYPE_CHECKING:
 _IDS: Final = uuid.UUID("7c9a4b61-5a54-5b5e-8a63-2f6f4a0f6d11")
 
 
-class FindingLike(Protocol):
-    """What of a judge's finding is kept; see ``mast_tui.judges.protocol.Finding``."""
-
-    @property
-    def mode(self) -> str: ...
-    @property
-    def first(self) -> str | None: ...
-    @property
-    def last(self) -> str | None: ...
-    @property
-    def evidence_key(self) -> str | None: ...
-    @property
-    def quote(self) -> str | None: ...
-    @property
-    def char_start(self) -> int | None: ...
-    @property
-    def char_end(self) -> int | None: ...
-    @property
-    def rationale(self) -> str: ...
-    @property
-    def confidence(self) -> float: ...
-    @property
-    def decisive(self) -> bool | None: ...
-    @property
-    def match(self) -> Match | None: ...
-    @property
-    def named(self) -> tuple[str, str] | None: ...
-    @property
-    def wording(self) -> str | None: ...
-
-
 def store_judgement(
     workspace: Workspace,
     *,
@@ -77,7 +44,7 @@ def store_judgement(
     taxonomy: str,
     trace_id: str,
     looks_at: Sequence[str],
-    findings: Iterable[FindingLike],
+    findings: Iterable[Finding],
     run_id: str | None = None,
     unsure: Iterable[str] = (),
     partial: bool = False,
@@ -118,8 +85,7 @@ def store_judgement(
 
 
 def _noted(labels: Iterable[Label]) -> RunTrace:
-    quotes = (label.evidence for label in labels if label.evidence is not None)
-    return RunTrace("", 0, quotes=QuoteCounts.of((one.placed, one.match) for one in quotes))
+    return RunTrace("", 0, quotes=QuoteCounts.of(label.evidence for label in labels))
 
 
 class _Kept:
@@ -212,55 +178,28 @@ def _changes(before: Mapping[str, Label], after: Mapping[str, Label]) -> list[Fa
     return facts
 
 
-def _labels(
-    judge: str, taxonomy: str, trace_id: str, findings: Iterable[FindingLike]
-) -> list[Label]:
+def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]) -> list[Label]:
     """The findings as labels; of several with one mode and place the surest stays."""
     surest: dict[str, Label] = {}
     at = now()
     for finding in findings:
-        evidence = None
-        if finding.quote is not None:
-            evidence = Evidence(
-                finding.evidence_key,
-                finding.quote,
-                finding.char_start,
-                finding.char_end,
-                finding.match,
-                finding.named,
-                finding.wording,
-            )
-        target = target_of(finding)
         label = Label(
-            id=suggestion_id(judge, trace_id, taxonomy, finding.mode, target),
+            id=suggestion_id(judge, trace_id, taxonomy, finding.mode, finding.target),
             annotator=judge,
             trace_id=trace_id,
             taxonomy=taxonomy,
             mode=finding.mode,
-            target=target,
+            target=finding.target,
             note=finding.rationale,
             confidence=finding.confidence,
             created_at=at,
-            evidence=evidence,
+            evidence=finding.evidence,
             decisive=finding.decisive,
         )
         other = surest.get(label.id)
         if other is None or (other.confidence or 0.0) < finding.confidence:
             surest[label.id] = label
     return list(surest.values())
-
-
-def target_of(finding: FindingLike) -> Target:
-    """Where a finding points: its range, in a single span the quote where it was found, or all."""
-    if finding.first is None:
-        return WHOLE_TRACE
-    if finding.first != finding.last:
-        return Target(finding.first, finding.last)
-    if finding.evidence_key == finding.first and finding.char_start is not None:
-        return Target(
-            finding.first, finding.first, finding.quote, finding.char_start, finding.char_end
-        )
-    return Target(finding.first, finding.first)
 
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:

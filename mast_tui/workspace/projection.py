@@ -8,7 +8,7 @@ one, rebuilding, and merging in any order come to the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -25,7 +25,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy import update as sql_update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
@@ -56,11 +56,11 @@ from mast_tui.workspace.facts import (
 )
 from mast_tui.workspace.protocol_values import guideline_to_dict, study_to_dict
 from mast_tui.workspace.rows import Row, event_of, label_to_row
-from mast_tui.workspace.statements import Statement
+from mast_tui.workspace.statements import Change, Insertion
 from mast_tui.workspace.values import decision_to_dict
 
 
-def _upsert(table: Table) -> Any:
+def _upsert(table: Table) -> Insert:
     statement = insert(table)
     keys = [column.name for column in table.primary_key]
     changed = {c.name: statement.excluded[c.name] for c in table.columns if c.name not in keys}
@@ -78,45 +78,52 @@ class _Write:
     dropped together.
     """
 
-    def __init__(self, table: Table, statement: Any, before_names: str = "is_") -> None:
+    def __init__(
+        self, table: Table, statement: Change | Insertion, before_names: str = "is_"
+    ) -> None:
         self.table = table
-        self.statement = Statement(statement)
+        self.statement = statement
         names = [column.name for column in table.primary_key if column.name != "mode"]
         self.key = itemgetter(*(before_names + name for name in names))
 
 
-def _put_rows(table: Table, statement: Any) -> _Write:
-    return _Write(table, statement, before_names="")
+def _put_rows(table: Table, statement: Insert, shared: Sequence[str] = ()) -> _Write:
+    return _Write(table, Insertion(statement, shared=shared), before_names="")
 
 
 def _change_rows(table: Table, *names: str) -> _Write:
     changed: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    return _Write(table, sql_update(table).where(_by_key(table)).values(changed))
+    return _Write(table, Change(sql_update(table).where(_by_key(table)).values(changed)))
 
 
 def _by_key(table: Table) -> ColumnElement[bool]:
     return _row_is(table, *(column.name for column in table.primary_key))
 
 
+_SHARED: Final = {schema.verdicts: ("annotator", "taxonomy", "pass_number")}
+"""Parts of the key in which the many rows of an import are alike."""
+
 _UPSERTS: Final = {
-    table: _put_rows(table, _upsert(table))
+    table: _put_rows(table, _upsert(table), _SHARED.get(table, ()))
     for table in schema.STATE_TABLES
     if table is not schema.passes
 }
 _DELETES: Final = {
-    table: _Write(table, delete(table).where(_by_key(table)))
+    table: _Write(table, Change(delete(table).where(_by_key(table))))
     for table in schema.STATE_TABLES
     if table not in (schema.passes, schema.sights)
 }
 _DROP_VERDICTS: Final = _Write(
     schema.verdicts,
-    delete(schema.verdicts).where(
-        _row_is(schema.verdicts, "annotator", "trace_id", "taxonomy", "pass_number")
+    Change(
+        delete(schema.verdicts).where(
+            _row_is(schema.verdicts, "annotator", "trace_id", "taxonomy", "pass_number")
+        )
     ),
 )
 
 
-def _start_pass() -> Any:
+def _start_pass() -> Insert:
     """Insert a pass; one that is there already stays as it began, unless it was withdrawn."""
     table = schema.passes
     statement = insert(table)
@@ -151,7 +158,7 @@ _CHANGE_PASS: Final[dict[tuple[str, ...], _Write]] = {
 Effect = tuple[_Write, Row]
 """A statement and its parameters."""
 
-_AT_ONCE: Final = 1500
+_AT_ONCE: Final = 6000
 """Events whose effects are held at once."""
 
 
@@ -199,10 +206,6 @@ class _Rounds:
 
 def _effects(event: Event) -> list[Effect]:
     match event.fact:
-        case LabelAdded(label) | LabelChanged(_, label):
-            return [(_UPSERTS[schema.labels], label_to_row(label))]
-        case LabelRemoved(label):
-            return [_put(schema.labels, {"annotator": label.annotator, "id": label.id}, None)]
         case VerdictSet(mode, _, value):
             said = _in_pass(event)
             said["mode"] = mode
@@ -210,6 +213,10 @@ def _effects(event: Event) -> list[Effect]:
                 return [_put(schema.verdicts, said, None)]
             said["value"] = value.value
             return [(_UPSERTS[schema.verdicts], said)]
+        case LabelAdded(label) | LabelChanged(_, label):
+            return [(_UPSERTS[schema.labels], label_to_row(label))]
+        case LabelRemoved(label):
+            return [_put(schema.labels, {"annotator": label.annotator, "id": label.id}, None)]
         case ReviewSet(suggestion, _, review):
             key = _in_pass(event) | {"suggestion": suggestion}
             return [_put(schema.reviews, key, None if review is None else _review_to_row(review))]

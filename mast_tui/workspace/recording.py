@@ -19,15 +19,22 @@ from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.register import note_annotator
 from mast_tui.workspace.rows import Row, event_of, event_to_row
-from mast_tui.workspace.statements import Statement
+from mast_tui.workspace.statements import Insertion
 
 _AT_ONCE: Final = 500
-_INSERT: Final = Statement(insert(schema.events))
+_INSERT: Final = Insertion(
+    insert(schema.events),
+    shared=(
+        *("annotator", "at", "taxonomy", "pass_number"),
+        *("replaces", "action", "undoes", "redoes"),
+    ),
+)
 _REPLACE: Final = (
     update(schema.events)
     .where(schema.events.c.id == bindparam("new_id"))
     .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
+_LABELLING: Final = (LabelAdded, LabelRemoved, LabelChanged)
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -68,10 +75,10 @@ def append(
     links: dict[str, str] = {}
     known = _known_ids(connection, [event.id for event in new if event.id is not None])
     for event in new:
-        if event.id in known:
+        name, trace_id, taxonomy, pass_number, fact, replaces, named = event
+        if named in known:
             continue
         _check_label(event)
-        name = event.annotator
         if name not in counters:
             last, before = _last(connection, name, is_linked)
             if last is None:
@@ -80,7 +87,7 @@ def append(
             if chain.has_chain(name):
                 links[name] = before
         counters[name] += 1
-        seq, own_id, payload = counters[name], event.id or new_id(), payload_text(event.fact)
+        seq, own_id, payload = counters[name], named or new_id(), payload_text(fact)
         chained: str | None = None
         if name in links:
             placed = (seq, at, action, undoes, redoes) if is_linked else None
@@ -88,21 +95,8 @@ def append(
             chained = chain.link(links[name], said)
             if is_linked:
                 links[name] = chained
-        one = Event(
-            id=own_id,
-            annotator=name,
-            seq=seq,
-            at=at,
-            trace_id=event.trace_id,
-            taxonomy=event.taxonomy,
-            pass_number=event.pass_number,
-            fact=event.fact,
-            action=action,
-            undoes=undoes,
-            redoes=redoes,
-            replaces=event.replaces,
-            chain=chained,
-        )
+        work = (trace_id, taxonomy, pass_number)
+        one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
         recorded.append(one)
         rows.append(event_to_row(one, payload))
     if rows:
@@ -366,11 +360,12 @@ def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int 
 
 def _check_label(event: NewEvent) -> None:
     """A label says whose it is; that must be what its event says."""
-    match event.fact:
-        case LabelAdded(label) | LabelRemoved(label) | LabelChanged(_, label):
-            said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
-            if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
-                raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
+    if not isinstance(event.fact, _LABELLING):
+        return
+    label = event.fact.after if isinstance(event.fact, LabelChanged) else event.fact.label
+    said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
+    if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
+        raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
 
 
 def _insert(connection: Connection, events: Sequence[Event]) -> None:

@@ -24,7 +24,7 @@ from mast_tui.labels import (
     VerdictValue,
 )
 from mast_tui.workspace.events import Event, payload_text
-from mast_tui.workspace.fact_values import fact_from
+from mast_tui.workspace.fact_values import fact_from, kind_of
 from mast_tui.workspace.facts import EventKind
 from mast_tui.workspace.fields import Fields
 from mast_tui.workspace.values import named_from
@@ -167,7 +167,7 @@ def event_to_row(event: Event, payload: str | None = None) -> Row:
         "annotator": event.annotator,
         "seq": event.seq,
         "at": event.at,
-        "kind": event.kind.value,
+        "kind": kind_of(event.fact).value,
         "trace_id": event.trace_id,
         "taxonomy": event.taxonomy,
         "pass_number": event.pass_number,

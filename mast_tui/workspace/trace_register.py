@@ -16,7 +16,7 @@ from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.rows import Row
-from mast_tui.workspace.statements import Statement
+from mast_tui.workspace.statements import Insertion
 
 _HEAD_BYTES: Final = 64 * 1024
 """The id of a line-based trace rests on so many bytes at most, so only these can have grown."""
@@ -41,7 +41,7 @@ _OF_STEM: Final = select(_TABLE).where(
     _TABLE.c.content_bytes < bindparam("bytes_below"),
 )
 _TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
-_INSERT: Final = Statement(insert(_TABLE))
+_INSERT: Final = Insertion(insert(_TABLE))
 _AT_ONCE: Final = 500
 
 

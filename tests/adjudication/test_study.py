@@ -22,8 +22,7 @@ from mast_tui.adjudication import (
 )
 from mast_tui.gold import Side, Source, gold_of_trace
 from mast_tui.gold.choice import NOBODY, take_all, take_side
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import PassKind, VerdictValue
+from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement
 from tests.adjudication.office import TAXONOMY, Office
@@ -150,7 +149,7 @@ def test_the_judge_comes_first_only_where_the_study_says_so(first: bool) -> None
         taxonomy=TAXONOMY.ref,
         trace_id="t1",
         looks_at=(MODE, OTHER),
-        findings=[Finding(MODE, "k3", "k3", None, None, None, None, "twice", 0.8)],
+        findings=[Finding(MODE, "k3", "k3", "twice", 0.8)],
     )
     office.study(study(judge_first=first))
     work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)

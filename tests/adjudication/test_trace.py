@@ -9,8 +9,7 @@ import pytest
 from mast_tui.adjudication import Adjudication, AdjudicationError, take_on
 from mast_tui.gold import Conflict, Source
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import AnnotatorKind, PassKind, Target
+from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.workspace import store_judgement
 from mast_tui.workspace.facts import Decided
 from tests.adjudication.office import TAXONOMY, THIRD, Office
@@ -81,6 +80,7 @@ def test_an_annotator_who_adjudicates_is_recorded_as_such(office: Office) -> Non
     assert set(work.words.passes) == {"ann", "bob"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [NOBODY, UNSURE, Choice(PRESENT, (at(9),))])
 def test_undo_and_redo_reach_over_a_restart(office: Office, choice: Choice) -> None:
     work = adjudication(office)
@@ -291,7 +291,7 @@ class TestJudge:
             taxonomy=TAXONOMY.ref,
             trace_id="t1",
             looks_at=[MODE, OTHER],
-            findings=[Finding(MODE, "k3", "k5", None, None, None, None, "the same thrice", 0.9)],
+            findings=[Finding(MODE, "k3", "k5", "the same thrice", 0.9)],
         )
         return office
 

@@ -30,6 +30,7 @@ from tests.attack.trying import (
     wait_for,
 )
 from tests.terminal.screen import Terminal
+from tests.waiting import until
 
 WHOLE: Final = 10
 
@@ -79,7 +80,7 @@ class Holder:
         pid = forked(home, lambda: hold(home / DB, theirs, home / "stop"), name="holder")
         os.close(theirs)
         holder = cls(pid, ours, home / "stop")
-        while not holder.held:
+        for _ in until(lambda: holder.held):
             holder.look(1.0)
         return holder
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.words import split_words
-from mast_tui.judges.llm import client, pace
+from mast_tui.judges.llm.client import client, rate_limiter
 from tests.attack.trying import (
     ROOM,
     SAMPLES,
@@ -230,7 +230,7 @@ def serve(folder: Path, tell: Callable[[str], None]) -> None:
 def _judge(words: Sequence[str]) -> int:
     """Run the command where no time passes between its two tries."""
     timing = FakeTime().timing
-    for module in (client, pace):
+    for module in (client, rate_limiter):
         vars(module)["Timing"] = lambda: timing  # only in this process
     (client.Client.__init__.__kwdefaults__ or {})["tries"] = 2
     return run(split_words(words))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Label, PassKind, Target
+from mast_tui.labels import Finding, Label, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
@@ -59,10 +58,7 @@ def suggest(path: Path, rollout: Path, count: int) -> None:
         taxonomy=taxonomy.ref,
         trace_id=workspace.register_trace(TraceRecord.of(trace)),
         looks_at=[mode.slug for mode in taxonomy.modes],
-        findings=[
-            Finding(taxonomy.modes[0].slug, key, key, None, None, None, None, "because", 0.5)
-            for key in keys
-        ],
+        findings=[Finding(taxonomy.modes[0].slug, key, key, "because", 0.5) for key in keys],
     )
     workspace.close()
 

@@ -66,19 +66,20 @@ class Page:
         if self._session is not None:
             message["sessionId"] = self._session
         os.write(self._to, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + _PATIENCE
         while True:
-            answer = self._next()
+            answer = self._next(deadline)
             if answer.get("id") == self._number:
                 assert "error" not in answer, (method, answer["error"])
                 result: dict[str, Any] = answer["result"]
                 return result
             self.events.append(answer)
 
-    def _next(self) -> dict[str, Any]:
-        deadline = time.monotonic() + _PATIENCE
+    def _next(self, deadline: float) -> dict[str, Any]:
         while b"\0" not in self._kept:
-            ready, _, _ = select.select([self._from], [], [], deadline - time.monotonic())
-            assert ready, f"the browser said nothing for {_PATIENCE:g} s"
+            left = max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([self._from], [], [], left)
+            assert ready, f"waited {_PATIENCE:g} s for an answer or event of the browser"
             read = os.read(self._from, 1 << 16)
             assert read, "the browser has ended"
             self._kept += read
@@ -88,10 +89,10 @@ class Page:
 
     def open(self, path: Path) -> None:
         """Load a file from disk, and wait until it has loaded with all that belongs to it."""
-        before = len(self.events)
+        before, deadline = len(self.events), time.monotonic() + _PATIENCE
         self.send("Page.navigate", url=path.as_uri())
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events[before:]):
-            self.events.append(self._next())
+            self.events.append(self._next(deadline))
 
     def size(self, width: int, height: int = 900) -> None:
         """Make the window so many CSS pixels large."""

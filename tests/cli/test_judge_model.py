@@ -151,7 +151,7 @@ def test_a_key_is_wanted_for_another_machine(cli: Cli, judge: Judge, tmp_path: P
 def test_what_is_sent_to_another_machine_is_told_once(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.judges.llm.setup.is_this_machine", lambda _: False)
+    monkeypatch.setattr("mast_tui.judges.llm.run.setup.is_this_machine", lambda _: False)
     first = judge("--quiet").err
     assert first.count("\n") == 1
     for word in ("texts of the traces", "127.0.0.1", "OPENAI_API_KEY", "e-mail"):

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, Finding
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signatures import signatures_report
 from mast_tui.taxonomy.loader import load_mast
@@ -195,7 +194,7 @@ def test_a_judge_s_labels_come_with_what_they_are_corrected_to(cli: Cli, tmp_pat
     # Two of three that it should see it misses, and it sees nothing that is not there.
     for i in range(20):
         for trace, seen in ((f"t{i}", i < 5), (f"u{i}", i < 6)):
-            finding = Finding(mode, None, None, None, None, None, None, "so", 0.5)
+            finding = Finding(mode, None, None, "so", 0.5)
             store_judgement(
                 workspace,
                 judge=JUDGE,

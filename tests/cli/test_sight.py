@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import AnnotatorKind, PassKind
+from mast_tui.labels import AnnotatorKind, Finding, PassKind
 from mast_tui.session import remember_person, resolve_sight
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
@@ -57,7 +56,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["import", str(file), "--format", "csv-wide", "--allow-new", "--workspace", str(path)]
     assert run(split_words(words)) == 0
     place = Workspace.open(path)
-    finding = Finding(MAST.modes[0].slug, None, None, None, None, None, None, "so", 0.5)
+    finding = Finding(MAST.modes[0].slug, None, None, "so", 0.5)
     for trace in ("t1", "t2", "t3", "t4"):
         store_judgement(
             place,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.cli.dispatch import load_command
 from mast_tui.cli.words import COMMANDS, app_words, split_words
 
 COMMON = st.lists(
@@ -59,3 +61,8 @@ def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:
         ["-h"],
     ):
         assert app_words(args) is None, args
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_page_says_of_a_command_what_its_own_page_says(name: str) -> None:
+    assert load_command(name).get_short_help_str(limit=70) == COMMANDS[name].help

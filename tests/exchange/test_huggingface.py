@@ -174,6 +174,7 @@ print(json.dumps(found, default=str))
 """
 
 
+@pytest.mark.slow
 def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     files = dataset_files(gold_export(filled, MAST, REPORT))

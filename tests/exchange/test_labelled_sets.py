@@ -92,6 +92,7 @@ def test_what_is_no_labelled_run_is_a_problem_of_its_file(tmp_path: Path) -> Non
     assert [problem.file for problem in incoming.problems] == [plain, broken]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["hand-crafted", "algorithm-generated"])
 def test_labels_of_the_real_set_name_the_agent_of_their_step(part: str) -> None:
     folder = corpus(f"who-and-when/{part}")

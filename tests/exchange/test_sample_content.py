@@ -19,7 +19,6 @@ from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.judgements import target_of
 
 MAST = load_mast()
 REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
@@ -82,7 +81,7 @@ def test_the_judges_suggestions_are_those_of_the_rules(
         for label in filled.labels(annotator=judge.name, pass_number=None)
     }
     found = {
-        (trace_id, finding.mode, target_of(finding))
+        (trace_id, finding.mode, finding.target)
         for trace_id, trace in traces.items()
         for finding in judge.judge(trace).findings
     }

@@ -83,6 +83,7 @@ def test_without_variance_or_groups_there_is_no_trend() -> None:
     assert cochran_armitage([2, 0], [5, 0]) is None
 
 
+@pytest.mark.slow
 def test_the_trend_is_found_no_more_often_than_said_where_there_is_none() -> None:
     rng = np.random.default_rng(3)
     false = 0

@@ -6,23 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Evidence, Finding
 
 SOUND = Finding(
     mode="step_repetition",
     first="call_1:call",
     last="call_3:result",
-    evidence_key="call_3:call",
-    quote="kubectl get pods",
-    char_start=12,
-    char_end=28,
     rationale="#7 is #3 over again, with no change between.",
     confidence=0.8,
+    evidence=Evidence("call_3:call", "kubectl get pods", 12, 28),
 )
 
 
 def test_a_quote_that_was_not_found_keeps_its_words() -> None:
-    assert replace(SOUND, char_start=None, char_end=None).quote == "kubectl get pods"
+    lost = Evidence("call_3:call", "kubectl get pods")
+    assert replace(SOUND, evidence=lost).evidence == lost
 
 
 @pytest.mark.parametrize(
@@ -31,12 +29,13 @@ def test_a_quote_that_was_not_found_keeps_its_words() -> None:
         {"confidence": 1.01},
         {"confidence": -0.1},
         {"confidence": float("nan")},
-        {"quote": None},
-        {"evidence_key": None},
-        {"char_end": None},
-        {"quote": None, "evidence_key": None},
+        {"last": None},
+        {"evidence": Evidence(None, "kubectl get pods", 12, 28)},
+        {"evidence": Evidence("call_3:call", "kubectl get pods", 12)},
     ],
 )
-def test_parts_that_contradict_each_other_are_refused(parts: dict[str, float | None]) -> None:
-    with pytest.raises(ValueError, match=r"confidence|quote"):
+def test_parts_that_contradict_each_other_are_refused(
+    parts: dict[str, float | Evidence | None],
+) -> None:
+    with pytest.raises(ValueError, match=r"confidence|quote|range"):
         replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose

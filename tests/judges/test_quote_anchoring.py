@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, Placed, placed
-from mast_tui.labels import Match
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, anchored
+from mast_tui.labels import Evidence, Finding, Match
 from tests.judges.memory_trace import MemoryTrace
 
 TEXTS = (
@@ -48,16 +48,45 @@ def trace_of(*texts: str) -> MemoryTrace:
     return trace
 
 
-def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Placed:
+@dataclass(frozen=True)
+class Looked:
+    """A finding that was looked for, with the indices of its range and of its words' span."""
+
+    finding: Finding
+    first: int | None
+    last: int | None
+    span: int | None
+    words: Evidence
+
+    @property
+    def quote(self) -> str | None:
+        return None if self.finding.evidence is None else self.words.quote
+
+
+NO_WORDS = Evidence(None, "")
+
+
+def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
     """What becomes of a claim; whatever counts as found stands there to the letter."""
-    view = SentTrace(trace, redaction or Redaction.none())
-    at = placed(claim, trace, view, Locator(view).locate)
-    finding = at.finding
-    if finding.char_start is not None:
-        assert at.span is not None
-        assert finding.evidence_key == trace.span(at.span).key
-        assert trace.text(at.span)[finding.char_start : finding.char_end] == finding.quote
-    return at
+    view = RedactedView(trace, redaction or Redaction.none())
+    ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
+    said = Finding(
+        claim.mode,
+        ends[0] if ends else None,
+        ends[-1] if ends else None,
+        claim.rationale,
+        claim.confidence,
+        claim.decisive,
+        None if claim.quote is None else Evidence(None, claim.quote),
+    )
+    finding = anchored(said, trace, view, Locator(view).locate)
+    words = finding.evidence or NO_WORDS
+    keys = finding.first, finding.last, words.key if words.placed else None
+    first, last, span = (None if key is None else trace.index_of(key) for key in keys)
+    if words.placed:
+        assert span is not None
+        assert trace.text(span)[words.char_start : words.char_end] == words.quote
+    return Looked(finding, first, last, span, words)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +171,10 @@ def test_quotes_are_found_in_the_ways_in_which_models_write_them(
     quote: str, span: int, found: str | None, match: Match | None
 ) -> None:
     at = look(trace_of(*TEXTS), Claimed(quote, span, span))
-    assert (at.finding.quote if at.span is not None else None) == found
-    assert at.finding.match is match
-    assert at.finding.wording == (None if match in (None, Match.EXACT) else quote)
-    assert at.finding.named is None
+    assert (at.quote if at.span is not None else None) == found
+    assert at.words.match is match
+    assert at.words.wording == (None if match in (None, Match.EXACT) else quote)
+    assert at.words.named is None
     assert (at.first, at.last) == (span, span)
 
 
@@ -153,35 +182,35 @@ def test_what_is_found_elsewhere_has_its_place_mended() -> None:
     at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 0, 1))
     assert (at.first, at.last, at.span) == (3, 3, 3)
     assert (at.finding.first, at.finding.last) == ("line 4", "line 4")
-    assert at.finding.named == ("line 1", "line 2")
-    assert at.finding.match is Match.EXACT
+    assert at.words.named == ("line 1", "line 2")
+    assert at.words.match is Match.EXACT
 
 
 def test_a_range_that_holds_the_quote_is_left_alone() -> None:
     at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 1, 5))
     assert (at.first, at.last, at.span) == (1, 5, 3)
-    assert at.finding.named is None
+    assert at.words.named is None
 
 
 def test_no_named_span_is_no_wrong_span() -> None:
     at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write"))
     assert (at.first, at.last, at.span) == (3, 3, 3)
-    assert at.finding.named is None
+    assert at.words.named is None
 
 
 def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
-    finding = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3)).finding
-    assert finding.quote == "`it was all in vain, we gave up`"
-    assert (finding.evidence_key, finding.char_start, finding.match) == ("line 3", None, None)
-    assert (finding.first, finding.last) == ("line 3", "line 4")
-    unnamed = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up")).finding
-    assert (unnamed.first, unnamed.last, unnamed.evidence_key) == (None, None, None)
+    at = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3))
+    assert at.quote == "`it was all in vain, we gave up`"
+    assert (at.words.key, at.words.char_start, at.words.match) == ("line 3", None, None)
+    assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
+    at = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up"))
+    assert (at.finding.first, at.finding.last, at.words.key) == (None, None, None)
 
 
 @pytest.mark.parametrize("quote", [None, "", "  \n"])
 def test_a_claim_without_a_quote_keeps_its_range(quote: str | None) -> None:
     at = look(trace_of(*TEXTS), Claimed(quote, 2, 3))
-    assert at.finding.quote is None
+    assert at.quote is None
     assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
     assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
 
@@ -216,13 +245,13 @@ def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
     trace = trace_of(*TEXTS)
     at = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
     assert (at.first, at.last, at.span) == (3, 4, 3)
-    assert at.finding.quote == "valkey still refuses every write."
-    assert at.finding.named == ("line 4", "line 4")
+    assert at.quote == "valkey still refuses every write."
+    assert at.words.named == ("line 4", "line 4")
     header = (
         "still refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
     )
     at = look(trace, Claimed(header, 3, 4))
-    assert (at.first, at.last, at.span, at.finding.named) == (3, 4, 3, None)
+    assert (at.first, at.last, at.span, at.words.named) == (3, 4, 3, None)
     far = Claimed("still refuses every write … I close this incident", 3, 3)
     assert look(trace, far).span is None
 
@@ -230,40 +259,40 @@ def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
 def test_parts_that_stand_far_apart_are_not_shown_as_one() -> None:
     text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
     at = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
-    assert (at.finding.quote, at.finding.match) == ("It all begins here.", Match.IN_PARTS)
+    assert (at.quote, at.words.match) == ("It all begins here.", Match.IN_PARTS)
 
 
 def test_an_altered_part_makes_the_whole_altered() -> None:
     text = "The tool was called 12 times. " + "It went on. " * 9 + "In the end 7 of them failed."
     quote = "The tool was called 12 times … in the end {} of them failed"
-    found = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).finding.match for n in (7, 9)]
+    found = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).words.match for n in (7, 9)]
     assert found == [Match.IN_PARTS, Match.ALTERED]
 
 
 def test_what_says_the_same_nearby_goes_before_an_altered_place_in_the_named_span() -> None:
     trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
     at = look(trace, Claimed("step 13: the server was restarted", 0, 0))
-    assert (at.span, at.finding.match) == (1, Match.REWORDED)
+    assert (at.span, at.words.match) == (1, Match.REWORDED)
     assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
 
 
 def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
     trace = trace_of(*TEXTS)
-    sent = SentTrace(trace, Redaction.default()).text(0)
+    sent = RedactedView(trace, Redaction.default()).text(0)
     assert "bob@example.com" not in sent
     quote = sent[sent.index("write") : sent.index(" when")]
-    finding = look(trace, Claimed(quote, 0, 0), Redaction.default()).finding
-    assert finding.quote == "write to bob@example.com"
-    assert finding.match is Match.EXACT
+    at = look(trace, Claimed(quote, 0, 0), Redaction.default())
+    assert at.quote == "write to bob@example.com"
+    assert at.words.match is Match.EXACT
 
 
 def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
     noise = "and the log goes on and on and on. " * 10_000
     changed = "All three pods were running, but valkey is still refusing every write"
     at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
-    assert (at.finding.quote, at.finding.match) == (TEXTS[3][:-1], Match.REWORDED)
+    assert (at.quote, at.words.match) == (TEXTS[3][:-1], Match.REWORDED)
     at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
-    assert at.finding.char_start == 0
+    assert at.words.char_start == 0
     assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
 
 
@@ -275,7 +304,7 @@ def test_a_range_counts_as_far_as_it_exists(ends: tuple[int | None, int | None])
 
 def test_a_trace_without_spans_has_no_places() -> None:
     at = look(trace_of(), Claimed("whatever was said about it", 0, 0))
-    assert (at.first, at.finding.char_start) == (None, None)
+    assert (at.first, at.words.char_start) == (None, None)
 
 
 WORDS = st.text("abcdefgh é😀内\n\t\"'\\", min_size=8, max_size=80)
@@ -292,11 +321,11 @@ def test_verbatim_words_are_always_found_to_the_letter(
     named = data.draw(st.none() | st.integers(0, len(texts) - 1))
     at = look(trace_of(*texts), Claimed(quote, named, named))
     if not quote.strip():
-        assert at.finding.quote is None
+        assert at.quote is None
     elif len(quote.strip()) >= 24 or named == span:
-        assert at.finding.match is Match.EXACT
-        assert at.finding.quote == quote.strip()
-        assert named is None or (at.finding.named is None) == (at.span == named)
+        assert at.words.match is Match.EXACT
+        assert at.quote == quote.strip()
+        assert named is None or (at.words.named is None) == (at.span == named)
 
 
 def wrapped(quote: str) -> st.SearchStrategy[str]:
@@ -315,8 +344,8 @@ def test_dressed_up_quotes_are_found_where_they_stand(
     trace = trace_of("1 2 3", f"<<{quote}>>", "4 5 6")
     at = look(trace, Claimed(data.draw(wrapped(quote)), 1, 1))
     assert at.span == 1
-    assert at.finding.quote is not None
-    assert at.finding.quote.split() == words
+    assert at.quote is not None
+    assert at.quote.split() == words
 
 
 @given(

@@ -12,6 +12,8 @@ import pytest
 
 from tests.traces.checks import CORPUS, SAMPLES, needs_corpus
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "quote_figures.py"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import RulesJudge
+from mast_tui.labels import Evidence, Finding
 from tests.judges.memory_trace import MemoryTrace
 
 REPETITION = "step_repetition"
@@ -43,13 +43,18 @@ def only(trace: MemoryTrace) -> Finding:
     return finding
 
 
+def words_of(finding: Finding) -> Evidence:
+    assert finding.evidence is not None
+    return finding.evidence
+
+
 class TestRepetition:
     def test_the_same_call_with_the_same_answer(self) -> None:
         trace = start().run("kubectl get pods", PODS).think("Hm.").run("kubectl get pods", PODS)
         assert found(trace, REPETITION) == [(5, 6)]
         finding = only(trace)
-        assert finding.quote == "kubectl get pods"
-        assert finding.evidence_key == "call_2:call"
+        assert words_of(finding).quote == "kubectl get pods"
+        assert words_of(finding).key == "call_2:call"
         assert "#5" in finding.rationale
         assert "#2" in finding.rationale
 
@@ -177,7 +182,7 @@ class TestTooLate:
         trace = start().think("More logs.").run("kubectl logs deploy/ledger", "timeout")
         trace.log("run ended: maximum number of turns (40) reached")
         assert found(trace, TOO_LATE) == [(5, 5)]
-        assert "maximum number of turns" in (only(trace).quote or "")
+        assert "maximum number of turns" in words_of(only(trace)).quote
 
     def test_a_limit_after_the_end_is_no_failure(self) -> None:
         trace = start().run("kubectl get pods", OTHER_PODS)
@@ -232,7 +237,7 @@ class TestMismatch:
         trace = start().say("Next I'll run `kubectl describe pod ledger-0` to see its last state.")
         trace.run("kubectl rollout restart deploy/ledger", "restarted")
         assert found(trace, MISMATCH) == [(2, 3)]
-        assert "describe" in (only(trace).quote or "")
+        assert "describe" in words_of(only(trace)).quote
 
     def test_a_tool_named_by_its_name(self) -> None:
         trace = start().call("fetch_logs", '{"pod": "ledger-0"}', "…")
@@ -318,7 +323,7 @@ class TestVerification:
             "The incident is fixed."
         )
         assert found(trace, LEFT_OUT) == [(4, 6)]
-        assert only(trace).quote == "The incident is fixed."
+        assert words_of(only(trace)).quote == "The incident is fixed."
 
     @pytest.mark.parametrize(
         "check",
@@ -360,8 +365,8 @@ class TestVerification:
         trace.say("The incident is fixed.")
         assert found(trace, FAILING) == [(4, 6)]
         finding = only(trace)
-        assert finding.evidence_key == "call_2:result"
-        assert "CrashLoopBackOff" in (finding.quote or "")
+        assert words_of(finding).key == "call_2:result"
+        assert "CrashLoopBackOff" in words_of(finding).quote
 
     def test_a_count_of_none_is_no_problem(self) -> None:
         trace = start().run("kubectl rollout restart deploy/ledger", "restarted")

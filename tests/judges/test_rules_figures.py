@@ -31,12 +31,14 @@ def figures() -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_at_least_four_in_five_mechanical_plants_are_found(figures: dict[str, Any]) -> None:
     tally = figures["mechanical"]
     assert tally["n"] >= 20
     assert tally["hit"] >= 0.8 * tally["n"]
 
 
+@pytest.mark.slow
 def test_at_most_one_in_ten_hard_negatives_is_hit(figures: dict[str, Any]) -> None:
     for name in ("clean", "clean looked at"):
         tally = figures[name]
@@ -85,6 +87,7 @@ def study(folder: Path, yes: list[list[bool]]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_records_of_several_folders_are_counted_together(tmp_path: Path) -> None:
     first = study(tmp_path / "first", [[True, True, False], [False] * 3, [False] * 3])
     second = study(tmp_path / "second", [[True] * 3])

@@ -82,11 +82,13 @@ def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
         assert first is not None
         assert last is not None
         assert first <= last
-        assert finding.evidence_key is not None
-        evidence = trace.index_of(finding.evidence_key)
+        words = finding.evidence
+        assert words is not None
+        assert words.key is not None
+        evidence = trace.index_of(words.key)
         assert evidence is not None
-        assert finding.quote
-        assert trace.text(evidence)[finding.char_start : finding.char_end] == finding.quote
+        assert words.quote
+        assert trace.text(evidence)[words.char_start : words.char_end] == words.quote
         assert "#" in finding.rationale
         starts.append(first)
     assert starts == sorted(starts)
@@ -107,4 +109,6 @@ def test_of_long_texts_only_the_ends_are_looked_at() -> None:
     shown = MemoryTrace().say(filler + "I give up on it here.")
     assert RulesJudge().judge(hidden).findings == ()
     (finding,) = RulesJudge().judge(shown).findings
-    assert shown.text(0)[finding.char_start : finding.char_end] == finding.quote
+    words = finding.evidence
+    assert words is not None
+    assert shown.text(0)[words.char_start : words.char_end] == words.quote

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.protocol import Finding, Judgement
+from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step, run_judge
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Finding, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
@@ -35,12 +35,7 @@ class Echo:
             raise OSError(5, "the disk is gone")
         span = trace.span(len(trace) - 1)
         modes = ("step_repetition", "of_another_world")
-        return Judgement(
-            tuple(
-                Finding(mode, span.key, span.key, None, None, None, None, "again", 0.5)
-                for mode in modes
-            )
-        )
+        return Judgement(tuple(Finding(mode, span.key, span.key, "again", 0.5) for mode in modes))
 
 
 def write_run(folder: Path, name: str, turns: int = 2) -> Path:

@@ -43,6 +43,7 @@ def test_the_rows_of_agreement_are_these() -> None:
         assert row == expected
 
 
+@pytest.mark.slow
 def test_a_new_figure_has_its_row() -> None:
     document: Any = deepcopy(agreement())
     document["modes"]["1.1"]["scott_pi"] = {"value": 0.25, "ci": [0.1, 0.4]}
@@ -62,6 +63,7 @@ def test_a_new_figure_has_its_row() -> None:
 
 
 class TestSignatures:
+    @pytest.mark.slow
     def test_rates_differences_and_p_values(self) -> None:
         report = small_report()
         mode = report["groups"][PLAIN]["modes"]["1.3"]
@@ -77,6 +79,7 @@ class TestSignatures:
         (p,) = of(report, scope="mode", group=PLAIN, mode="1.3", statistic="p_adjusted")
         assert float(p["value"]) == mode["p_adjusted"]
 
+    @pytest.mark.slow
     def test_what_stands_in_lists(self) -> None:
         report = small_report()
         group = report["groups"][PLAIN]
@@ -93,6 +96,7 @@ class TestSignatures:
             str(group["places"]["failed"]["first_failure"]["bins"][0])
         ]
 
+    @pytest.mark.slow
     def test_a_missing_ratio_and_a_missing_interval_say_why(self) -> None:
         report: Any = small_report()
         ratios = [row for row in tidy_rows(report) if row["statistic"] == "risk_ratio"]

@@ -79,6 +79,7 @@ def test_no_line_is_wider_and_no_number_is_cut(width: int) -> None:
     assert text == "\n".join(map(one_line, lines)), "already fit for a terminal"
 
 
+@pytest.mark.slow
 def test_where_there_is_little_room_low_intervals_go_then_names_then_columns() -> None:
     seen = {width: "\n".join(render_text(sample.report(), width)) for width in range(50, 200)}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Target
+from mast_tui.labels import Finding, Target
 from mast_tui.session import Session
 from mast_tui.traces.document import DocumentTrace
 from mast_tui.workspace import Workspace, store_judgement
@@ -29,7 +28,7 @@ def spans(first: int, last: int) -> Target:
 def finding(mode: str, first: int, last: int | None = None) -> Finding:
     """A finding on a range of spans, without a quote."""
     end = first if last is None else last
-    return Finding(mode, f"k{first}", f"k{end}", None, None, None, None, "because", 0.5)
+    return Finding(mode, f"k{first}", f"k{end}", "because", 0.5)
 
 
 @dataclass(slots=True)

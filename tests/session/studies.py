@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mast_tui.judges.protocol import Finding
+from mast_tui.labels import Finding
 from mast_tui.session import Session, known_trace
 from mast_tui.study import Study, assigned
 from mast_tui.workspace import NewEvent, Workspace, store_judgement

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Answer, Match, Origin, VerdictValue
+from mast_tui.labels import Answer, Evidence, Finding, Match, Origin, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
 from mast_tui.workspace import store_judgement
 from tests.session.build import JUDGE, Desk, content, finding, put, span, spans
@@ -37,7 +36,7 @@ def origin(session: Session) -> Origin:
 
 
 def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
-    quoted = Finding(ONE, "k0", "k4", "k4", "done", 0, 4, "why", 0.75)
+    quoted = Finding(ONE, "k0", "k4", "why", 0.75, evidence=Evidence("k4", "done", 0, 4))
     desk.judge(quoted, finding(TWO, 2), finding(THREE, 1, 3))
     session = desk.open()
     assert [s.mode for s in session.suggestions] == [THREE, TWO, ONE]
@@ -56,8 +55,8 @@ def test_those_whose_quote_is_altered_come_after_others_and_those_without_theirs
         mode: str, first: str, key: str | None, start: int | None, match: Match | None = None
     ) -> Finding:
         end = None if start is None else start + 4
-        found = Finding(mode, first, first, key, "pods", start, end, "why", 0.75, decisive=True)
-        return replace(found, match=match)
+        evidence = Evidence(key, "pods", start, end, match)
+        return Finding(mode, first, first, "why", 0.75, decisive=True, evidence=evidence)
 
     desk.judge(
         quoting(ONE, "k0", None, None),

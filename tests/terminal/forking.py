@@ -17,6 +17,7 @@ from typing import Final
 from pexpect.fdpexpect import fdspawn
 
 from tests.terminal.screen import Terminal, settings
+from tests.waiting import PATIENCE
 
 ROOT: Final = Path(__file__).parents[2]
 BETWEEN_KEYS: Final = 0.05
@@ -47,7 +48,7 @@ class Apps:
         trace: TracebackType | None,
     ) -> None:
         self._asking.close()
-        self._program.wait()
+        self._program.wait(PATIENCE)
 
     def terminal(self, *arguments: str, columns: int, rows: int) -> Terminal:
         """The app with these words, in a terminal of this size."""

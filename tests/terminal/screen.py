@@ -16,6 +16,8 @@ import pexpect
 import pyte
 from wcwidth import wcwidth
 
+from tests import waiting
+
 TIMEOUT: Final = 30.0
 """Seconds until a screen that does not come counts as a failure; machines may be busy."""
 
@@ -141,8 +143,7 @@ class Terminal:
 
     def ended(self) -> int:
         """Wait for the process to end; its exit code."""
-        end = time.monotonic() + TIMEOUT
-        while self.read() and time.monotonic() < end:
+        for _ in waiting.until(lambda: not self.read(), TIMEOUT):
             pass
         self.process.wait()
         return int(self.process.exitstatus if self.process.exitstatus is not None else -1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import waiting
 from tests.terminal.screen import Terminal
 
 SPANS = 30
@@ -36,12 +37,17 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+def writes(app: Terminal) -> bool:
+    """Whether it writes anything within a quarter of a second."""
+    before = len(app.raw)
+    app.read(0.25)
+    return len(app.raw) > before
+
+
 def rest(app: Terminal) -> None:
     """Wait until nothing is written any more."""
-    before = -1
-    while before != len(app.raw):
-        before = len(app.raw)
-        app.read(0.25)
+    for _ in waiting.until(lambda: not writes(app)):
+        pass
 
 
 def test_a_cursor_move_sends_the_lines_that_have_changed(path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from pexpect.fdpexpect import fdspawn
 
 from mast_tui.traces.samples import samples_folder
+from tests import waiting
 from tests.terminal.screen import TIMEOUT, Terminal, settings
 
 TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
@@ -142,7 +143,7 @@ def test_signals_end_an_app_that_answers_nothing_any_more(home: Path) -> None:
     with in_a_shell(home, "stuck") as terminal:
         terminal.until("alice")
         terminal.press("?")
-        while not (home / "stuck").exists():
+        for _ in waiting.until((home / "stuck").exists):
             assert terminal.read()
         send(home, signal.SIGTERM)
         terminal.read(0.2)
@@ -224,7 +225,7 @@ def suspended(home: Path, terminal: Terminal) -> str:
     terminal.until("alice")
     terminal.press("j", "1", "3")
     terminal.until(r"1\.3 ●")
-    while _drawing(terminal):
+    for _ in waiting.until(lambda: not _drawing(terminal)):
         pass
     before = terminal.text
     terminal.press("\x1a")

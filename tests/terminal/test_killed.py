@@ -18,6 +18,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import Workspace
+from tests import waiting
 from tests.terminal.forking import Apps
 from tests.terminal.screen import Terminal
 
@@ -104,7 +105,7 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(
                 while time.monotonic() < until:
                     terminal.read(0.01)
             terminal.process.kill(signal.SIGKILL)
-            while terminal.read(0.2):
+            for _ in waiting.until(lambda: not terminal.read(0.2)):
                 pass
             # A frame torn by the kill may hold the number of one row with the mark of the row
             # that stood there before; neighbours have no code in common, so that it is told.

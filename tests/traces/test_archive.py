@@ -146,6 +146,7 @@ def test_damaged_data_is_told(method: int) -> None:
     assert "damaged" in why_unreadable(bytes(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [DEFLATED, ZSTANDARD])
 @pytest.mark.parametrize("directory", [True, False])
 def test_a_bomb_does_not_go_off(method: int, directory: bool) -> None:

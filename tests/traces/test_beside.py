@@ -28,6 +28,8 @@ from mast_tui.traces.scanning import Scan
 from tests.traces import claude_sessions
 from tests.traces.checks import write_json, write_json_lines
 
+pytestmark = pytest.mark.slow
+
 WAIT = 60
 """Seconds after which a process that should have ended is taken to go on for ever."""
 

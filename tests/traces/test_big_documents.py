@@ -19,10 +19,13 @@ from mast_tui.traces.document_process import STOPPED, DocumentProcess
 from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.one_file import read_one
 from mast_tui.traces.source import Source
+from tests import waiting
 from tests.benchmarks.documents import LAYOUTS, write_document
 from tests.traces import rollouts
 from tests.traces.same import check_same_report
 from tests.traces.test_kept_trace import chat
+
+pytestmark = pytest.mark.slow
 
 _WAIT: int = 60
 """Seconds after which a process that should have ended is taken to go on for ever."""
@@ -227,6 +230,7 @@ def test_a_process_never_outlives_the_one_that_has_begun_it(tmp_path: Path, numb
         [sys.executable, "-c", _PARENT, path, tmp_path / "kept", str(int(number))],
         stdout=subprocess.PIPE,
         check=False,
+        timeout=waiting.PATIENCE,
     )
     assert begun.returncode == -number
     assert has_ended(int(begun.stdout))

@@ -16,7 +16,7 @@ import pytest
 from mast_tui.traces.big_documents import BigDocuments
 from mast_tui.traces.kept_documents import KeptDocuments
 from mast_tui.traces.kept_format import END_BYTES
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.one_file import read_one
 from mast_tui.traces.scanning import Scan
@@ -25,6 +25,8 @@ from mast_tui.traces.shelved import facts_of
 from tests.traces.checks import write_json
 from tests.traces.rollouts import message, meta, write
 from tests.traces.same import check_same_report
+
+pytestmark = pytest.mark.slow
 
 CHAT = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "ok"}]}
 
@@ -52,7 +54,7 @@ def mode(path: Path) -> int:
 
 def walk(folder: Path, shelf: Shelf) -> list[FileReport]:
     """What the app does with a folder: what the last look told, and then all files."""
-    for traces in shelf.last_look([folder]):
+    for traces in shelf.last_look([folder], read_again):
         for trace in traces:
             used(trace)
     reports = list(Scan([folder], shelf=shelf, keep_spans=False))
@@ -115,7 +117,7 @@ def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path)
         path.chmod(0o644)
     before = mode(folder)
     with Shelf(cache / "library.db") as shelf:
-        assert [len(traces) for traces in shelf.last_look([folder])] == [2]
+        assert [len(traces) for traces in shelf.last_look([folder], read_again)] == [2]
     assert (mode(cache), mode(cache / "documents")) == (0o700, 0o700)
     assert (mode(cache / "library.db"), mode(cache / "documents" / "a.spans")) == (0o600, 0o600)
     assert mode(folder) == before

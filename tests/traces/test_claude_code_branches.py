@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -344,6 +345,7 @@ def test_a_circle_beside_the_story_is_shown_too(tmp_path: Path) -> None:
     assert keys_of(trace) == ["u1", "a1", "c1", "c2", "u2", "a2"]
 
 
+@pytest.mark.slow
 def test_a_long_session_with_many_forks_is_read_in_linear_time(tmp_path: Path) -> None:
     records: list[Record] = [user("u", None, "go")]
     for number in range(3000):

@@ -83,6 +83,7 @@ def test_a_first_line_longer_than_the_head_is_recognised(tmp_path: Path) -> None
     assert said(trace)[1] == "go"
 
 
+@pytest.mark.slow
 def test_a_big_file_is_handed_out_after_its_first_slice(tmp_path: Path) -> None:
     records = [message("user", f"message {number} " + "x" * 400) for number in range(20_000)]
     source = Source(write(tmp_path, meta(), *records))

@@ -100,6 +100,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, written: list[Trace]) -> 
         check_equal(found, trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)],

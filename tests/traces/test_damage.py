@@ -16,6 +16,8 @@ from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
 from tests.traces.inspect_logs import HEADER
 from tests.traces.rollouts import call, message, meta, output, write
 
+pytestmark = pytest.mark.slow
+
 EACH = 5
 BIG = 200_000
 """Files above this size, in bytes, are damaged fewer times: they take long, and are of formats

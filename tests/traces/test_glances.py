@@ -62,7 +62,7 @@ def test_a_run_of_several_files_has_columns_across_them(tmp_path: Path) -> None:
 def test_a_trace_under_other_facts_or_from_the_shelf_hands_on_the_columns(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "go"), call("a"), output("a"))
     report = read_file(path, named=True)
-    (shelved,) = without_spans(report, FileToRead(str(path))).traces
+    (shelved,) = without_spans(report, FileToRead(str(path), (), lambda: report)).traces
     overlaid = OverlaidTrace(shelved, facts=TraceMeta(model="another"))
     assert len(glances(overlaid, 0, 10)) == 0
     read_fully(overlaid)

@@ -125,6 +125,7 @@ def test_outcomes_are_those_of_the_scores_and_stay_hidden(name: str) -> None:
         assert trace.meta.task == sample["input"][:2000]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_real_archives_that_are_cut_off_keep_their_intact_samples(
     name: str, tmp_path: Path
@@ -146,6 +147,7 @@ def test_real_archives_that_are_cut_off_keep_their_intact_samples(
         assert len(read_file(inspect_eval.READER, path).traces) == sum(end <= cut for end in ends)
 
 
+@pytest.mark.slow
 def test_no_other_file_is_claimed() -> None:
     for path in sorted(CORPUS.rglob("*")):
         if path.is_file():

@@ -148,6 +148,7 @@ def swap_one(holder: Any, value: object, chance: random.Random) -> None:
         holder = inner
 
 
+@pytest.mark.slow
 def test_fields_of_any_type_raise_nothing(tmp_path: Path) -> None:
     """Values of a whole log are swapped for others, one after the other."""
     chance = random.Random(7)

@@ -115,6 +115,7 @@ def test_what_is_kept_is_what_was_read(tmp_path: Path, data: st.DataObject) -> N
     check_same_report(reopened(report, tmp_path / "a.spans"), report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
 def test_every_file_is_kept_as_it_was_read(folder: Path, tmp_path: Path) -> None:
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
@@ -134,6 +135,7 @@ def test_that_no_reader_knows_a_document_is_kept_too(tmp_path: Path) -> None:
     assert open_kept(place, tmp_path / "a.json") == Kept(None)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
     path = chat(tmp_path, ["one", "two"])
     whole = kept(read_one(path, named=True), tmp_path / "a.spans").read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.last_look import Differences
-from mast_tui.traces.library import read_fully
+from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
 from mast_tui.traces.scanning import Scan
 from mast_tui.traces.shelf import Shelf
@@ -49,7 +49,7 @@ def walk(folder: Path, shelf: Shelf) -> list[Trace]:
 
 
 def last_look(folder: Path, shelf: Shelf) -> list[Trace]:
-    return [trace for part in shelf.last_look([folder]) for trace in part]
+    return [trace for part in shelf.last_look([folder], read_again) for trace in part]
 
 
 def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_looks_at_other_paths_are_kept_apart(
 ) -> None:
     with Shelf(tmp_path / "library.db") as shelf:
         walk(folder, shelf)
-        assert list(shelf.last_look([folder / "x"])) == []
+        assert list(shelf.last_look([folder / "x"], read_again)) == []
         monkeypatch.chdir(folder)
-        assert list(shelf.last_look([Path()])) == []
+        assert list(shelf.last_look([Path()], read_again)) == []
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,7 @@ def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_the_corpus_is_read_and_nothing_in_it_fails() -> None:
     reports = list(scan([CORPUS]))

@@ -211,6 +211,7 @@ def test_no_record_raises(
     read_file(READER, source.path)
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_the_human_labelled_runs_of_the_study() -> None:
     path = CORPUS / "mast-human" / "iaa_rounds_1_2.json"
@@ -258,6 +259,7 @@ def test_spans_of_the_studys_frameworks() -> None:
     assert all(span.parent in code for span in results)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are absent")
 def test_every_plant_in_the_samples_stands_where_it_says() -> None:
     from mast_tui.traces.readers import recognise

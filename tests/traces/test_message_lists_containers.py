@@ -179,6 +179,7 @@ def test_what_belongs_to_other_readers(tmp_path: Path, value: object, as_lines: 
     assert not READER.recognises(Source(path))
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_files_of_the_corpus_have_one_reader_at_most() -> None:
     fallback = set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.mini_swe_agent import READER
 from mast_tui.traces.source import Source
@@ -36,6 +38,7 @@ def test_every_answer_is_words_and_a_command_and_every_command_is_answered() -> 
             assert trace.span(result).status == ("error" if failed else "ok")
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_the_reader_claims_this_file_only() -> None:
     claimed = [

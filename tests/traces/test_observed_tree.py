@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,7 @@ def test_children_stand_by_their_times_and_loops_end() -> None:
     assert [step.key for step in steps] == ["early", "self", "late", "x", "y"]
 
 
+@pytest.mark.slow
 def test_a_row_far_down_is_reached() -> None:
     chain = [other(f"r{n}", n, f"r{n - 1}") for n in range(20_000)]
     steps = steps_of(*chain, model("m", 1, [QUESTION], [ANSWER], "r19999"))

@@ -113,6 +113,7 @@ def test_only_the_beginning_of_many_lines_is_read_for_their_preview(
     assert content.bytes_read <= most
 
 
+@pytest.mark.slow
 def test_a_jump_into_a_long_trace_reads_as_little_as_into_a_short_one() -> None:
     read = []
     for lines in (1_000, 200_000):

@@ -56,6 +56,7 @@ def is_trace(path: Path) -> bool:
     return path.name not in NOT_TRACES and family(path) not in WITHOUT_READER
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_every_file_of_the_corpus_is_read_as_what_it_is() -> None:
     reports = list(scan([CORPUS]))

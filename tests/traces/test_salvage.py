@@ -73,6 +73,7 @@ def test_one_damaged_character_costs_no_more_than_its_record(text: str, instead:
             assert set(lost) <= {9}, (place, broken[place - 40 : place + 40])
 
 
+@pytest.mark.slow
 @layouts
 def test_damages_of_any_kind_cost_few_records(text: str) -> None:
     """Brackets, quotes and commas as well: two records at most, but for one time in twenty."""
@@ -209,6 +210,7 @@ def test_records_without_a_line_feed_between_them_come_apart() -> None:
     assert glued_records('{"a": 1} 2') == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> None:
     """Reading the rest anew after each of them would take an hour."""

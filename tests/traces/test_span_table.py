@@ -230,6 +230,7 @@ def held(value: object) -> int:
     return size
 
 
+@pytest.mark.slow
 def test_a_span_takes_few_bytes() -> None:
     table = SpanTable()
     for number in range(0, 100_000, 2):
@@ -261,6 +262,7 @@ def test_a_span_takes_few_bytes() -> None:
     assert 40 <= held(table) / len(table) <= MOST_BYTES
 
 
+@pytest.mark.slow
 def test_what_a_reader_remembers_does_not_grow_faster_than_its_spans(tmp_path: Path) -> None:
     """Also of what events announce, of ids of calls and of counted tokens."""
     records = [meta(), message("user", "go")]
@@ -281,6 +283,7 @@ def test_what_a_reader_remembers_does_not_grow_faster_than_its_spans(tmp_path: P
     assert 40 <= held(trace) / len(trace) <= MOST_BYTES
 
 
+@pytest.mark.slow
 def test_what_is_remembered_of_messages_is_bounded_where_no_event_repeats_them(
     tmp_path: Path,
 ) -> None:

@@ -63,6 +63,7 @@ def test_the_demonstration_is_one_log() -> None:
     assert [span.name for span in logs] == ["demonstration", "exit_status"]
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_the_reader_claims_these_files_only() -> None:
     claimed = {

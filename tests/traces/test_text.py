@@ -60,6 +60,7 @@ def test_badly_encoded_lines_are_shown_and_named(tmp_path: Path) -> None:
     assert [problem.place for problem in trace.problems] == ["line 2"]
 
 
+@pytest.mark.slow
 def test_a_growing_log_keeps_its_id_and_its_keys(tmp_path: Path) -> None:
     beginning = b"a line of a log\n\n" * 10_000
     short = trace_of(tmp_path, beginning)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from textual.app import App
 from textual.pilot import Pilot
-from textual.worker import WorkerCancelled, WorkerFailed
+from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from mast_tui.ui.app import MastApp
+from tests import waiting
 
 Result = TypeVar("Result")
 
@@ -22,17 +24,22 @@ async def settle(pilot: Pilot[Result]) -> None:
     """
     app = pilot.app
     await pilot.pause()
-    while isinstance(app, MastApp) and app.opening and app.is_running:
+    for _ in waiting.until(lambda: not _opens(app)):
         await pilot.pause(0)
-    while True:
-        running = [worker for worker in pilot.app.workers if not worker.is_finished]
-        if not running and _has_written(app):
-            break
-        for worker in running:
+    for _ in waiting.until(lambda: not _at_work(app) and _has_written(app)):
+        for worker in _at_work(app):
             with suppress(WorkerCancelled, WorkerFailed):
                 await worker.wait()
         await pilot.pause()
     await pilot.pause()
+
+
+def _opens(app: object) -> bool:
+    return isinstance(app, MastApp) and app.opening and app.is_running
+
+
+def _at_work(app: App[Result]) -> list[Worker[Any]]:
+    return [worker for worker in app.workers if not worker.is_finished]
 
 
 def _has_written(app: object) -> bool:

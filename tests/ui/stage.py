@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Target
+from mast_tui.labels import Evidence, Finding, Target
 from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
@@ -23,6 +22,7 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
+from tests import waiting
 from tests.ui.settle import settle
 
 MAST = load_mast()
@@ -94,18 +94,17 @@ def finding(
 ) -> Finding:
     """A suggestion on spans ``first`` to ``last`` (from 1); the quote stands in the last."""
     key = trace.span(last - 1).key
-    start = None if quote is None else trace.text(last - 1).index(quote)
-    return Finding(
-        SLUGS[code],
-        trace.span(first - 1).key,
-        key,
-        None if quote is None else key,
-        quote,
-        start,
-        None if start is None or quote is None else start + len(quote),
-        why,
-        0.8,
-    )
+    evidence = None
+    if quote is not None:
+        start = trace.text(last - 1).index(quote)
+        evidence = Evidence(key, quote, start, start + len(quote))
+    return Finding(SLUGS[code], trace.span(first - 1).key, key, why, 0.8, evidence=evidence)
+
+
+def with_words(found: Finding, **changes: object) -> Finding:
+    """The same with other evidence, in part."""
+    assert found.evidence is not None
+    return replace(found, evidence=replace(found.evidence, **changes))  # type: ignore[arg-type]
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
@@ -139,27 +138,31 @@ class Stage:
         """
         await self.send(*keys)
         await settle(self.pilot)
-        while any(isinstance(s, AnnotateScreen) and s.text_waits for s in self.app.screen_stack):
+        for _ in waiting.until(lambda: not any(screen.text_waits for screen in self._annotating)):
             await self.pilot.pause()
 
     async def send(self, *keys: str) -> None:
         """Press keys, and wait only until they are through."""
         for key in keys:
             self.app.post_message(_event(key))
-        while self.app.keys_on_their_way:
+        for _ in waiting.until(lambda: not self.app.keys_on_their_way):
             await self.pilot.pause(0)
         await self.pilot.pause()
 
     async def trace_shown(self) -> None:
         """Wait until the trace of a single file is on screen, whatever else is still under way."""
-        while not any(isinstance(s, AnnotateScreen) and s.trace for s in self.app.screen_stack):
+        for _ in waiting.until(lambda: any(screen.trace for screen in self._annotating)):
             await self.pilot.pause(0)
         await self.pilot.pause()
 
     @property
     def annotate(self) -> AnnotateScreen:
         """The annotate screen that is open, whatever dialog is above it."""
-        return next(s for s in self.app.screen_stack if isinstance(s, AnnotateScreen))
+        return self._annotating[0]
+
+    @property
+    def _annotating(self) -> list[AnnotateScreen]:
+        return [s for s in self.app.screen_stack if isinstance(s, AnnotateScreen)]
 
     @property
     def session(self) -> Session:

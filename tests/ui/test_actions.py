@@ -27,8 +27,8 @@ from mast_tui.ui.actions.registry import (
     textual_keymap,
 )
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.reports.agreement_source import AgreementSource
-from mast_tui.ui.reports.signatures_source import SignaturesSource
+from mast_tui.ui.reports.agreement import AgreementSource
+from mast_tui.ui.reports.signatures import SignaturesSource
 
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 

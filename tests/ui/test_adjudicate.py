@@ -51,7 +51,7 @@ def screen(on: Stage) -> AdjudicateScreen:
 
 def here(on: Stage) -> str:
     """Code and state of the row under the cursor."""
-    row = screen(on).row
+    row = screen(on).queue.row
     return "" if row is None else f"{row.code} {row.state}".strip()
 
 
@@ -77,9 +77,9 @@ async def test_the_cursor_begins_on_the_first_conflict_beside_its_sides_and_evid
         assert "1 alice  present  #3 to #8" in on.text
         assert "the same call thrice" in on.text
         assert "2 bob  absent" in on.text
-        assert screen(on).timeline.index == 2
-        assert screen(on).timeline.range == (2, 7)
-        assert "get_pods" in str(screen(on).span_view.border_title)
+        assert screen(on).evidence.timeline.index == 2
+        assert screen(on).evidence.timeline.range == (2, 7)
+        assert "get_pods" in str(screen(on).evidence.span_view.border_title)
 
 
 async def test_a_digit_takes_that_side_with_its_places_and_goes_on(two: Office) -> None:
@@ -150,11 +150,11 @@ async def test_a_digit_without_a_side_decides_nothing(two: Office) -> None:
 async def test_the_boundary_is_moved_at_either_end_and_enter_decides(two: Office) -> None:
     async with adjudicating(two) as on:
         await on.press("e")
-        assert screen(on).marked_range() == (2, 7)
+        assert screen(on).evidence.marked_range() == (2, 7)
         await on.press("k", "k")
-        assert screen(on).marked_range() == (2, 5)
+        assert screen(on).evidence.marked_range() == (2, 5)
         await on.press("e", "j")
-        assert screen(on).marked_range() == (3, 5)
+        assert screen(on).evidence.marked_range() == (3, 5)
         await on.press("enter")
         decided = two.decisions("one")["1.3"]
         assert (decided.value, decided.sides) == (PRESENT, ("alice",))
@@ -166,24 +166,24 @@ async def test_while_a_boundary_is_moved_other_keys_decide_nothing(two: Office) 
     async with adjudicating(two) as on:
         await on.press("e", "j")
         row, asked = here(on), screen(on).hints.message
-        marked = screen(on).marked_range()
+        marked = screen(on).evidence.marked_range()
         assert "move its end" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
             await on.send(key)
             assert on.app.screen is screen(on)
             assert (here(on), screen(on).hints.message) == (row, asked), key
-            assert screen(on).marked_range() == marked, key
+            assert screen(on).evidence.marked_range() == marked, key
         await on.press("escape")
-        assert screen(on).marked_range() is None
+        assert screen(on).evidence.marked_range() is None
         assert not two.decisions("one")
 
 
 async def test_a_boundary_can_begin_anew_and_escape_leaves_it(two: Office) -> None:
     async with adjudicating(two) as on:
         await on.press("e", "j", "j", "v", "j")
-        assert screen(on).marked_range() == (9, 10)
+        assert screen(on).evidence.marked_range() == (9, 10)
         await on.press("escape")
-        assert screen(on).marked_range() is None
+        assert screen(on).evidence.marked_range() is None
         assert not two.decisions("one")
         await on.press("2")
         assert two.decisions("one")["1.3"].value is ABSENT
@@ -384,7 +384,7 @@ async def test_a_click_on_a_sides_number_takes_it_and_beside_it_shows_the_place(
         await on.pilot.click("#sides", offset=(20, 2))
         await on.press()
         assert set(two.decisions("one")) == {"1.3"}
-        assert screen(on).timeline.index == 11
+        assert screen(on).evidence.timeline.index == 11
         await on.pilot.click("#sides", offset=(2, 2))
         await on.press()
         assert two.decisions("one")["3.1"].sides == ("bob",)
@@ -395,7 +395,7 @@ async def test_a_click_on_the_hint_for_sides_takes_none(two: Office) -> None:
         await on.pilot.click("HintBar", offset=(2, 0))
         await on.press()
         assert not two.decisions("one")
-        assert screen(on).focused is screen(on).sides
+        assert screen(on).focused is screen(on).evidence.sides
 
 
 async def test_only_one_mode_is_listed_where_one_was_asked_for(two: Office) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -21,19 +20,12 @@ from tests.ui.stage import MAST, Stage
 
 Compare = Callable[..., bool]
 
-TEXTUAL = "8.2"
-"""Another Textual draws borders, scroll bars or the pictures themselves in another way."""
-
 SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
     "wide": ((120, 40), ("A", "1", "k", "v", "m", *"thrice is a loop", "enter")),
     "narrow": ((80, 24), ("A", "j")),
 }
 
 
-@pytest.mark.skipif(
-    not version("textual").startswith(f"{TEXTUAL}."),
-    reason=f"the pictures were taken with Textual {TEXTUAL}",
-)
 @pytest.mark.parametrize("scene", SCENES)
 def test_adjudication_with_hidden_names(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scene: str

@@ -18,6 +18,7 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import Decided, StudySet
+from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import CODES, MAST, SLUGS, Stage, finding, stage, suggest
 
@@ -61,7 +62,7 @@ def screen(on: Stage) -> AdjudicateScreen:
 
 def here(on: Stage) -> str:
     """Code and state of the row under the cursor."""
-    row = screen(on).row
+    row = screen(on).queue.row
     return "" if row is None else f"{row.code} {row.state}".strip()
 
 
@@ -70,7 +71,7 @@ async def test_a_conflict_is_one_key_and_moving_on_is_none(office: Office) -> No
     set_up(office)
     async with adjudicating(office) as on:
         assert "0 of 3 decided" in on.lines[0]
-        conflicts = sum(items.left() for items in screen(on).items.values())
+        conflicts = sum(items.left() for items in screen(on).queue.items.values())
         keys = 0
         while "nothing left" not in on.lines[0]:
             await on.press("1")
@@ -137,7 +138,7 @@ class TestNames:
         set_up(office, names_hidden=True)
         async with adjudicating(office) as on:
             assert here(on) == "1.3 open"
-            sides = screen(on).sides.sides
+            sides = screen(on).evidence.sides.sides
             marked = next(side for side in sides if side.verdict == "present")
             await on.press(str(marked.number))
             assert f"as {marked.name}" in said(on)
@@ -218,7 +219,7 @@ class TestAgreed:
             await on.press("x")
             assert "v lists" in said(on)
             await on.press("v", "}", "}")
-            while here(on) != "1.3 agreed":
+            for _ in waiting.until(lambda: here(on) == "1.3 agreed"):
                 await on.press("j")
             await on.press("1", "b", "0")
             assert "x overrules" in said(on)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,6 @@ from tests.ui.stage import MAST, Stage, finding, suggest
 
 Compare = Callable[..., bool]
 
-TEXTUAL = "8.2"
-"""Another Textual draws borders, scroll bars or the pictures themselves in another way."""
-
 SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
     "pairs-wide": ((120, 40), ("K", "3", "down", *("j",) * 5, "enter", "j")),
     "judge-narrow": ((80, 24), ("K", "5", "G", "k", "k", "k")),
@@ -29,10 +25,6 @@ SCENES: dict[str, tuple[tuple[int, int], Iterable[str]]] = {
 }
 
 
-@pytest.mark.skipif(
-    not version("textual").startswith(f"{TEXTUAL}."),
-    reason=f"the pictures were taken with Textual {TEXTUAL}",
-)
 @pytest.mark.parametrize("scene", SCENES)
 def test_pages_of_agreement(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scene: str

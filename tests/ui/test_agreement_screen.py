@@ -15,11 +15,9 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
-from mast_tui.ui.reports.agreement_counts import JudgeFigures
-from mast_tui.ui.reports.agreement_source import nothing_of_judge
+from mast_tui.ui.reports.agreement import Judge, nothing_of_judge
 from mast_tui.ui.reports.cells import value_words
-from mast_tui.ui.reports.screen import AgreementScreen
-from mast_tui.ui.reports.traces import AgreementTracesScreen
+from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
 from tests.figures.agreement.build_judge import assisted, counted, given_words
 from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said
@@ -180,7 +178,7 @@ async def test_a_settles_the_disagreements_of_the_mode_and_escape_comes_back(two
     async with agreeing(two) as on:
         await on.press("j", "j", "a")
         assert isinstance(on.app.screen, AdjudicateScreen)
-        assert on.app.screen.mode == SLUGS["1.3"]
+        assert on.app.screen.queue.mode == SLUGS["1.3"]
         assert "1 left in 1 trace" in on.lines[0]
         await on.press("escape")
         assert screen(on).main_list.row == screen(on).main_list.rows[2]
@@ -323,10 +321,10 @@ def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study
     passes = tuple(assisted("ann", f"t{i}", True, {MODE: PRESENT}) for i in range(3))
     found = judge_report(given_words({}, {}, passes=passes), rounds=0)
     assert found["withheld"] is not None
-    words = nothing_of_judge(JudgeFigures(found, judges=("judge:rules@1",)))
+    words = nothing_of_judge(Judge(found, judges=("judge:rules@1",)))
     assert "cannot be held against" in words
     assert not nothing_of_judge(
-        JudgeFigures(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",))
+        Judge(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",))
     )
 
 

@@ -9,8 +9,7 @@ import pytest
 from mast_tui.study.model import Study
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.reports.screen import AgreementScreen
-from mast_tui.ui.reports.traces import AgreementTracesScreen
+from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.facts import StudySet
 from tests.ui.office import Office
@@ -48,14 +47,14 @@ async def test_disagreements_come_first_and_each_opens_where_it_fits(office: Off
         await on.press("enter")
         opened = on.app.screen
         assert isinstance(opened, AdjudicateScreen)
-        assert opened.row is not None
-        assert opened.name_of(opened.row.trace_id) == "bobs.json"
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "bobs.json"
         await on.press("escape", "j", "enter")
         # What was agreed on is listed there, with the cursor on it.
         opened = on.app.screen
         assert isinstance(opened, AdjudicateScreen)
-        assert opened.row is not None
-        assert opened.name_of(opened.row.trace_id) == "both.json"
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "both.json"
         await on.press("escape", "j", "enter")
         assert isinstance(on.app.screen, AnnotateScreen)
 

@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Answer, Match, Origin
+from mast_tui.labels import Answer, Evidence, Finding, Match, Origin
 from mast_tui.session import Suggestion
 from mast_tui.ui.annotate.suggestions import Suggesting
-from tests.ui.stage import CODES, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import (
+    CODES,
+    SLUGS,
+    Stage,
+    finding,
+    read_trace,
+    stage,
+    suggest,
+    with_words,
+    write_trace,
+)
 
 
 @pytest.fixture
@@ -171,7 +180,7 @@ async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
         assert len(asked) <= 5
 
 
-NOT_THERE = Finding(SLUGS["2.6"], None, None, None, "never said", None, None, "made up", 0.9)
+NOT_THERE = Finding(SLUGS["2.6"], None, None, "made up", 0.9, evidence=Evidence(None, "never said"))
 
 
 async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others(
@@ -184,7 +193,7 @@ async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others
         trace,
         [
             NOT_THERE,
-            replace(NOT_THERE, mode=SLUGS["1.2"], first=named, last=named, evidence_key=named),
+            replace(with_words(NOT_THERE, key=named), mode=SLUGS["1.2"], first=named, last=named),
             finding(trace, "1.1", 10, 10),
             finding(trace, "3.2", 12, 12, quote="fast again"),
         ],
@@ -212,7 +221,11 @@ async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -
     trace = read_trace(small)
     place, named = tmp_path / "w.db", trace.span(4).key
     found = finding(trace, "3.2", 12, 12, quote="fast again")
-    suggest(place, trace, [replace(found, match=Match.FUZZY, named=(named, named), decisive=True)])
+    suggest(
+        place,
+        trace,
+        [replace(with_words(found, match=Match.FUZZY, named=(named, named)), decisive=True)],
+    )
     async with stage(small, workspace=place) as on:
         await on.press("]")
         assert on.number == 12
@@ -227,9 +240,9 @@ async def test_an_altered_quote_comes_after_the_others_with_both_wordings(
 ) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     altered = finding(trace, "1.3", 8, 8, quote="checkout-2 CrashLoopBackOff")
-    altered = replace(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")
+    altered = with_words(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")
     pieced = finding(trace, "3.2", 12, 12, quote="fast again")
-    pieced = replace(pieced, match=Match.IN_PARTS, wording="fast … again")
+    pieced = with_words(pieced, match=Match.IN_PARTS, wording="fast … again")
     suggest(place, trace, [NOT_THERE, altered, finding(trace, "1.1", 10, 10), pieced])
     async with stage(small, workspace=place) as on:
         seen = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ class GrowingTrace(GlancedTrace):
         return not self.loaded.complete
 
 
+@pytest.mark.slow
 def test_no_step_looks_at_much() -> None:
     trace = GrowingTrace(10_000, 30)
     survey = BackgroundIndex()

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.traces.document_process import STOPPED, Progress
+from mast_tui.traces.library import read_file
 from mast_tui.traces.shelved import FileToRead, ShelvedTrace, facts_of
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
@@ -19,6 +20,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.widgets.title_bar import TitleBar
+from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SMALL, read_trace, write_trace
 
@@ -81,7 +83,7 @@ def app_on(path: Path) -> MastApp:
 
 async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
     """Let the app work until something is so."""
-    while not done():
+    for _ in waiting.until(done):
         await pilot.pause(0.01)
 
 
@@ -159,7 +161,11 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
     tmp_path: Path, processes: Processes
 ) -> None:
     path = write_trace(tmp_path / "big.json")
-    trace = ShelvedTrace(FileToRead(str(path)), None, facts_of(read_trace(path)))
+    trace = ShelvedTrace(
+        FileToRead(str(path), (), lambda: read_file(path, named=False)),
+        None,
+        facts_of(read_trace(path)),
+    )
     app = app_on(write_trace(tmp_path / "small.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)

@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from mast_tui.judges.configuration import configuration_path
-from mast_tui.judges.llm.estimate import Estimate
-from mast_tui.judges.llm.setup import Setup
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Match, QuoteCounts
+from mast_tui.judges.llm.run.estimate import Estimate
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace, remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.stage import MAST, SLUGS, finding, read_trace
-from tests.ui.test_looks import SAMPLE, TEXTUAL, app, pressing
+from tests.ui.test_looks import SAMPLE, app, pressing
 
 Compare = Callable[..., bool]
-
-pytestmark = pytest.mark.skipif(
-    not version("textual").startswith(f"{TEXTUAL}."),
-    reason=f"the pictures were taken with Textual {TEXTUAL}",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +43,18 @@ def judged(tmp_path: Path) -> Path:
         "judge:gpt-oss-120b@ab12cd34": [
             replace(
                 mended,
-                evidence_key=key,
-                quote=words,
-                char_start=0,
-                char_end=len(words),
-                match=Match.REWORDED,
-                wording=f"[the agent] {words}",
-                named=(trace.span(87).key, trace.span(89).key),
                 decisive=True,
+                evidence=Evidence(
+                    key,
+                    words,
+                    0,
+                    len(words),
+                    Match.REWORDED,
+                    named=(trace.span(87).key, trace.span(89).key),
+                    wording=f"[the agent] {words}",
+                ),
             ),
-            replace(finding(trace, "2.6", 40, 40), quote="I will leave it", evidence_key=None),
+            replace(finding(trace, "2.6", 40, 40), evidence=Evidence(None, "I will leave it")),
             finding(trace, "1.3", 64, 70, why="The same restart again."),
         ],
         "judge:other@1": [finding(trace, "1.3", 60, 66), finding(trace, "1.5", 44, 90)],
@@ -92,12 +87,14 @@ def altered(tmp_path: Path) -> Path:
     words = trace.text(58)
     found = replace(
         finding(trace, "2.6", 59, 59, why="INC-2404 is another incident, and nothing is repaired."),
-        evidence_key=trace.span(58).key,
-        quote=words,
-        char_start=0,
-        char_end=len(words),
-        match=Match.ALTERED,
-        wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
+        evidence=Evidence(
+            trace.span(58).key,
+            words,
+            0,
+            len(words),
+            Match.ALTERED,
+            wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
+        ),
     )
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as store:

@@ -23,6 +23,7 @@ from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
+from tests import waiting
 from tests.judges.llm.made_answers import said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
@@ -103,7 +104,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
 
 async def reached(on: Stage, wanted: Callable[[], object]) -> None:
     """Wait until something holds, while a judge is at work."""
-    while not wanted():
+    for _ in waiting.until(wanted):
         await on.pilot.pause(0.01)
 
 

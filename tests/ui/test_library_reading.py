@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces import one_file
 from mast_tui.traces.document import DocumentTrace
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.shelf import FIRST_PART, NEXT_PARTS
@@ -127,6 +128,7 @@ def filled(folder: Path) -> Catalog:
     return catalog
 
 
+@pytest.mark.slow
 def test_only_traces_that_are_open_have_spans_in_memory(runs: Path) -> None:
     before = documents()
     catalog = filled(runs)
@@ -163,16 +165,14 @@ def test_traces_of_one_file_that_are_open_together_are_read_together(
     chats = [[{"role": "user", "content": str(number)}] for number in range(4)]
     (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in chats))
     catalog = filled(folder)
-    from mast_tui.traces import library as readers
-
     read: list[Path] = []
-    original = readers.read_run
+    original = one_file.read_one
 
-    def counted(path: Path, *rest: object, named: bool) -> FileReport:
+    def counted(path: Path, named: bool) -> FileReport:
         read.append(path)
-        return original(path, (), named=named)
+        return original(path, named)
 
-    monkeypatch.setattr(readers, "read_run", counted)
+    monkeypatch.setattr(one_file, "read_one", counted)
     for trace in list(catalog.traces.values()):
         assert len(catalog.opened(trace)) == 1
     assert len(read) == 1

@@ -15,6 +15,7 @@ from mast_tui.ui.library import screen as library
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook
+from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, stage, write_trace
 
@@ -94,7 +95,7 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
 
     monkeypatch.setattr(scanning.Scan, "__iter__", wait_and_walk)
     async with stage(runs, settled=False) as on:
-        while not isinstance(on.app.screen, LibraryScreen) or not listed(on):
+        for _ in waiting.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed(on)):
             await on.pilot.pause(0)
         assert listed(on) == [f"run-{number}" for number in range(11)]
         assert "checking …" in on.lines[0]
@@ -235,7 +236,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
 
     monkeypatch.setattr("mast_tui.ui.background.look_at", endless)
     async with stage(runs, settled=False) as on:
-        while not begun.is_set():
+        for _ in waiting.until(begun.is_set):
             await on.pilot.pause(0)
         await on.send("Q")
         assert on.app._exit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -24,16 +23,7 @@ from tests.ui.stage import MAST, Stage, read_trace
 Compare = Callable[..., bool]
 
 SAMPLE = samples_folder() / "ad-restart-loop.jsonl"
-TEXTUAL = "8.2"
-"""Another Textual draws borders, scroll bars or the pictures themselves in another way."""
-
-pytestmark = [
-    pytest.mark.skipif(
-        not version("textual").startswith(f"{TEXTUAL}."),
-        reason=f"the pictures were taken with Textual {TEXTUAL}",
-    ),
-    pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"]),
-]
+pytestmark = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["wide", "narrow"])
 
 
 @pytest.fixture(autouse=True)

@@ -213,6 +213,7 @@ class CountedMarks(Marks):
         return super().within(first, end)
 
 
+@pytest.mark.slow
 def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
     counts, columns = RunCounts(), GlancesAtSteps()
     part = [KINDS[Matter.USER]] * 20_000, [PLAIN] * 20_000

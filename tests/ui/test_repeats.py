@@ -162,6 +162,7 @@ def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
     assert len(finder._likely) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cycle", "share"), [(1, 1.0), (2, 0.5), (3, 0.4), (4, 0.3)])
 def test_of_steps_that_come_in_cycles_but_differ_few_texts_are_looked_at(
     cycle: int, share: float

@@ -24,10 +24,8 @@ from mast_tui.reports.model import (
     Table,
     Text,
 )
-from mast_tui.ui.reports.cells import bar, interval_words, value_words
-from mast_tui.ui.reports.detail import row_title, row_words
-from mast_tui.ui.reports.fitting import fitted
-from mast_tui.ui.reports.lines import ReportLines
+from mast_tui.ui.reports.cells import bar, interval_words, row_title, row_words, value_words
+from mast_tui.ui.reports.lines import ReportLines, fitted
 
 COLUMNS = (
     Column("code", "", Kind.TEXT, keeps=101),

@@ -6,20 +6,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.reports.screen import ReportScreen
+from mast_tui.ui.reports.screen import AgreementTracesScreen, ReportScreen
 from mast_tui.ui.reports.source import Host, LeftError, Listing, Page, Stopped
-from mast_tui.ui.reports.traces import AgreementTracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
+from tests.waiting import PATIENCE
 
 
 def table(id: str, names: str, value: float = 0.5) -> Table:
@@ -61,13 +60,13 @@ class Given:
 
         def counting(stopped: Stopped) -> Iterator[Table]:
             if waits is not None:
-                waits.wait()
+                assert waits.wait(PATIENCE)
                 if stopped():
                     self.left += 1
                     raise LeftError
             yield from stages
 
-        self._host.count("all", counting)
+        self._host.count("all", counting, self._take, lambda problem: table(problem, ""))
 
     def again(self) -> None:
         self._host.mast.when_ready(self.start)
@@ -78,7 +77,7 @@ class Given:
     def come_back(self, opened: OpenWorkspace) -> None:
         self.start(opened)
 
-    def take_in(self, group: str, found: Any) -> None:
+    def _take(self, found: Table) -> None:
         self.found = found
         self._host.show()
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import QuoteCounts, VerdictValue
+from mast_tui.labels import Finding, QuoteCounts, VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.run import RunScreen

@@ -10,9 +10,8 @@ from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places,
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.model import Behind, Estimate, Row
 from mast_tui.reports.signatures import group_report
-from mast_tui.ui.reports.signatures_behind import Wanted, chain_words, traces_behind
-from mast_tui.ui.reports.signatures_counts import Choice, Signatures
-from mast_tui.ui.reports.signatures_source import nothing_words, wanted
+from mast_tui.ui.reports.signature_traces import Wanted, chain_words, traces_behind
+from mast_tui.ui.reports.signatures import Choice, Signatures, nothing_words
 
 NOT_COUNTED = ("stratified", "helps")
 """Tables whose counts are of fewer traces than those behind their rows."""
@@ -79,7 +78,7 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
                 for column, behind in cells.items():
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
-                        assert traces_behind(found.given, group, wanted(behind)).total == count
+                        assert traces_behind(found.given, group, Wanted.of(behind)).total == count
 
 
 @given(st.integers(0, 10_000))

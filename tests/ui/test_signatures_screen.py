@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.traces.samples import samples_folder
-from mast_tui.ui.reports.screen import SignaturesScreen
-from mast_tui.ui.reports.signatures_source import SignaturesSource
-from mast_tui.ui.reports.traces import SignatureTracesScreen
+from mast_tui.ui.reports.screen import SignaturesScreen, SignatureTracesScreen
+from mast_tui.ui.reports.signatures import SignaturesSource
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, Stage, finding, stage, suggest
-from tests.ui.test_looks import TEXTUAL, Compare, app, pressing
+from tests.ui.test_looks import Compare, app, pressing
 
 
 @pytest.fixture
@@ -209,10 +207,6 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
         assert "Not corrected for the judge's errors" in screen(on).detail.text
 
 
-@pytest.mark.skipif(
-    not version("textual").startswith(f"{TEXTUAL}."),
-    reason=f"the pictures were taken with Textual {TEXTUAL}",
-)
 @pytest.mark.parametrize(
     ("page", "size"),
     [("1", (120, 40)), ("2", (80, 24)), ("3", (80, 24))],

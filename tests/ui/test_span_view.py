@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from mast_tui.ui.text.layout import CHUNK_CHARS, COUNTED_CHARS
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from tests import waiting
 from tests.ui.counting_text import CountingText
 
 HEIGHT = 20
@@ -93,7 +94,7 @@ async def test_counting_the_rows_on_moves_nothing_on_screen() -> None:
         place = text.index("line 900 ")
         view.reveal(place, place + 4)
         before, rows = shown(view), view.row_count
-        while not view._layout.complete:
+        for _ in waiting.until(lambda: view._layout.complete):
             await pilot.pause()
         assert view.row_count != rows
         assert shown(view) == before

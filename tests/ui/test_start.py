@@ -134,6 +134,7 @@ async def test_keys_that_are_pressed_before_the_first_screen_is_open_are_not_los
         assert app.screen.timeline.index == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collector")
 def test_the_collectors_rest_ends_and_what_was_there_is_left_alone() -> None:
     gc.disable()
@@ -142,6 +143,7 @@ def test_the_collectors_rest_ends_and_what_was_there_is_left_alone() -> None:
     assert gc.get_freeze_count() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collector")
 def test_a_collector_that_never_rested_is_left_alone() -> None:
     before = gc.get_freeze_count()

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import PassKind, VerdictValue
+from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.session import set_study
 from mast_tui.study import OpenModes, Study, retest_traces
 from mast_tui.ui.annotate.finish import finished_words

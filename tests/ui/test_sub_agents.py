@@ -160,6 +160,7 @@ def test_what_is_of_one_thread_is_passed_over(slices: int) -> None:
     assert [block for block in found if block is not None] == [(2, 9), (4, 7)]
 
 
+@pytest.mark.slow
 def test_a_long_thread_costs_two_spans_for_each_look_at_it() -> None:
     trace = GlancedTrace(100_000)
     finder = SubAgentFinder()

@@ -10,6 +10,8 @@ import pytest
 from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED, TextLayout, block_at
 from tests.ui.counting_text import CountingText
 
+pytestmark = pytest.mark.slow
+
 LINES = (
     "",
     "a line of a log",

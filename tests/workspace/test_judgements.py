@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.judges.protocol import Finding
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
     Evidence,
+    Finding,
     Match,
     PassKind,
     QuoteCounts,
@@ -36,7 +36,7 @@ def workspace() -> Iterator[Workspace]:
 def finding(
     mode: str = MODES[0], first: str = "k0", last: str = "k0", confidence: float = 0.5
 ) -> Finding:
-    return Finding(mode, first, last, None, None, None, None, "because", confidence)
+    return Finding(mode, first, last, "because", confidence)
 
 
 def store(
@@ -87,14 +87,26 @@ def test_findings_are_labels_and_verdicts_of_the_judge(workspace: Workspace) -> 
     ("one", "target"),
     [
         (
-            Finding(MODES[0], "k0", "k0", "k0", "word", 3, 7, "r", 1.0),
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word", 3, 7)),
             Target("k0", "k0", "word", 3, 7),
         ),
-        (Finding(MODES[0], "k0", "k0", "k0", "word", None, None, "r", 1.0), Target("k0", "k0")),
-        (Finding(MODES[0], "k0", "k0", None, "word", None, None, "r", 1.0), Target("k0", "k0")),
-        (Finding(MODES[0], None, None, None, "word", None, None, "r", 1.0), Target()),
-        (Finding(MODES[0], "k0", "k0", "k5", "word", 3, 7, "r", 1.0), Target("k0", "k0")),
-        (Finding(MODES[0], "k0", "k2", "k1", "word", 3, 7, "r", 1.0), Target("k0", "k2")),
+        (
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word")),
+            Target("k0", "k0"),
+        ),
+        (
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(None, "word")),
+            Target("k0", "k0"),
+        ),
+        (Finding(MODES[0], None, None, "r", 1.0, evidence=Evidence(None, "word")), Target()),
+        (
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k5", "word", 3, 7)),
+            Target("k0", "k0"),
+        ),
+        (
+            Finding(MODES[0], "k0", "k2", "r", 1.0, evidence=Evidence("k1", "word", 3, 7)),
+            Target("k0", "k2"),
+        ),
     ],
 )
 def test_a_finding_points_at_its_range_or_at_its_words(
@@ -103,8 +115,8 @@ def test_a_finding_points_at_its_range_or_at_its_words(
     store(workspace, one)
     (label,) = workspace.labels()
     assert label.target == target
-    assert one.quote is not None
-    assert label.evidence == Evidence(one.evidence_key, one.quote, one.char_start, one.char_end)
+    assert one.evidence is not None
+    assert label.evidence == one.evidence
 
 
 def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
@@ -112,16 +124,12 @@ def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
         MODES[0],
         "k2",
         "k3",
-        "k3",
-        "word",
-        3,
-        7,
         "r",
         1.0,
         decisive=False,
-        match=Match.ALTERED,
-        named=("k0", "k1"),
-        wording="sword",
+        evidence=Evidence(
+            "k3", "word", 3, 7, match=Match.ALTERED, named=("k0", "k1"), wording="sword"
+        ),
     )
     store(workspace, whole)
     (label,) = workspace.labels()
@@ -213,9 +221,10 @@ def test_what_is_noted_with_the_run_counts_what_is_kept(workspace: Workspace) ->
     store(workspace, finding(), finding(MODES[7]), run_id=run, trace=noted)
     (kept,) = workspace.runs()
     assert kept.traces == (replace(noted, trace_id=TRACE, findings=1),)
-    quoted = Finding(MODES[0], "k0", "k0", "k0", "word", 3, 7, "r", 1.0)
-    lost = Finding(MODES[1], "k0", "k0", "k0", "word", None, None, "r", 1.0)
-    altered = replace(quoted, mode=MODES[1], match=Match.ALTERED)
+    quoted = Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word", 3, 7))
+    lost = Finding(MODES[1], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word"))
+    reworded = Evidence("k0", "word", 3, 7, Match.ALTERED)
+    altered = replace(quoted, mode=MODES[1], evidence=reworded)
     store(workspace, finding(MODES[2]), quoted, lost, altered, run_id=run)
     counts = QuoteCounts(exact=1, altered=1, not_found=1)
     assert workspace.runs()[0].traces == (RunTrace(TRACE, 4, quotes=counts),)

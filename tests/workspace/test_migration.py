@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Answer
+from mast_tui.labels import Answer, Evidence, Finding
 from mast_tui.workspace import (
     RunSettings,
     RunTrace,
@@ -54,7 +53,11 @@ def held(tmp_path: Path) -> dict[str, Any]:
         workspace.add_taxonomy(MAST)
         workspace.register_trace(TraceRecord.of(trace_of("look", "at", "it")))
         run = workspace.start_run(JUDGE, MAST.ref, note="a run")
-        judge(workspace, run, Finding(MODES[0], "k0", "k0", "k0", "look", 0, 4, "why", 0.5))
+        judge(
+            workspace,
+            run,
+            Finding(MODES[0], "k0", "k0", "why", 0.5, evidence=Evidence("k0", "look", 0, 4)),
+        )
         workspace.finish_run(run)
         started(workspace, label(workspace, note="mine"))
         (suggestion,) = workspace.labels(annotator=JUDGE)
@@ -113,7 +116,9 @@ def test_everything_is_there_and_new_things_can_be_kept(old: Path, held: dict[st
         judge(
             workspace,
             run,
-            Finding(MODES[1], "k0", "k0", None, "lost", None, None, "why", 0.5, True),
+            Finding(
+                MODES[1], "k0", "k0", "why", 0.5, decisive=True, evidence=Evidence(None, "lost")
+            ),
         )
         assert workspace.runs()[1].settings == settings
         assert workspace.runs()[0].usage == Usage()
@@ -226,6 +231,7 @@ Workspace.open(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
     old: Path, held: dict[str, Any]
 ) -> None:
@@ -260,6 +266,7 @@ def test_whoever_comes_second_finds_it_done(
         assert content(workspace) == content(other) == held
 
 
+@pytest.mark.slow
 def test_several_may_open_it_at_once(old: Path, held: dict[str, Any]) -> None:
     together, found = threading.Barrier(4), list[dict[str, Any]]()
 

@@ -134,6 +134,7 @@ def test_a_closed_workspace_says_so() -> None:
         workspace.append([event(LabelAdded(label(workspace)))])
 
 
+@pytest.mark.slow
 def test_a_writer_that_holds_on_too_long_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

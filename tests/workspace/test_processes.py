@@ -12,6 +12,8 @@ import pytest
 from mast_tui.workspace import Workspace
 from tests.workspace.build import state
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -81,6 +81,7 @@ def test_a_share_lies_between_none_and_all(workspace: Workspace, share: float) -
     assert held_out_share(workspace) is None
 
 
+@pytest.mark.slow
 def test_a_seed_makes_another_choice_and_a_greater_share_holds_the_smaller(
     workspace: Workspace, other: Workspace
 ) -> None:
@@ -121,6 +122,7 @@ def test_every_trace_that_stood_in_a_prompt_is_remembered(workspace: Workspace) 
     assert examples_of(workspace, JUDGE) == {"a", "b", "c"}
 
 
+@pytest.mark.slow
 def test_merging_brings_what_was_shown_and_what_was_set_aside(
     workspace: Workspace, other: Workspace
 ) -> None:
@@ -140,6 +142,7 @@ def test_merging_brings_what_was_shown_and_what_was_set_aside(
     assert out(workspace) == theirs
 
 
+@pytest.mark.slow
 def test_choices_of_two_seeds_are_both_kept_in_either_order(
     workspace: Workspace, other: Workspace
 ) -> None:

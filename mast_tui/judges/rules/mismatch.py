@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import commands
 from mast_tui.judges.rules.announcements import (
     CALLING,
@@ -18,6 +17,7 @@ from mast_tui.judges.rules.announcements import (
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Call, Walk
+from mast_tui.labels import Finding
 
 MODE: Final = "reasoning_action_mismatch"
 

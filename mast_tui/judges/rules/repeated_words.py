@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules.repetition import MODE
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.labels import Finding
 
 _SAME_WORDS: Final = 95.0
 """Similarity of two messages of one agent from which the second says nothing new."""

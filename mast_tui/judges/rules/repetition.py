@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules.effects import Effect
 from mast_tui.judges.rules.walk import Call, Walk, answer_of
+from mast_tui.labels import Finding
 
 MODE: Final = "step_repetition"
 

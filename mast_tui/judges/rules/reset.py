@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Call, Walk, is_output
+from mast_tui.labels import Finding
 
 MODE: Final = "conversation_reset"
 

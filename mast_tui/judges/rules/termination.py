@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.announcements import WORKING_VERBS, announcements
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
 TOO_LATE: Final = "unaware_of_termination_conditions"

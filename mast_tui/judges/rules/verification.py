@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.readings import contradicts
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.walk import Call, Walk, answer_of
+from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
 LEFT_OUT: Final = "no_or_incomplete_verification"

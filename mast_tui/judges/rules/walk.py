@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.protocol import Finding
 from mast_tui.judges.rules.effects import Effect, command_of, effect_of, ends_with_a_look
 from mast_tui.judges.rules.steps import Quote, Step, read_steps
+from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
 
@@ -82,12 +82,9 @@ class Walk:
             mode=mode,
             first=self.steps[first].span.key,
             last=self.steps[last].span.key,
-            evidence_key=quote.key,
-            quote=quote.text,
-            char_start=quote.start,
-            char_end=quote.end,
             rationale=rationale,
             confidence=round(confidence, 2),
+            evidence=Evidence(quote.key, quote.text, quote.start, quote.end),
         )
 
     def calls_between(self, after: int, before: int) -> list[Call]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import ClassVar, Final, TypeVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
@@ -13,25 +15,34 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from mast_tui.adjudication import Case, take_on
+from mast_tui.errors import MastError
+from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
+from mast_tui.ui.actions.action import MOVE
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.adjudicate.after import After
-from mast_tui.ui.adjudicate.cases import Cases, read_cases
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
-from mast_tui.ui.adjudicate.rows import mode_words
+from mast_tui.ui.adjudicate.deciding import Deciding
+from mast_tui.ui.adjudicate.evidence import Evidence
+from mast_tui.ui.adjudicate.items import Cases, TraceItems, mode_words, read_cases
+from mast_tui.ui.adjudicate.queue import Queue
+from mast_tui.ui.context import ShowGuidelines
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.phrases import joined
+from mast_tui.ui.screens.base_screen import BaseScreen
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.services.workspace_writer import writes
+from mast_tui.ui.services.workspace_writer import Holds, writes
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.workspace import WorkspaceError
 
-if TYPE_CHECKING:
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+Result = TypeVar("Result")
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see what others said and can "
@@ -43,12 +54,20 @@ QUESTION_OF_A_STUDY = (
     "label it once more, without sight of it."
 )
 
+BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
 
-class AdjudicateScreen(After):
-    """The queue on the left; the sides, the timeline and the span's text beside it.
+MOVING: Final = frozenset(
+    f"adjudicate.{name}"
+    for name in (
+        *(name for name, *_ in MOVE),
+        *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
+    )
+) | {"everywhere.back", "everywhere.goto"}
+"""Actions of keys that are known while a boundary is moved."""
 
-    With ``mode`` (a slug) only what concerns that mode is listed.
-    """
+
+class AdjudicateScreen(BaseScreen):
+    """The queue on the left; the sides, the timeline and the span's text beside it."""
 
     CSS_PATH = [ANNOTATE, BASE_SCREEN, ADJUDICATE]
     HORIZONTAL_BREAKPOINTS = [
@@ -72,18 +91,41 @@ class AdjudicateScreen(After):
         trace_id: str
         problem: str | None = None
 
+    def __init__(
+        self, mode: str | None = None, *, trace: str | None = None, agreed: bool = False
+    ) -> None:
+        """Read the queue once the workspace is open.
+
+        Args:
+            mode: The slug of the mode that alone is listed; None for all.
+            trace: The id of the trace to begin with; None for the first with something open.
+            agreed: Whether to list what was agreed as well.
+        """
+        super().__init__()
+        self.queue = Queue(mode, agreed=agreed)
+        self.evidence = Evidence(SpanText(self))
+        self.deciding = Deciding(self, self.queue, self.evidence)
+        self._begin_at = trace
+        self._shown_trace: str | None = None
+        self._told_at: int | None = None
+
     def compose(self) -> ComposeResult:
         """The panes."""
         yield TitleBar()
         with Container(id="desk", classes="filled"):
-            yield ConflictList(id="queue")
+            yield self.queue.lines
             with Vertical(id="beside"):
-                yield SidesPanel(id="sides")
-                yield Timeline(id="evidence")
-                yield SpanView(id="text")
+                yield self.evidence.sides
+                yield self.evidence.timeline
+                yield self.evidence.span_view
         with Vertical(classes="words"):
             yield Static(id="words", markup=False)
         yield HintBar(self.where)
+
+    @property
+    def main_list(self) -> ConflictList:
+        """The queue."""
+        return self.queue.lines
 
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
@@ -93,7 +135,7 @@ class AdjudicateScreen(After):
         self.mast.when_ready(self._start)
 
     def _start(self, opened: OpenWorkspace) -> None:
-        if self.cases is None:
+        if not self.queue.was_read:
             self._show_words("Reading what everybody said …")
         self._read_queue(opened)
 
@@ -104,88 +146,51 @@ class AdjudicateScreen(After):
 
     def on_adjudicate_screen_queue_read(self, message: QueueRead) -> None:
         """List what was read, or say why there is nothing to adjudicate."""
-        if message.cases.problem is not None:
-            self._show_words(one_line(message.cases.problem))
+        cases = message.cases
+        if cases.problem is not None:
+            self._show_words(one_line(cases.problem))
             return
-        self._adjudications.clear()
-        self.take_in(message.cases)
-        nothing = not self.main_list.rows and not self.agreed
+        self.deciding.read_anew()
+        self.queue.take_in(cases, self._begin_at)
+        self.show_title()
+        self._shown_trace = None
+        self.show_row()
+        nothing = not self.main_list.rows and not self.queue.agreed
         self.set_class(nothing, "-empty")
         if nothing:
-            self._show_words(self._nothing_words(message.cases))
+            self._show_words(self._nothing_words(cases))
         else:
             self.main_list.focus()
 
-    def action_agreed(self) -> None:
-        """Look through what was agreed, also where nothing else is listed."""
-        super().action_agreed()
-        if self.cases is not None:
-            self.set_class(not self.main_list.rows, "-empty")
-            if self.main_list.rows and self.focused is None:
-                self.main_list.focus()
+    # Words
 
-    def read_trace(self, trace_id: str) -> None:
-        """Read a trace in the background."""
-        at_hand = self.cases.at_hand if self.cases is not None else None
-        if at_hand is not None:
-            self._read_trace(at_hand, trace_id)
+    def show_title(self) -> None:
+        """How much is left, and who decides."""
+        parts = ["Adjudicate"]
+        if self.queue.mode is not None:
+            parts.append(" ".join(mode_words(self.mast.taxonomy, self.queue.mode)))
+        self.title_bar.show((*parts, *self.queue.progress()), self.who())
 
-    @work(thread=True, group="trace", exclusive=True)
-    def _read_trace(self, at_hand: TraceLoader, trace_id: str) -> None:
-        from mast_tui.workspace import WorkspaceError
+    def who(self) -> tuple[str, ...]:
+        """Who decides, and whether the sides' names are hidden."""
+        opened = self.mast.opened
+        if opened is None:
+            return ("opening the workspace …",)
+        words = (one_line(opened.annotator), "adjudicator")
+        return (*words, "names hidden") if self.queue.names_hidden else words
 
+    def tell(self, words: str) -> None:
+        """Say what was done; it stays although the cursor goes on."""
+        self._told_at = self.main_list.cursor
+        self.hints.say(words)
+
+    def attempt(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what cannot be done is said in words."""
         try:
-            at_hand.read(trace_id)
-        except WorkspaceError as error:
-            self.post_message(self.TraceRead(trace_id, str(error)))
-            return
-        self.post_message(self.TraceRead(trace_id))
-
-    def on_adjudicate_screen_trace_read(self, message: TraceRead) -> None:
-        """Show the trace where it is still wanted."""
-        if message.problem is not None:
-            self.hints.say(one_line(message.problem), error=True)
-        else:
-            self.trace_read(message.trace_id)
-
-    def take_on(self, trace_id: str) -> None:
-        """Ask once; the answer is recorded as the beginning of an adjudication pass."""
-        from mast_tui.adjudication import Access
-        from mast_tui.ui.dialogs.question import Ask
-
-        entries = self.cases.entries if self.cases is not None else ()
-        hidden = [one.trace_id for one in entries if one.access is Access.HIDDEN]
-        answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
-        if trace_id in hidden and len(hidden) > 1 and not self.may_come_back:
-            answers.insert(1, ("e", f"every one of the {len(hidden)} that you have not labelled"))
-
-        question = QUESTION_OF_A_STUDY if self.may_come_back else QUESTION
-
-        def answered(answer: str | None) -> None:
-            if answer in ("a", "e"):
-                wanted = [trace_id] if answer == "a" else hidden
-                self.mast.when_ready(lambda opened: self._take_on(opened, wanted))
-
-        self.app.push_screen(
-            Ask(f"Adjudicate {self.name_of(trace_id)}?", question, tuple(answers), default="n"),
-            answered,
-        )
-
-    @writes
-    def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        from mast_tui.adjudication import take_on
-
-        taken = self.attempt(
-            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
-        )
-        if taken is None:
-            return
-        if not taken:
-            self.hints.say(
-                "You have begun to label this trace: finish it (D), then adjudicate", error=True
-            )
-            return
-        self._read_queue(opened)
+            return self.mast.kept(step)
+        except MastError as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return None
 
     def _show_words(self, words: str) -> None:
         self.add_class("-empty")
@@ -197,8 +202,8 @@ class AdjudicateScreen(After):
             count = len(cases.entries)
             traces = "the trace" if count == 1 else f"all {count} traces"
             what = ""
-            if self.mode is not None:
-                what = f" on {' '.join(mode_words(self.mast.taxonomy, self.mode))}"
+            if self.queue.mode is not None:
+                what = f" on {' '.join(mode_words(self.mast.taxonomy, self.queue.mode))}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
                 f"{what}.\n\nAgreed items are taken over without a key; v looks through them."
@@ -212,3 +217,324 @@ class AdjudicateScreen(After):
             "mast-tui --annotator NAME, or mast-tui import brings their labels in.",
         ]
         return "\n".join(lines)
+
+    # What is under the cursor
+
+    @on(VirtualLines.Moved, "#queue")
+    def _queue_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.evidence.range_from = None
+        if event.row != self._told_at:
+            self.hints.clear()
+        self._told_at = None
+        self.show_row()
+
+    @on(VirtualLines.Moved, "#evidence")
+    def _span_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.evidence.span_moved()
+
+    @on(VirtualLines.Moved, "#sides")
+    def _side_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.evidence.side_moved()
+
+    def show_row(self) -> None:
+        """Show the sides and the evidence of what is under the cursor."""
+        row, items = self.queue.row, self.queue.items_here
+        if row is None:
+            self.evidence.show_item(None)
+        elif items is None:
+            self._shown_trace = None
+            self.evidence.show_trace(None)
+            self.evidence.show_item(None, empty=self.queue.locked_words(row.trace_id))
+        else:
+            self._open_trace(row.trace_id)
+            self._show_item(items, row.item)
+
+    def _show_item(self, items: TraceItems, item: str | None) -> None:
+        if item is None:
+            names = joined(items.names.joined(side.annotator for side in items.sides))
+            self.evidence.show_item(None, empty=f"{names} have finished this trace.")
+        elif self.deciding.records_sight(items, item):
+            self.writes.do(partial(self._show_view, items, item), Holds.NOTHING)
+        else:
+            self._show_view(items, item)
+
+    def _show_view(self, items: TraceItems, item: str) -> None:
+        view = self.deciding.view_of(items, item)
+        if self.queue.is_here(items.trace_id, item):
+            self.evidence.show_item(view, reading=self.queue.is_reading)
+
+    def _open_trace(self, trace_id: str) -> None:
+        if trace_id == self._shown_trace:
+            return
+        self._shown_trace = trace_id
+        at_hand = self.queue.cases.at_hand
+        if at_hand is not None and at_hand.is_known(trace_id):
+            self.evidence.show_trace(at_hand.known(trace_id))
+            return
+        self.evidence.show_trace(None)
+        if at_hand is not None:
+            self._read_trace(at_hand, trace_id)
+
+    @work(thread=True, group="trace", exclusive=True)
+    def _read_trace(self, at_hand: TraceLoader, trace_id: str) -> None:
+        try:
+            at_hand.read(trace_id)
+        except WorkspaceError as error:
+            self.post_message(self.TraceRead(trace_id, str(error)))
+            return
+        self.post_message(self.TraceRead(trace_id))
+
+    def on_adjudicate_screen_trace_read(self, message: TraceRead) -> None:
+        """Show the trace where it is still wanted."""
+        row = self.queue.row
+        if message.problem is not None:
+            self.hints.say(one_line(message.problem), error=True)
+        elif row is not None and row.trace_id == message.trace_id:
+            self._shown_trace = None
+            self.show_row()
+
+    # Moving
+
+    def action_conflict(self, step: int) -> None:
+        """The next or previous conflict that is left."""
+        if not self.go_to_open(step):
+            self.hints.say("Nothing is left to decide")
+
+    def go_to_open(self, step: int = 1) -> bool:
+        """Put the cursor on the next conflict that is left; False where there is none."""
+        place = self.main_list.next_open(self.main_list.cursor, step)
+        if place is None:
+            return False
+        if place == self.main_list.cursor:
+            self.show_row()
+        else:
+            self.main_list.move_to(place)
+        return True
+
+    def action_trace(self, step: int) -> None:
+        """The next or previous trace: its first conflict that is left, else its first row."""
+        place = self.main_list.next_trace(self.main_list.cursor, step)
+        if place is None:
+            self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
+            return
+        self.main_list.move_to(self.main_list.first_in_trace(place))
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the span's text by a screen."""
+        self.evidence.span_view.move_page(delta)
+
+    def action_pane(self) -> None:
+        """The next pane."""
+        beside = self.evidence
+        panes = [self.main_list, beside.sides, beside.timeline, beside.span_view]
+        shown = [pane for pane in panes if pane.is_on_screen and pane.display]
+        place = shown.index(self.pane) if self.pane in shown else 0
+        shown[(place + 1) % len(shown)].focus()
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a span by its number (from 1) or its key; False where there is none."""
+        return self.evidence.go_to_place(text)
+
+    @on(VirtualLines.Chosen, "#queue")
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_enter()
+
+    def action_enter(self) -> None:
+        """Decide for the boundary; else go to the evidence, or take a trace on."""
+        row = self.queue.row
+        if self.evidence.boundary() is not None:
+            self.deciding.take_boundary()
+        elif row is not None and self.queue.items_here is None:
+            self.take_on(row.trace_id)
+        elif self.evidence.has_spans:
+            self.evidence.timeline.focus()
+
+    def action_back(self) -> None:
+        """Leave the boundary, then the pane, then the screen."""
+        if self.asks:
+            self.evidence.range_from = None
+            self.hints.clear()
+            self.main_list.focus()
+            self.show_row()
+        elif self.focused is not None and self.focused is not self.main_list:
+            self.main_list.focus()
+        else:
+            super().action_back()
+
+    # What is listed
+
+    def action_names(self) -> None:
+        """Show the sides by letters, or by name."""
+        hidden = not self.queue.names_hidden
+        self.queue.hide_names(hidden)
+        self.show_title()
+        self.show_row()
+        self.hints.say(
+            "Names are hidden: letters stand for other people on every trace · h shows the names"
+            if hidden
+            else "The sides are shown by name · h hides the names"
+        )
+
+    def action_agreed(self) -> None:
+        """List what was agreed as well, or not; while a boundary is moved, begin it here."""
+        if self.asks:
+            self.evidence.begin_boundary_here()
+            self.hints.prompt(BOUNDARY_PROMPT)
+        else:
+            self._list_agreed(not self.queue.agreed)
+        if self.queue.was_read:
+            self.set_class(not self.main_list.rows, "-empty")
+            if self.main_list.rows and self.focused is None:
+                self.main_list.focus()
+
+    def _list_agreed(self, agreed: bool) -> None:
+        self.queue.agreed = agreed
+        self.queue.show()
+        self.show_title()
+        self._shown_trace = None
+        self.show_row()
+        self.hints.say(
+            "Agreed items (=) are listed, taken over without a key · x overrules one · v hides them"
+            if agreed
+            else "Only what the sides differ on is listed"
+        )
+
+    def take_on(self, trace_id: str) -> None:
+        """Ask once; the answer is recorded as the beginning of an adjudication pass."""
+        cases, hidden = self.queue.cases, self.queue.hidden_traces()
+        answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
+        if trace_id in hidden and len(hidden) > 1 and not cases.may_come_back:
+            answers.insert(1, ("e", f"every one of the {len(hidden)} that you have not labelled"))
+
+        question = QUESTION_OF_A_STUDY if cases.may_come_back else QUESTION
+
+        def answered(answer: str | None) -> None:
+            if answer in ("a", "e"):
+                wanted = [trace_id] if answer == "a" else hidden
+                self.mast.when_ready(lambda opened: self._take_on(opened, wanted))
+
+        title = f"Adjudicate {self.queue.name_of(trace_id)}?"
+        self.app.push_screen(Ask(title, question, tuple(answers), default="n"), answered)
+
+    @writes
+    def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
+        taken = self.attempt(
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
+        )
+        if taken is None:
+            return
+        if not taken:
+            self.hints.say(
+                "You have begun to label this trace: finish it (D), then adjudicate", error=True
+            )
+            return
+        self._read_queue(opened)
+
+    # Deciding
+
+    def action_side(self, number: int) -> None:
+        """Take the side with this number."""
+        self.deciding.take_side(number)
+
+    @on(SidesPanel.Chosen, "#sides")
+    def _side_chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        side = self.evidence.sides.side
+        if side is not None and side.number is not None:
+            self.deciding.take_side(side.number)
+
+    def action_sides(self) -> None:
+        """To the sides, where a click on a number takes one."""
+        self.evidence.sides.focus()
+        self.hints.say("The number of a side takes it; ↑ ↓ look at its places")
+
+    def action_both(self) -> None:
+        """Keep everything that was marked."""
+        self.deciding.take_both()
+
+    def action_nobody(self) -> None:
+        """The mode is absent, or the place is none."""
+        self.deciding.take_nobody()
+
+    def action_unsure(self) -> None:
+        """It stays unsure."""
+        self.deciding.leave_unsure()
+
+    def action_other_mode(self) -> None:
+        """It is another mode, at the same place."""
+        self.deciding.choose_other_mode()
+
+    def action_overrule(self) -> None:
+        """What was agreed to be present is absent; else it shows in the whole trace."""
+        self.deciding.overrule()
+
+    def action_confirm(self) -> None:
+        """Decide again as it stands where a side has changed since."""
+        self.deciding.confirm()
+
+    def action_reason(self) -> None:
+        """Write why the item under the cursor was decided so, else why the last one was."""
+        self.deciding.say_why()
+
+    def action_judge(self) -> None:
+        """The judge's word on the mode under the cursor, else on the one decided last."""
+        self.deciding.ask_judge()
+
+    def action_undo(self) -> None:
+        """Take back the last decision of this sitting, else the last one on this trace."""
+        self.deciding.undo()
+
+    def action_redo(self) -> None:
+        """Decide again what was taken back."""
+        self.deciding.redo()
+
+    # Boundaries
+
+    @property
+    def asks(self) -> bool:
+        """Whether a boundary is being moved."""
+        return self.evidence.range_from is not None
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Let a key do nothing that is not known while a boundary is moved."""
+        if action in MOVING:
+            return False
+        self.hints.prompt(BOUNDARY_PROMPT)
+        return True
+
+    def action_boundary(self) -> None:
+        """Begin to move the boundary; again goes to its other end."""
+        if not self.asks:
+            if not self.deciding.can_decide():
+                return
+            if not self.evidence.has_spans:
+                self.hints.say("A boundary needs the trace's file, which is not here", error=True)
+                return
+            self.evidence.timeline.focus()
+        self.evidence.move_boundary()
+        self.hints.prompt(BOUNDARY_PROMPT)
+
+    # Guidelines
+
+    def action_guidelines(self) -> None:
+        """The page of the mode under the cursor: what was agreed about it, and decided cases."""
+        row, thing = self.queue.row, self.queue.thing_here
+        mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
+        if thing is not None:
+            mode = thing.mode
+        occasion = None
+        if row is not None and isinstance(thing, Decision):
+            occasion = row.trace_id, thing.item
+        self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
+
+    def _go_to_case(self, case: Case) -> bool:
+        """Put the cursor on a decided case; False where it is not listed here."""
+        if not self.queue.go_to(case.trace_id, case.decision.item):
+            return False
+        self.main_list.focus()
+        self.show_row()
+        return True

@@ -2,41 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.adjudication import take_on
+from mast_tui.errors import MastError
 from mast_tui.reports.model import Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.phrases import counted
-from mast_tui.ui.reports.agreement_source import AgreementSource
-from mast_tui.ui.reports.base import TablesScreen
-from mast_tui.ui.reports.detail import notes_words, row_title, row_words
-from mast_tui.ui.reports.fitting import choosable
-from mast_tui.ui.reports.signatures_source import SignaturesSource
-from mast_tui.ui.reports.source import Counting, LeftError, Page, Source
-from mast_tui.ui.reports.traces import (
-    AgreementTracesScreen,
-    SignatureTracesScreen,
-    TracesScreen,
-)
+from mast_tui.ui.reports.agreement import AgreementSource
+from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
+from mast_tui.ui.reports.lines import ReportLines
+from mast_tui.ui.reports.signatures import SignaturesSource
+from mast_tui.ui.reports.source import LeftError, Listing, Page, Source, Stage, Stopped
+from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import writes
+from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.trace_view.span_view import TITLE_FRAME
+from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
+from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.page_bar import PageBar
+from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
-if TYPE_CHECKING:
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
+
+
+class TablesScreen(OpensTraces):
+    """Tables, the row under their cursor in words, or words in place of both."""
+
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        BASE_SCREEN,
+        REPORTS,
+    ]
+    AUTO_FOCUS = "#table"
+    where: ClassVar[Where]
+
+    def compose(self) -> ComposeResult:
+        """The tables, and the row under the cursor in words."""
+        yield TitleBar()
+        yield from self.compose_pages()
+        with Vertical(classes="filled"):
+            yield Static(id="about", markup=False)
+            yield ReportLines(id="table")
+            yield SpanView(id="detail", classes="detail")
+        with Vertical(classes="words"):
+            yield Static(id="words", markup=False)
+        yield HintBar(self.where)
+
+    def compose_pages(self) -> ComposeResult:
+        """What chooses among several pages; nothing where there is one."""
+        yield from ()
+
+    def on_mount(self) -> None:
+        """Keys move the cursor of the tables, wherever one clicks."""
+        self.detail.can_focus = False
+        self.show_about("")
+
+    @property
+    def main_list(self) -> ReportLines:
+        """The tables."""
+        return self.query_one(ReportLines)
+
+    @property
+    def detail(self) -> SpanView:
+        """The row under the cursor in words."""
+        return self.query_one("#detail", SpanView)
+
+    def show_words(self, words: str) -> None:
+        """Say something in place of the tables."""
+        self.add_class("-empty")
+        self.query_one("#words", Static).update(Content(words))
+
+    def show_about(self, words: str) -> None:
+        """Say one line over the tables, or nothing."""
+        about = self.query_one("#about", Static)
+        about.display = bool(words)
+        about.update(Content(words))
 
 
 class ReportScreen(TablesScreen):
@@ -46,11 +104,11 @@ class ReportScreen(TablesScreen):
 
     @dataclass
     class Counted(Message):
-        """What a stage of counting has found, and the counting that it comes from."""
+        """A stage of counting has found something; ``turn`` is the counting that it comes from."""
 
         group: str
         turn: int
-        found: Any
+        take: Callable[[], None]
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -90,20 +148,38 @@ class ReportScreen(TablesScreen):
 
     # Counting
 
-    def count(self, group: str, counting: Counting) -> None:
-        """Count in a worker, in place of what is counted for this group now."""
+    def count(
+        self,
+        group: str,
+        counting: Callable[[Stopped], Iterator[Stage]],
+        take: Callable[[Stage], None],
+        failed: Callable[[str], Stage],
+    ) -> None:
+        """Count in a worker, in place of what is counted for this group now.
+
+        Args:
+            group: What is counted.
+            counting: Counts in stages; it may raise ``LeftError`` once it is stopped.
+            take: Keeps what a stage has found, and shows it.
+            failed: What is found where nothing could be counted, from why not.
+        """
         self.forget(group)
         turn = self._turns[group]
 
         def work() -> None:
             worker = get_current_worker()
+
+            def found(stage: Stage) -> None:
+                if not worker.is_cancelled:
+                    self.post_message(self.Counted(group, turn, lambda: take(stage)))
+
             try:
-                for found in counting(lambda: worker.is_cancelled):
-                    if worker.is_cancelled:
-                        return
-                    self.post_message(self.Counted(group, turn, found))
+                for stage in counting(lambda: worker.is_cancelled):
+                    found(stage)
             except LeftError:
                 return
+            except (MastError, OSError) as error:
+                found(failed(str(error)))
 
         self.run_worker(work, group=group, thread=True)
 
@@ -115,7 +191,7 @@ class ReportScreen(TablesScreen):
     def on_report_screen_counted(self, message: Counted) -> None:
         """Take in what was counted last."""
         if message.turn == self._turns[message.group]:
-            self.source.take_in(message.group, message.found)
+            message.take()
 
     def offer_adjudication(self, hidden: Sequence[str]) -> None:
         """Ask whether to count traces as their adjudicator, and count them anew if so."""
@@ -137,8 +213,6 @@ class ReportScreen(TablesScreen):
 
     @writes
     def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        from mast_tui.adjudication import take_on
-
         taken = self.mast.guarded(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
@@ -261,7 +335,7 @@ class ReportScreen(TablesScreen):
         """Scroll what the figures rest on."""
         self.detail.move_page(delta)
 
-    def action_choose(self, name: str, *given: Any) -> None:
+    def action_choose(self, name: str, *given: object) -> None:
         """Count something else, by a key that the source knows."""
         self.source.choices[name](*given)
 
@@ -283,6 +357,153 @@ class ReportScreen(TablesScreen):
             self.hints.say("No trace stands behind this: choose another row or cell")
             return
         self.app.push_screen(self.traces(one_line(behind.title), self.source.list_behind(behind)))
+
+
+class TracesScreen(TablesScreen):
+    """One row per trace; Enter opens it at its place, Escape comes back to the figure."""
+
+    @dataclass
+    class Found(Message):
+        """The traces behind the figure, None where it is being counted anew."""
+
+        listing: Listing | None
+        problem: str | None = None
+
+    def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
+        """Show the traces behind a figure.
+
+        Args:
+            figure: What it is called.
+            find: Lists them; it runs in a worker.
+        """
+        super().__init__()
+        self._figure = figure
+        self._find = find
+        self._listing: Listing | None = None
+        self._only_unlike = False
+        self._looking = True
+        self._then: list[Callable[[], None]] = []
+
+    def on_mount(self) -> None:
+        """Find the traces."""
+        super().on_mount()
+        self.show_words("Finding the traces …")
+        self._show_title()
+        self.mast.when_ready(self._start)
+
+    def _start(self, opened: OpenWorkspace) -> None:
+        self._look(opened)
+
+    @work(thread=True, group="behind", exclusive=True)
+    def _look(self, opened: OpenWorkspace) -> None:
+        try:
+            self.post_message(self.Found(self._find(opened)))
+        except MastError as error:
+            self.post_message(self.Found(None, str(error)))
+
+    def on_traces_screen_found(self, message: Found) -> None:
+        """List the traces, and do what was asked for while they were looked for."""
+        self._listing, self._looking = message.listing, False
+        if message.problem is not None:
+            self.show_words(one_line(message.problem))
+        elif message.listing is None or not message.listing.table.rows:
+            self.show_words(NOTHING)
+        else:
+            self._show_rows(message.listing)
+        self._show_title()
+        then, self._then = self._then, []
+        for step in then:
+            step()
+
+    # Showing
+
+    def _show_title(self) -> None:
+        facts = () if self._listing is None else self._listing.facts
+        self.title_bar.show((self._figure, *facts), self.who())
+
+    def _show_rows(self, listing: Listing) -> None:
+        table = listing.table
+        if self._only_unlike and listing.differing is not None:
+            kept = tuple(row for row in table.rows if row.id in listing.differing)
+            table = replace(table, groups=(kept,))
+        self.remove_class("-empty")
+        self.main_list.show((table,))
+        self.main_list.focus()
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        table, row, listing = self.main_list.table, self.main_list.row, self._listing
+        if table is None or row is None or listing is None:
+            return
+        self.detail.border_title = plain_title(listing.titles.get(row.id, row.id))
+        keys = ["Enter opens it"]
+        if listing.differing is not None:
+            keys.append("v only where they differ")
+        self.detail.border_subtitle = plain_title(" · ".join(keys))
+        self.detail.show_text(row_words(table, row))
+
+    @on(VirtualLines.Moved, "#table")
+    def _moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.hints.clear()
+        self._show_detail()
+
+    @on(VirtualLines.Chosen, "#table")
+    def _chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    # Keys
+
+    def action_differing(self) -> None:
+        """List only where the sides differ, or all again."""
+        if self._looking:
+            self._then.append(self.action_differing)
+            return
+        listing = self._listing
+        if listing is None or not listing.table.rows:
+            return
+        if not listing.differing:
+            self.hints.say("The sides differ in none of these traces")
+            return
+        self._only_unlike = not self._only_unlike
+        self._show_rows(listing)
+        self.hints.say("Only where the sides differ · v lists all" if self._only_unlike else "All")
+
+    def action_open(self) -> None:
+        """The trace under the cursor, at its place."""
+        if self._looking:
+            self._then.append(self.action_open)
+        elif self.main_list.row is not None and not self.has_class("-empty"):
+            self.mast.when_ready(self._open)
+
+    def _open(self, opened: OpenWorkspace) -> None:
+        row, listing = self.main_list.row, self._listing
+        if row is None or listing is None:
+            return
+        try:
+            opening = listing.open(opened, row.id)
+        except MastError as error:
+            self.hints.say(one_line(str(error)), error=True)
+            return
+        if isinstance(opening, TraceLocation):
+            self.open_at(opening)
+        else:
+            self.mast.go(opening)
+
+
+class AgreementTracesScreen(TracesScreen):
+    """What the sides say of each trace: where they differ, first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.AGREEMENT_TRACES, Where.EVERYWHERE)
+    where = Where.AGREEMENT_TRACES
+
+
+class SignatureTracesScreen(TracesScreen):
+    """How each trace fails."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.SIGNATURE_TRACES, Where.EVERYWHERE)
+    where = Where.SIGNATURE_TRACES
 
 
 class AgreementScreen(ReportScreen):

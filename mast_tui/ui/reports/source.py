@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
+from textual.app import App
+
+from mast_tui.adjudication import OrderOf
+from mast_tui.gold import Order
 from mast_tui.reports.model import Behind, Note, Row, Section, Table
-from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import AppContext, Destination, TraceLocation
+from mast_tui.ui.phrases import counted
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.widgets.hint_bar import HintBar
 
-if TYPE_CHECKING:
-    from textual.app import App
-
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.ui.widgets.hint_bar import HintBar
+Stage = TypeVar("Stage")
 
 Stopped = Callable[[], bool]
 """Whether nobody waits for the figures any more."""
-
-Counting = Callable[[Stopped], Iterator[object]]
-"""Counts in stages, in a worker; raises ``LeftError`` once it is stopped."""
 
 COUNTING: Final = "Counting verdicts …"
 
@@ -86,10 +85,20 @@ class Host(Protocol):
     def hints(self) -> HintBar:
         """The last line."""
 
-    def count(self, group: str, counting: Counting) -> None:
-        """Count in a worker; each stage is given to ``take_in`` of the source.
+    def count(
+        self,
+        group: str,
+        counting: Callable[[Stopped], Iterator[Stage]],
+        take: Callable[[Stage], None],
+        failed: Callable[[str], Stage],
+    ) -> None:
+        """Count in a worker; a later counting of the group takes the place of an earlier one.
 
-        A later counting of the group takes the place of an earlier one.
+        Args:
+            group: What is counted.
+            counting: Counts in stages; it may raise ``LeftError`` once it is stopped.
+            take: Keeps what a stage has found, and shows it.
+            failed: What is found where nothing could be counted, from why not.
         """
 
     def forget(self, group: str) -> None:
@@ -109,12 +118,13 @@ class Host(Protocol):
 class Source(Protocol):
     """Counts a report for the screen, offers what can be chosen, and lists the traces behind."""
 
-    where: Where
-    pages: Mapping[str, str]
-    """What the pages are called, by the ids of their sections, in the order of their keys."""
+    @property
+    def pages(self) -> Mapping[str, str]:
+        """What the pages are called, by the ids of their sections, in the order of their keys."""
 
-    choices: Mapping[str, Callable[..., None]]
-    """What a key can choose, by the names that the registry's commands give."""
+    @property
+    def choices(self) -> Mapping[str, Callable[..., None]]:
+        """What a key can choose, by the names that the registry's commands give."""
 
     def attach(self, host: Host) -> None:
         """Work for this screen from now on."""
@@ -127,9 +137,6 @@ class Source(Protocol):
 
     def come_back(self, opened: OpenWorkspace) -> None:
         """Count again what may have changed while one was on another screen."""
-
-    def take_in(self, group: str, found: Any) -> None:
-        """Keep what a stage of counting has found, and show it."""
 
     def title(self) -> tuple[str, ...]:
         """What is open: whose figures, of what."""
@@ -145,3 +152,29 @@ class Source(Protocol):
 
     def opening(self, row: str) -> TraceLocation | None:
         """Where a row of the open page leads that is itself a trace."""
+
+
+def until(stopped: Stopped, orders: OrderOf) -> OrderOf:
+    """Make orders of spans that raise ``LeftError`` once nobody waits, as they read the traces."""
+
+    def order_of(trace_id: str) -> Order:
+        order = orders(trace_id)
+
+        def asked(key: str) -> int | None:
+            if stopped():
+                raise LeftError
+            return order(key)
+
+        return asked
+
+    return order_of
+
+
+def hidden_words(count: int) -> str:
+    """Say that traces are left out, and how they can be counted.
+
+    Some may be finished by their annotator and come back to be labelled once more, so it is not
+    said that they are not.
+    """
+    it = "it" if count == 1 else "them"
+    return f"{counted(count, 'trace')} left out that you may not look into yet · o counts {it}"

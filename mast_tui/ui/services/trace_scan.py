@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
+from mast_tui.traces.library import read_again
 from mast_tui.traces.model import FileReport, Trace
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def look_at(
 
     with Shelf(shelf_path()) as shelf:
         news = Differences()
-        parts = shelf.last_look(paths)
+        parts = shelf.last_look(paths, read_again)
         for traces in chain((next(parts, ()),), parts):
             yield LastLook(traces)
             news.expect(traces)

@@ -24,7 +24,7 @@ from mast_tui.errors import MastError
 from mast_tui.gold import Decision, Guideline, Order, no_order
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import display_lines, one_line
-from mast_tui.session.sight import record_reveal
+from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation

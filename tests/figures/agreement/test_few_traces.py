@@ -64,6 +64,7 @@ def drawn(random: np.random.Generator, traces: int) -> Said:
     return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_intervals_of_five_traces_hold_what_they_say() -> None:
     both = (CHANCES * TPR[0] * TPR[1] + (1 - CHANCES) * (1 - TNR[0]) * (1 - TNR[1])).sum()
     ann, bob = (

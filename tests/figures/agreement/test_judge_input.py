@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.labels import AnnotatorKind, Answer, Match, PassKind
+from mast_tui.labels import AnnotatorKind, Answer, Finding, PassKind
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
 from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
 from mast_tui.workspace.records import RunSettings
@@ -19,29 +18,9 @@ from tests.figures.agreement.build_judge import JUDGE, as_printed
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding of a judge at one span."""
-
-    first: str
-    confidence: float = 0.8
-    mode: str = MODE
-    evidence_key: str | None = None
-    quote: str | None = None
-    char_start: int | None = None
-    char_end: int | None = None
-    rationale: str = ""
-    decisive: bool | None = None
-    match: Match | None = None
-    named: tuple[str, str] | None = None
-    wording: str | None = None
-
-    @property
-    def last(self) -> str:
-        return self.first
-
-
-def judge(office: Office, trace: str, *findings: Found, looks_at: Sequence[str] = (MODE,)) -> None:
+def judge(
+    office: Office, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
+) -> None:
     office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
         office.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
@@ -67,7 +46,7 @@ def office() -> Office:
     office.finish("bob", at(1), trace="t2")
     office.finish("ann", value=ABSENT, trace="t3", kind=PassKind.ASSISTED, saw=True)
     for trace in ("t1", "t2", "t3"):
-        judge(office, trace, Found("k3"))
+        judge(office, trace, Finding(MODE, "k3", "k3", "", 0.8))
     judge(office, "t4")
     return office
 

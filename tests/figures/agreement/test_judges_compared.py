@@ -140,6 +140,7 @@ def _drawn(
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traces", [30, 60])
 def test_the_intervals_of_differences_hold_the_truth_as_often_as_they_say(traces: int) -> None:
     rng = np.random.default_rng(9)

@@ -92,6 +92,7 @@ def _corpus() -> list[Trace]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
 def test_the_bill_of_every_real_run_adds_up_to_what_it_used() -> None:
     with_tokens = with_times = 0

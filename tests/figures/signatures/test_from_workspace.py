@@ -21,8 +21,7 @@ from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.sides import BITS
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
 from mast_tui.workspace.facts import Decided, PassStarted
@@ -152,7 +151,7 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
         taxonomy=TAXONOMY.ref,
         trace_id="t1",
         looks_at=[MODE, OTHER],
-        findings=[Finding(MODE, "k4", "k5", None, None, None, None, "why", 0.5, decisive=True)],
+        findings=[Finding(MODE, "k4", "k5", "why", 0.5, decisive=True)],
     )
     found = read(office, JUDGE)
     assert found.traces == ("t1",)

@@ -124,6 +124,7 @@ def given(sample: Sample) -> SignatureInput:
     )
 
 
+@pytest.mark.slow
 def test_the_order_of_onset_of_every_trace_is_the_planted_one(
     sample: Sample, given: SignatureInput
 ) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mast_tui.judges.llm.budget import Budget
-from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.keys import NO_KEY
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.keys import NO_KEY
 from mast_tui.judges.llm.model import Parameters, Reply, Request
-from mast_tui.judges.llm.pace import Pace
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer
 
@@ -54,7 +54,7 @@ def a_client(
         api_key=key,
         timeout=timeout,
         budget=budget,
-        pace=Pace(at_once, timing=timing),
+        limiter=RateLimiter(at_once, timing=timing),
         tries=tries,
         on_wait=heard.waits.append,
         on_remark=heard.remarks.append,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from mast_tui.judges.llm.pace import Timing
+from mast_tui.judges.llm.client.rate_limiter import Timing
+from tests import waiting
 
 
 class FakeTime:
@@ -26,11 +27,11 @@ class FakeTime:
         end = self.time + seconds
         self.slept.append(seconds)
         await asyncio.sleep(0)
-        while not self.ready():
+        for _ in waiting.until(self.ready):
             await asyncio.sleep(0.001)
         self.time = max(self.time, end)
 
     @property
     def timing(self) -> Timing:
-        """What is handed to a pace or a client."""
+        """What is handed to a rate limiter or a client."""
         return Timing(now=lambda: self.time, sleep=self.sleep, random=lambda: self.chance)

@@ -215,7 +215,7 @@ class ModelServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait()
+        assert self._ready.wait(60), "the server has not begun to listen"
         return self
 
     def __exit__(

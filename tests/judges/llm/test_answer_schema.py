@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.llm.answers import answer_schema
+from mast_tui.judges.llm.answer.parsing import answer_schema
 from tests.judges.llm.entries import entry, finding
 from tests.judges.llm.views import MAST
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.answers import Answer, Malformed, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer, Malformed, parse_answer
 from mast_tui.judges.llm.model import Window
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Evidence, Finding, VerdictValue
 from tests.judges.llm.entries import entry, finding
 from tests.judges.llm.views import MAST
 
@@ -27,7 +27,21 @@ PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValu
 
 def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    return parse_answer(text, taxonomy=MAST, window=window, spans=spans)
+    return parse_answer(text, taxonomy=MAST, window=window, spans=spans, key_of=str)
+
+
+def place_of(found: Finding) -> tuple[int | None, int | None]:
+    """The indices of the range's ends, which are the spans' keys here."""
+    first, last = (None if key is None else int(key) for key in (found.first, found.last))
+    return first, last
+
+
+def quote_of(found: Finding) -> str | None:
+    """The quote, which no answer gives a place."""
+    if found.evidence is None:
+        return None
+    assert found.evidence == Evidence(None, found.evidence.quote)
+    return found.evidence.quote
 
 
 def read_one(*findings: object, **changes: object) -> Answer:
@@ -43,10 +57,10 @@ def test_a_plain_answer_is_read_as_it_stands() -> None:
         "conversation_reset": ABSENT,
         "no_or_incomplete_verification": UNSURE,
     }
-    (claim,) = answer.claims
-    assert (claim.mode, claim.first, claim.last) == (REPEATS, 11, 13)
-    assert (claim.quote, claim.rationale) == ("the same call", "#14 repeats #12.")
-    assert (claim.confidence, claim.decisive) == (0.8, True)
+    (found,) = answer.findings
+    assert (found.mode, place_of(found)) == (REPEATS, (11, 13))
+    assert (quote_of(found), found.rationale) == ("the same call", "#14 repeats #12.")
+    assert (found.confidence, found.decisive) == (0.8, True)
     assert answer.remarks == ()
 
 
@@ -121,14 +135,14 @@ def test_findings_count_whatever_the_verdict_beside_them() -> None:
     for verdict in ("absent", "unsure", None, "perhaps"):
         answer = read_one(finding(), verdict=verdict)
         assert answer.verdicts == {REPEATS: PRESENT}
-        assert len(answer.claims) == 1
+        assert len(answer.findings) == 1
         assert len(answer.remarks) == 1
 
 
-def test_present_without_a_finding_is_a_claim_without_a_place() -> None:
+def test_present_without_a_finding_is_a_finding_without_a_place() -> None:
     answer = read_one()
-    (claim,) = answer.claims
-    assert (claim.first, claim.last, claim.quote) == (None, None, None)
+    (found,) = answer.findings
+    assert (place_of(found), found.evidence) == ((None, None), None)
     assert answer.verdicts == {REPEATS: PRESENT}
     assert answer.remarks
 
@@ -143,20 +157,20 @@ def test_a_mode_twice_is_one_mode_with_all_findings() -> None:
     ]
     answer = read({"modes": modes})
     assert answer.verdicts == {REPEATS: PRESENT}
-    assert [claim.first for claim in answer.claims] == [11, 1]
+    assert [place_of(found)[0] for found in answer.findings] == [11, 1]
     assert "1.3 was answered more than once" in answer.remarks
 
 
 def test_of_equal_findings_the_surest_stays() -> None:
     answer = read_one(finding(confidence=0.3), finding(confidence=0.9), finding(confidence=0.5))
-    assert [claim.confidence for claim in answer.claims] == [0.9]
+    assert [found.confidence for found in answer.findings] == [0.9]
 
 
 def test_what_was_not_asked_for_is_left_out_and_said() -> None:
     modes = [entry("3.1", "present", finding()), entry("9.9", "absent"), entry("1.3", "absent")]
     answer = read({"modes": modes, "digest": "so far"}, PART)
     assert answer.verdicts == {REPEATS: ABSENT}
-    assert answer.claims == ()
+    assert answer.findings == ()
     assert any("3.1" in remark for remark in answer.remarks)
     assert any("9.9" in remark for remark in answer.remarks)
 
@@ -189,14 +203,14 @@ def test_a_mode_that_is_missing_has_no_verdict() -> None:
 def test_span_numbers_as_far_as_they_exist(
     first: object, last: object, place: tuple[int | None, int | None]
 ) -> None:
-    (claim,) = read_one(finding(first=first, last=last)).claims
-    assert (claim.first, claim.last) == place
+    (found,) = read_one(finding(first=first, last=last)).findings
+    assert place_of(found) == place
 
 
 def test_spans_outside_the_window_and_inside_the_trace_are_kept() -> None:
     modes = [entry("1.3", "present", finding(first=2, last=3))]
-    (claim,) = read({"modes": modes, "digest": "x"}, PART).claims
-    assert (claim.first, claim.last) == (1, 2)
+    (found,) = read({"modes": modes, "digest": "x"}, PART).findings
+    assert place_of(found) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -207,14 +221,14 @@ def test_spans_outside_the_window_and_inside_the_trace_are_kept() -> None:
     ],
 )  # fmt: skip
 def test_confidence_in_the_ways_it_is_given(said: object, confidence: float) -> None:
-    (claim,) = read_one(finding(confidence=said)).claims
-    assert claim.confidence == pytest.approx(confidence)
+    (found,) = read_one(finding(confidence=said)).findings
+    assert found.confidence == pytest.approx(confidence)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_a_confidence_that_is_no_number_is_a_half_and_said(number: str) -> None:
     answer = read(PLAIN.replace("0.8", number))
-    assert answer.claims[0].confidence == 0.5
+    assert answer.findings[0].confidence == 0.5
     assert any("confidence" in remark for remark in answer.remarks)
 
 
@@ -223,14 +237,15 @@ def test_a_confidence_that_is_no_number_is_a_half_and_said(number: str) -> None:
     [("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b")],
 )
 def test_quotes(quote: object, kept: str | None) -> None:
-    assert read_one(finding(quote=quote)).claims[0].quote == kept
+    assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
 
 
 def test_lone_surrogates_do_not_come_through() -> None:
     text = PLAIN.replace("the same call", "a \\ud800 b")
-    (claim,) = read(text).claims
-    assert claim.quote is not None
-    claim.quote.encode("utf-8")
+    (found,) = read(text).findings
+    quote = quote_of(found)
+    assert quote is not None
+    quote.encode("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -274,7 +289,7 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one() -> None:
 
 def test_a_line_break_within_a_text_does_no_harm() -> None:
     answer = read(PLAIN.replace("the same call", "the same\n\tcall"))
-    assert answer.claims[0].quote == "the same\n\tcall"
+    assert quote_of(answer.findings[0]) == "the same\n\tcall"
 
 
 @pytest.mark.parametrize("depth", [500, 900, 1020])
@@ -352,14 +367,15 @@ def test_whatever_comes_back_is_an_answer_or_malformed(
     except Malformed:
         return
     assert answer.verdicts.keys() <= set(window.modes)
-    claimed = {claim.mode for claim in answer.claims}
+    claimed = {found.mode for found in answer.findings}
     assert claimed == {mode for mode, verdict in answer.verdicts.items() if verdict is PRESENT}
-    for claim in answer.claims:
-        assert math.isfinite(claim.confidence)
-        assert 0 <= claim.confidence <= 1
-        assert (claim.first is None) == (claim.last is None)
-        if claim.first is not None and claim.last is not None:
-            assert 0 <= claim.first <= claim.last < 20
+    for found in answer.findings:
+        assert math.isfinite(found.confidence)
+        assert 0 <= found.confidence <= 1
+        assert (found.first is None) == (found.last is None)
+        first, last = place_of(found)
+        if first is not None and last is not None:
+            assert 0 <= first <= last < 20
     "\n".join((*answer.remarks, answer.digest)).encode("utf-8")
 
 

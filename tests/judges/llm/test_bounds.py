@@ -13,17 +13,19 @@ from typing import Final
 
 import pytest
 
-from mast_tui.judges.llm.answers import (
+from mast_tui.judges.llm.answer.parsing import (
     MOST_ENTRIES,
     MOST_FINDINGS,
     QUOTE_CHARS,
     RATIONALE_CHARS,
+    Answer,
     Malformed,
     parse_answer,
 )
-from mast_tui.judges.llm.bounded_http import MOST_BYTES
+from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Window
+from mast_tui.labels import Evidence
 from tests.judges.llm.asking import ANSWER_TOKENS, a_client, a_request, after, ask_once, failure
 from tests.judges.llm.server import (
     MODEL,
@@ -44,7 +46,7 @@ ROOM: Final = 1 << 30
 
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
-from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.model import Parameters
 from tests.judges.llm.asking import a_request
@@ -125,6 +127,7 @@ def told() -> dict[str, str]:
     return dict(zip(HOSTILE, done.stdout.splitlines(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
     assert told[name].startswith("TraceFails: ")
@@ -200,19 +203,25 @@ async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> No
 WINDOW = Window(0, 3, True, tuple(mode.slug for mode in MAST.modes))
 
 
+def parsed(text: str) -> Answer:
+    return parse_answer(text, taxonomy=MAST, window=WINDOW, spans=4, key_of=str)
+
+
 def test_findings_without_end_are_cut_and_told() -> None:
     findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
     said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": findings}] * 2}
-    read = parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)
-    assert [claim.quote for claim in read.claims] == [f"q{n}" for n in range(MOST_FINDINGS)]
+    read = parsed(json.dumps(said))
+    assert [one.evidence for one in read.findings] == [
+        Evidence(None, f"q{n}") for n in range(MOST_FINDINGS)
+    ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
 
 
 def test_findings_of_one_mode_leave_room_for_those_of_others() -> None:
     many = {"mode": "1.1", "verdict": "present", "findings": [{"first": 1}] * 1_000}
     one = {"mode": "1.3", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
-    read = parse_answer(json.dumps({"modes": [many, one]}), taxonomy=MAST, window=WINDOW)
-    assert any(claim.quote == "q" for claim in read.claims)
+    read = parsed(json.dumps({"modes": [many, one]}))
+    assert any(one.evidence == Evidence(None, "q") for one in read.findings)
 
 
 @pytest.mark.parametrize("shape", ["list", "dictionary", "bare"])
@@ -222,7 +231,7 @@ def test_entries_without_end_are_not_all_read(shape: str) -> None:
     said: object = by_name if shape == "bare" else {"modes": by_name}
     if shape == "list":
         said = {"modes": [{"mode": name, "verdict": "absent"} for name in names]}
-    read = parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)
+    read = parsed(json.dumps(said))
     assert len(read.verdicts) == 1
     assert read.remarks[-1] == f"and {MOST_ENTRIES - 1 - 20:,} remarks more"
 
@@ -230,17 +239,19 @@ def test_entries_without_end_are_not_all_read(shape: str) -> None:
 def test_long_words_of_a_finding_are_cut() -> None:
     finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
     said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
-    (claim,) = (read := parse_answer(json.dumps(said), taxonomy=MAST, window=WINDOW)).claims
-    assert (claim.quote, claim.rationale) == ("q" * QUOTE_CHARS, "r" * RATIONALE_CHARS)
+    (found,) = (read := parsed(json.dumps(said))).findings
+    assert found.evidence == Evidence(None, "q" * QUOTE_CHARS)
+    assert found.rationale == "r" * RATIONALE_CHARS
     assert any("quote has more than" in remark for remark in read.remarks)
 
 
 def test_beginnings_without_end_are_not_all_read() -> None:
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
     with pytest.raises(Malformed, match="no whole JSON object"):
-        parse_answer(text, taxonomy=MAST, window=WINDOW)
+        parsed(text)
 
 
+@pytest.mark.slow
 def test_a_run_with_more_findings_than_anybody_reads_comes_to_its_end(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     trace.write_text(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.budget import Budget, Reserved
+from mast_tui.judges.llm.client.budget import Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent
 
 

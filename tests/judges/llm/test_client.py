@@ -11,13 +11,14 @@ from email.utils import formatdate
 
 import pytest
 
-from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
     RunStops,
     TraceFails,
 )
 from mast_tui.judges.llm.model import Reply
+from tests import waiting
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,
     SCHEMA,
@@ -202,6 +203,7 @@ async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
     assert "127.0.0.1" in str(error)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_does_not_end_in_time_is_given_up() -> None:
     for action in (hang(), answer("x" * 500).dripping(0.02)):
         with after(1, action) as server:
@@ -258,7 +260,7 @@ async def test_a_long_wait_is_said_once_and_has_an_end() -> None:
     time, heard = FakeTime(), Heard()
     with after(8, status(429, headers={"retry-after": "86400"}).when_together(8)) as server:
         async with a_client(server, time=time, heard=heard, at_once=8) as client:
-            time.ready = lambda: client.pace.under_way == 0
+            time.ready = lambda: client.limiter.under_way == 0
             await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(8)))
     assert 600.0 <= time.time - 100.0 <= 610.0
     assert len(heard.waits) == 1
@@ -278,10 +280,10 @@ async def test_a_busy_server_gets_fewer_requests_and_then_more_again() -> None:
     with after(8, status(429).when_together(8)) as server:
         async with a_client(server, at_once=8) as client:
             await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(8)))
-            fewer = client.pace.allowed
+            fewer = client.limiter.allowed
             for _ in range(40):
                 await client.ask(a_request(), ANSWER_TOKENS)
-            assert client.pace.allowed == 8
+            assert client.limiter.allowed == 8
     assert 4 <= fewer < 8
 
 
@@ -318,7 +320,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
     action = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
 
     async def worker(ask: Callable[[], object]) -> None:
-        while True:
+        for _ in range(20):  # more than there are tokens for
             await ask()  # type: ignore[misc]
 
     with ModelServer(lambda _body, _n: action) as server:
@@ -368,16 +370,17 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
     with after(1, hang()) as server:
         async with a_client(server, budget=budget) as client:
             task = asyncio.create_task(client.ask(a_request(tokens=700), ANSWER_TOKENS))
-            while not server.chats:
+            for _ in waiting.until(lambda: server.chats):
                 await asyncio.sleep(0.005)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             async with asyncio.timeout(20):
                 await client.ask(a_request(tokens=700), ANSWER_TOKENS)
-            assert client.pace.under_way == 0
+            assert client.limiter.under_way == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_words(
     seed: int,
@@ -393,7 +396,7 @@ async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_word
             await client.ask(a_request(), ANSWER_TOKENS)
             asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(60))
             ends = await asyncio.gather(*asked, return_exceptions=True)
-            assert client.pace.under_way == 0
+            assert client.limiter.under_way == 0
         assert server.most_in_flight <= 16
     assert all(type(end) in (Reply, TraceFails) for end in ends)
     answers = sum(isinstance(end, Reply) for end in ends)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mast_tui.judges.llm.budget import Budget
+from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.configuration import Prices
-from mast_tui.judges.llm.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.model import Parameters
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.llm.setup import Setup
-from mast_tui.judges.llm.windows import plan
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.windows import plan
+from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
@@ -36,7 +36,7 @@ def traces(folder: Path) -> Iterator[Trace]:
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
     """What the requests about a trace take, as the prompt counts them."""
-    view = SentTrace(trace, Redaction.none())
+    view = RedactedView(trace, Redaction.none())
     windows = plan(view, chosen.prompt, chosen.parameters)
     return sum(chosen.prompt.request(view, window, "").tokens for window in windows)
 

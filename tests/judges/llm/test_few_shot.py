@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from mast_tui.gold import Side, gold_of_trace
-from mast_tui.judges.llm.few_shot import (
+from mast_tui.judges.llm.prompt.few_shot import (
     Choice,
     FewShotError,
     GoldCase,
@@ -16,7 +16,7 @@ from mast_tui.judges.llm.few_shot import (
     noted_choices,
     repeat_examples,
 )
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace

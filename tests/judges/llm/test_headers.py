@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.client import MOST_WAIT
+from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, asked_wait
+from mast_tui.judges.llm.client.client import MOST_WAIT
+from mast_tui.judges.llm.client.rate_limiter import MOST_SPREAD
 from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.pace import MOST_SPREAD
-from mast_tui.judges.llm.refusals import LONGEST_WAIT, asked_wait
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,
     Heard,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.errors import RunStops
-from mast_tui.judges.llm.hosts import check_address, host_of, is_this_machine
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.example import Example
 from mast_tui.judges.llm.model import Parameters, Window
-from mast_tui.judges.llm.prompt import Prompt, fresh_boundary, messages
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import VerdictValue
 from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace

@@ -15,14 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.judging import TraceResult, judge_trace
 from mast_tui.judges.llm.model import Asks, Parameters, Reply, Request
-from mast_tui.judges.llm.prompt import Prompt
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.run.judging import TraceResult, judge_trace
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.workspace.judgements import target_of
 from tests.judges.memory_trace import MemoryTrace
 
 MAST = load_mast()
@@ -136,7 +135,8 @@ async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
     result = await judge(trace, model)
     [found] = result.judgement.findings
     assert (found.mode, found.first, found.last) == ("step_repetition", "line 4", "line 4")
-    assert (found.match, found.decisive, found.confidence) == (Match.EXACT, True, 0.75)
+    assert found.evidence is not None
+    assert (found.evidence.match, found.decisive, found.confidence) == (Match.EXACT, True, 0.75)
     assert (result.quotes, result.windows) == (QuoteCounts(exact=1), 1)
     assert result.judgement.judged == tuple(mode.slug for mode in MAST.modes)
     assert result.remarks == ()
@@ -363,20 +363,21 @@ class Whims:
 def check(trace: MemoryTrace, result: TraceResult) -> None:
     """All that a person may rely on."""
     judgement = result.judgement
-    places = [(f.mode, target_of(f)) for f in judgement.findings]
+    places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
     judged = judgement.judged or ()
     assert {f.mode for f in judgement.findings} | set(judgement.unsure) <= set(judged)
     assert not {f.mode for f in judgement.findings} & set(judgement.unsure)
     for found in judgement.findings:
-        if found.char_start is not None and found.evidence_key is not None:
-            span = trace.index_of(found.evidence_key)
+        words = found.evidence
+        if words is not None and words.char_start is not None and words.key is not None:
+            span = trace.index_of(words.key)
             assert span is not None
-            assert trace.text(span)[found.char_start : found.char_end] == found.quote
-            assert found.match is not None
-    quotes = [f for f in judgement.findings if f.quote is not None]
+            assert trace.text(span)[words.char_start : words.char_end] == words.quote
+            assert words.match is not None
+    quotes = [f.evidence for f in judgement.findings if f.evidence is not None]
     assert result.quotes.all == len(quotes)
-    assert result.quotes.not_found == sum(f.char_start is None for f in quotes)
+    assert result.quotes.not_found == sum(words.char_start is None for words in quotes)
     assert all(remark.isprintable() for remark in result.remarks)
     assert len(result.remarks) == len(set(result.remarks))
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.judges.llm.client.keys import HIDDEN, LEAST_PART, NO_KEY, SHORTEST, find_key, scrub
 from mast_tui.judges.llm.errors import RunStops
-from mast_tui.judges.llm.keys import HIDDEN, LEAST_PART, NO_KEY, SHORTEST, find_key, scrub
 
 HERE = "http://127.0.0.1:8000/v1"
 AWAY = "https://api.openai.com/v1"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.merging import (
+from mast_tui.judges.llm.answer.merging import (
     Part,
     Sighting,
     judgement_of,
@@ -16,9 +16,7 @@ from mast_tui.judges.llm.merging import (
     merged_windows,
 )
 from mast_tui.judges.llm.model import Window
-from mast_tui.judges.protocol import Finding
-from mast_tui.labels import Match, VerdictValue
-from mast_tui.workspace.judgements import target_of
+from mast_tui.labels import Evidence, Finding, Match, VerdictValue
 
 MODES = ("repeats", "forgets", "stops")
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
@@ -39,19 +37,22 @@ def seen(
     """A finding on these spans; ``at`` are the span and the ends of words that were found."""
     last = first if last is None else last
     key = None if first is None else f"k{first}"
+    words = Evidence(key, "lost words") if lost else None
+    if at is not None:
+        words = Evidence(f"k{at[0]}", f"words {at}", at[1], at[2], Match.EXACT)
     finding = Finding(
         mode=mode,
         first=key,
         last=None if last is None else f"k{last}",
-        evidence_key=f"k{at[0]}" if at else key if lost else None,
-        quote=f"words {at}" if at else "lost words" if lost else None,
-        char_start=at[1] if at else None,
-        char_end=at[2] if at else None,
         rationale=rationale,
         confidence=confidence,
-        match=Match.EXACT if at else None,
+        evidence=words,
     )
     return Sighting(finding, first, last, at[0] if at else None, shown, sample)
+
+
+def quote_of(finding: Finding) -> str | None:
+    return None if finding.evidence is None else finding.evidence.quote
 
 
 def part(
@@ -123,7 +124,7 @@ def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
     [kept] = merged_windows([part(proven), part(unproven), part(lost)])
     assert kept.finding.rationale == "proven"
     [kept] = merged_windows([part(unproven), part(lost)])
-    assert kept.finding.quote is None
+    assert kept.finding.evidence is None
     surer = seen(44, 49, at=(47, 0, 5), confidence=0.8, shown=LATE, rationale="surer")
     [kept] = merged_windows([part(seen(45, 49, at=(45, 0, 5), shown=EARLY)), part(surer)])
     assert (kept.finding.rationale, kept.first) == ("surer", 44)
@@ -237,14 +238,14 @@ def samples(draw: st.DrawFn) -> list[list[Part]]:
 @given(samples())
 def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[Part]]) -> None:
     judgement = judgement_of(parts, MODES)
-    places = [(f.mode, target_of(f)) for f in judgement.findings]
+    places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
     said = {s.finding.mode for sample in parts for p in sample for s in p.sightings}
     assert {f.mode for f in judgement.findings} == said
     known = [s.finding for sample in parts for p in sample for s in p.sightings]
     for finding in judgement.findings:
-        kept = (finding.mode, target_of(finding), finding.quote)
-        assert any(kept == (each.mode, target_of(each), each.quote) for each in known)
+        kept = (finding.mode, finding.target, quote_of(finding))
+        assert any(kept == (each.mode, each.target, quote_of(each)) for each in known)
     starts = [int((f.first or "k999")[1:]) for f in judgement.findings]
     assert starts == sorted(starts)
 

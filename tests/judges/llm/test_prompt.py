@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.judges.llm.example import Example
 from mast_tui.judges.llm.model import Parameters, Window
-from mast_tui.judges.llm.prompt import Prompt
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import TraceFails
-from mast_tui.judges.llm.example import Example
-from mast_tui.judges.llm.redaction import Numbers, Redaction
-from mast_tui.judges.llm.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
-from mast_tui.judges.llm.redaction_rules import DEFAULT_RULES
+from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
+from mast_tui.judges.llm.prompt.redaction_file import MOST_RULES, RedactionError, file_rule, in_re2
+from mast_tui.judges.llm.prompt.redaction_rules import DEFAULT_RULES
 from mast_tui.labels import VerdictValue
 
 DEFAULT = Redaction.default()
@@ -205,7 +205,7 @@ BEGINNINGS: Final = [
 IN_A_PROCESS: Final = """
 import json, sys
 from pathlib import Path
-from mast_tui.judges.llm.redaction import Redaction
+from mast_tui.judges.llm.prompt.redaction import Redaction
 units, patterns = json.loads(sys.stdin.readline())
 redaction = Redaction.default() if patterns is None else Redaction.none().with_file(Path(patterns))
 for unit in units:
@@ -227,6 +227,7 @@ def looked_through(units: list[str], patterns: Path | None = None) -> int:
     return len(done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_long_texts_made_of_beginnings_are_searched_in_a_straight_line() -> None:
     assert looked_through(BEGINNINGS) == len(BEGINNINGS)
 
@@ -243,6 +244,7 @@ NEVER_ENDING: Final = [
 ]
 
 
+@pytest.mark.slow
 def test_patterns_that_never_end_elsewhere_come_to_an_end(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
     path.write_text("\n".join(NEVER_ENDING))
@@ -250,6 +252,7 @@ def test_patterns_that_never_end_elsewhere_come_to_an_end(tmp_path: Path) -> Non
     assert looked_through(units, path) == len(units)
 
 
+@pytest.mark.slow
 def test_a_search_by_a_pattern_can_be_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
     path.write_text("x.*?y|x")  # each of a million matches looks through the whole text
@@ -319,6 +322,7 @@ def spans(pattern: str, text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in found if start < end]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_finds_what_it_finds_in_python(pattern: str, tmp_path: Path) -> None:
@@ -336,6 +340,7 @@ def test_a_pattern_finds_in_any_text_what_it_finds_in_python(pattern: str, text:
     assert list(rule.places(text)) == spans(pattern, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("escape", [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"])
 def test_sets_of_characters_are_those_of_python(escape: str) -> None:
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))

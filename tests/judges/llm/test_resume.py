@@ -22,6 +22,8 @@ from mast_tui.workspace import EventKind, Workspace
 from tests.judges.llm.made_answers import said, shown, write_conversations
 from tests.judges.llm.server import Action, ModelServer, answer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 TRACES = 200

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from mast_tui.judges.configuration import Prices
-from mast_tui.judges.llm.alone import alone
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Parameters
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.redaction_rules import Rule
-from mast_tui.judges.llm.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
-from mast_tui.judges.llm.setup import Allowance, Setup
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.redaction_rules import Rule
+from mast_tui.judges.llm.run.run_lock import run_lock
+from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, ModelRunSummary, Watch, run_model_judge
+from mast_tui.judges.llm.run.setup import Allowance, Setup
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
@@ -217,6 +217,7 @@ def in_prose(body: dict[str, Any], n: int) -> Action:
     return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script", [busy_once, down_once, cut_once, cut_answer_once, no_schema, in_prose]
 )
@@ -330,7 +331,7 @@ def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(
     runs: Path, workspace: Workspace
 ) -> None:
     with ModelServer(right) as server:
-        with alone(workspace.path, setup_for(server).judge), pytest.raises(RunStops):
+        with run_lock(workspace.path, setup_for(server).judge), pytest.raises(RunStops):
             judged(server, runs, workspace)
         assert not server.chats
         assert judged(server, runs, workspace).steps == {Step.JUDGED: 6}

@@ -11,7 +11,7 @@ from base64 import b64encode
 
 import pytest
 
-from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError, RunStops
 from mast_tui.judges.llm.model import Parameters
 from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
@@ -117,9 +117,9 @@ async def test_neither_answers_nor_errors_tell_the_key_in_a_disguise(way: str) -
 IN_A_PROCESS = f"""
 import asyncio, logging, sys
 logging.basicConfig(level=logging.DEBUG)
-from mast_tui.judges.llm.client import Client
+from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.keys import find_key
+from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.model import Parameters
 from tests.judges.llm.asking import a_request
 
@@ -137,6 +137,7 @@ except AskError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_librarys_own_log_does_not_tell_the_key() -> None:
     with ModelServer(lambda _body, n: answer("ok") if n == 0 else status(401, ECHO)) as server:
         done = subprocess.run(

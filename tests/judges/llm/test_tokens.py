@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.tokens import estimate
+from mast_tui.judges.llm.prompt.tokens import estimate
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mast_tui.judges.llm.model import Parameters, Request, Window
-from mast_tui.judges.llm.prompt import Prompt, fresh_boundary, messages
-from mast_tui.judges.llm.redaction import Redaction
-from mast_tui.judges.llm.sent import SentTrace
-from mast_tui.judges.llm.windows import plan
+from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
@@ -24,8 +24,8 @@ def said(texts: Sequence[str]) -> MemoryTrace:
     return trace
 
 
-def view_of(trace: Trace, redaction: Redaction | None = None) -> SentTrace:
-    return SentTrace(trace, Redaction.none() if redaction is None else redaction)
+def view_of(trace: Trace, redaction: Redaction | None = None) -> RedactedView:
+    return RedactedView(trace, Redaction.none() if redaction is None else redaction)
 
 
 def prompt_of(window_tokens: int = 24_000) -> tuple[Prompt, Parameters]:

@@ -1,0 +1,363 @@
+"""The answer that a model is asked for: its JSON schema, and reading what comes back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from mast_tui.judges.llm.answer.json_object import Malformed, find_object
+from mast_tui.judges.llm.model import Window
+from mast_tui.labels import Evidence, Finding, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+__all__ = ["Answer", "Malformed", "answer_schema", "parse_answer"]
+
+DIGEST_CHARS: Final = 4_000
+"""A longer digest is cut, in code points."""
+
+QUOTE_CHARS: Final = 10_000
+RATIONALE_CHARS: Final = 4_000
+"""So are quotes and rationales."""
+
+MOST_FINDINGS: Final = 20
+"""Of one mode no more findings are taken from an answer: each is looked for in the trace."""
+
+MOST_ENTRIES: Final = 1_000
+"""Of an answer no more entries for modes are read."""
+
+MOST_REMARKS: Final = 20
+"""Of so many odd things in one answer a person is told."""
+
+_NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
+_SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+_VERDICTS_BY_WORD: Final = {
+    **dict.fromkeys(("present", "yes", "true", "detected"), VerdictValue.PRESENT),
+    **dict.fromkeys(("absent", "no", "false", "not present", "not detected"), VerdictValue.ABSENT),
+    **dict.fromkeys(("unsure", "uncertain", "unclear", "unknown", "maybe"), VerdictValue.UNSURE),
+}
+
+_VERDICTS: Final = tuple(value.value for value in VerdictValue)
+_RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said of one window.
+
+    ``verdicts`` are by slug; a mode that it left out has none. A mode is ``present`` where and
+    only where there is a finding of it. Nothing of the findings is checked: their quotes are as the
+    model gave them, without a place, and their ranges name spans that exist, or none. ``remarks``
+    say what was odd, in words for a person.
+    """
+
+    verdicts: Mapping[str, VerdictValue]
+    findings: tuple[Finding, ...]
+    digest: str
+    remarks: tuple[str, ...]
+
+
+def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
+    """The JSON schema of an answer about the modes with these codes, in the strict form.
+
+    Every property is required and no other is allowed, as structured outputs ask for.
+    """
+    finding = _object(
+        first={"type": ["integer", "null"]},
+        last={"type": ["integer", "null"]},
+        quote={"type": ["string", "null"]},
+        rationale={"type": "string"},
+        confidence={"type": "number"},
+        decisive={"type": ["boolean", "null"]},
+    )
+    mode = _object(
+        mode={"type": "string", "enum": list(codes)},
+        verdict={"type": "string", "enum": list(_VERDICTS)},
+        findings={"type": "array", "items": finding},
+    )
+    modes: dict[str, object] = {"type": "array", "items": mode}
+    return _object(modes=modes, digest={"type": "string"}) if digest else _object(modes=modes)
+
+
+def _object(**properties: dict[str, object]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def parse_answer(
+    text: str, *, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
+) -> Answer:
+    """Read what a model said of a window, with patience.
+
+    Whatever can only mean one thing is taken so, with a remark where that is not plain; nothing
+    is made up.
+
+    Args:
+        text: The answer, with whatever stands around its JSON.
+        taxonomy: Where the modes are looked up.
+        window: What was asked about.
+        spans: How many spans the trace has.
+        key_of: The key of the span with an index.
+
+    Raises:
+        Malformed: No answer can be read from the text, in words.
+    """
+    reader = _Reader(taxonomy, window, spans, key_of)
+    return reader.read(find_object(text, reader.fits))
+
+
+class _Reader:
+    """Reads one answer; what is odd collects in its remarks."""
+
+    def __init__(
+        self, taxonomy: Taxonomy, window: Window, spans: int, key_of: Callable[[int], str]
+    ) -> None:
+        self._taxonomy = taxonomy
+        self._window = window
+        self._spans = spans
+        self._key_of = key_of
+        self._remarks = _Remarks()
+        self._verdicts: dict[str, VerdictValue] = {}
+        self._found: dict[tuple[object, ...], Finding] = {}
+        self._taken: Counter[str] = Counter()
+
+    def fits(self, value: Mapping[str, object]) -> bool:
+        """Whether an object can be an answer."""
+        return self._entries(value) is not None
+
+    def read(self, value: Mapping[str, object]) -> Answer:
+        """What the object says."""
+        value = _unwrapped(value)
+        for name, entry in self._entries(value) or ():
+            self._entry(name, entry)
+        if not self._verdicts:
+            raise Malformed("the answer names no mode that was asked for")
+        return Answer(
+            verdicts=self._verdicts,
+            findings=tuple(self._found.values()),
+            digest=self._digest(value),
+            remarks=self._remarks.all(),
+        )
+
+    def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
+        """Each mode's name and what is said of it; None where this is no answer."""
+        value = _unwrapped(value)
+        modes = value.get("modes")
+        if isinstance(modes, list):
+            return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
+        if isinstance(modes, dict):
+            return list(islice(modes.items(), MOST_ENTRIES))
+        if modes is None:
+            entries = list(islice(value.items(), MOST_ENTRIES))
+            if any(self._mode(name) for name, _ in entries):
+                return [(name, entry) for name, entry in entries if name != "digest"]
+        return None
+
+    def _mode(self, name: object) -> Mode | None:
+        """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
+        if isinstance(name, bool) or not isinstance(name, str | int | float):
+            return None
+        text = str(name).strip()
+        for prefix in ("FM-", "FM ", "FM", "mode "):
+            if text.casefold().startswith(prefix.casefold()):
+                found = self._taxonomy.find(text[len(prefix) :])
+                if found:
+                    return found
+        found = self._taxonomy.find(text)
+        if found is None and " " in text:
+            first, _, rest = text.partition(" ")
+            by_code, by_name = self._mode(first.rstrip(":.,")), self._taxonomy.find(rest)
+            found = by_code if by_code is not None and by_code == by_name else None
+        return found
+
+    def _entry(self, name: object, entry: object) -> None:
+        mode = self._mode(name)
+        if mode is None:
+            said = f": {one_line(name, 40)}" if isinstance(name, str) else ""
+            self._remarks.add(f"an unknown mode was left out{said}")
+            return
+        if mode.slug not in self._window.modes:
+            self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
+            return
+        if isinstance(entry, Mapping):
+            verdict = _as_verdict(entry.get("verdict"))
+            findings = entry.get("findings")
+        else:
+            verdict, findings = _as_verdict(entry), None
+        self._take(mode, verdict, self._findings(mode, findings))
+
+    def _findings(self, mode: Mode, findings: object) -> list[Finding]:
+        if findings is None:
+            return []
+        if isinstance(findings, Mapping):
+            findings = [findings]
+        if not isinstance(findings, list):
+            self._remarks.add(f"{mode.code}: its findings are no list, and were left out")
+            return []
+        left = MOST_FINDINGS - self._taken[mode.slug]
+        if len(findings) > left:
+            self._remarks.add(
+                f"{mode.code} has more than {MOST_FINDINGS} findings: the first are taken"
+            )
+        self._taken[mode.slug] += len(findings)
+        read = []
+        for finding in findings[: max(0, left)]:
+            if isinstance(finding, Mapping):
+                read.append(self._finding(mode, finding))
+            else:
+                self._remarks.add(f"{mode.code}: a finding is no object, and was left out")
+        return read
+
+    def _take(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
+        if findings and verdict is not VerdictValue.PRESENT:
+            said = "without a verdict" if verdict is None else f"under '{verdict.value}'"
+            self._remarks.add(f"{mode.code} has findings {said}: taken as present")
+            verdict = VerdictValue.PRESENT
+        if verdict is None:
+            self._remarks.add(f"{mode.code} has no verdict that can be read")
+            return
+        somewhere = any(finding.mode == mode.slug for finding in self._found.values())
+        if verdict is VerdictValue.PRESENT and not findings and not somewhere:
+            self._remarks.add(f"{mode.code} is present without a place")
+            findings = [Finding(mode.slug, None, None, "", 0.5)]
+        before = self._verdicts.get(mode.slug)
+        if before is not None:
+            self._remarks.add(f"{mode.code} was answered more than once")
+            verdict = max(before, verdict, key=_RANK.index)
+        self._verdicts[mode.slug] = verdict
+        for finding in findings:
+            key = (finding.mode, finding.first, finding.last, finding.evidence)
+            known = self._found.get(key)
+            if known is None or known.confidence < finding.confidence:
+                self._found[key] = finding
+
+    def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
+        first, last = self._range(mode, finding)
+        quote = _as_text(finding.get("quote"))
+        if len(quote) > QUOTE_CHARS:
+            self._remarks.add(
+                f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
+            )
+        confidence = _as_confidence(finding.get("confidence"))
+        if confidence is None:
+            self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
+        return Finding(
+            mode=mode.slug,
+            first=first,
+            last=last,
+            rationale=_as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
+            confidence=0.5 if confidence is None else confidence,
+            decisive=_as_decisive(finding.get("decisive")),
+            evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
+        )
+
+    def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
+        """The keys of the range's ends as far as there are such spans."""
+        said = [_as_number(finding.get(end)) for end in ("first", "last")]
+        named = [number for number in said if number is not None]
+        there = sorted(number for number in named if 1 <= number <= self._spans)
+        if len(there) < len(named):
+            self._remarks.add(f"{mode.code} names a span that does not exist")
+        if there != [number for number in named if number in there]:
+            self._remarks.add(f"{mode.code}: a range was given backwards")
+        if not there:
+            return None, None
+        return self._key_of(there[0] - 1), self._key_of(there[-1] - 1)
+
+    def _digest(self, value: Mapping[str, object]) -> str:
+        if self._window.final:
+            return ""
+        digest = _as_text(value.get("digest")).strip()
+        if not digest:
+            self._remarks.add("no summary for the part that follows")
+        return digest[:DIGEST_CHARS]
+
+
+def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
+    """The object with the modes, where it is the only one within another."""
+    inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
+    return inner[0] if "modes" not in value and len(inner) == 1 and "modes" in inner[0] else value
+
+
+def _name_in(entry: object) -> object:
+    if not isinstance(entry, Mapping):
+        return None
+    return next((entry[key] for key in ("mode", "code", "slug", "name") if key in entry), None)
+
+
+class _Remarks:
+    """What was odd, each thing once, in the order in which it was met."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+
+    def add(self, words: str) -> None:
+        self._said[words] = None
+
+    def all(self) -> tuple[str, ...]:
+        """At most ``MOST_REMARKS``, and how many more there were."""
+        said = list(self._said)
+        more = len(said) - MOST_REMARKS
+        return (*said[:MOST_REMARKS], f"and {more:,} remarks more") if more > 0 else tuple(said)
+
+
+def _as_text(value: object) -> str:
+    """A text, or texts in a list joined by an ellipsis; empty for anything else."""
+    if isinstance(value, list):
+        value = " … ".join(part for part in value if isinstance(part, str))
+    return _SURROGATES.sub("�", value) if isinstance(value, str) else ""
+
+
+def _as_number(value: object) -> int | None:
+    """A span's number: an integer, or a text such as ``12`` or ``#12``."""
+    if isinstance(value, str):
+        match = _NUMBER.fullmatch(value)
+        return None if match is None else int(match[1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) and value == int(value) else None
+
+
+def _as_verdict(value: object) -> VerdictValue | None:
+    """A verdict's word, or yes and no."""
+    if isinstance(value, bool):
+        return VerdictValue.PRESENT if value else VerdictValue.ABSENT
+    if not isinstance(value, str):
+        return None
+    return _VERDICTS_BY_WORD.get(
+        " ".join(value.casefold().replace("_", " ").split()).strip(" .!'\"")
+    )
+
+
+def _as_confidence(value: object) -> float | None:
+    """A confidence in [0, 1]; a number above 1 is in percent."""
+    percent = False
+    if isinstance(value, str):
+        match = _SHARE.fullmatch(value)
+        if match is None:
+            return None
+        value, percent = float(match[1]), bool(match[2])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not math.isfinite(value) or not 0 <= value <= 100:
+        return None
+    return value / 100 if percent or value > 1 else float(value)
+
+
+def _as_decisive(value: object) -> bool | None:
+    """Yes or no, None for anything else."""
+    verdict = _as_verdict(value)
+    if verdict is None or verdict is VerdictValue.UNSURE:
+        return None
+    return verdict is VerdictValue.PRESENT

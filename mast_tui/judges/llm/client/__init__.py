@@ -1,0 +1,1 @@
+"""Asking a server that speaks the OpenAI API: keys, pace, allowance, errors, replies."""

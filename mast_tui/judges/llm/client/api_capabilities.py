@@ -1,0 +1,115 @@
+"""How a server wants to be asked: the form of answers, and the names that parameters go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from mast_tui.judges.llm.client.hosts import host_of
+from mast_tui.judges.llm.model import Form, Parameters
+
+Limit = Literal["max_completion_tokens", "max_tokens"]
+Part = Literal["form", "limit", "temperature"]
+"""What of a request a server can refuse without refusing the question."""
+
+ANSWER_NAME: Final = "judgement"
+
+_NEXT_FORM: Final[Mapping[Form, Form]] = {"json_schema": "json_object", "json_object": "text"}
+_NEWER_NAMES: Final = ("api.openai.com", ".openai.azure.com")
+"""Where the newer name of the answer's limit is known; elsewhere some pass over it in silence."""
+
+_FORM_WORDS: Final[Mapping[Form, str]] = {
+    "json_object": "takes no JSON schema; its answers are checked without one",
+    "text": "takes no wish for JSON; its answers are read as plain text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """One way to ask: the form, the limit's name (None: none is sent), a temperature or none."""
+
+    form: Form = "json_schema"
+    limit: Limit | None = "max_tokens"
+    temperature: bool = True
+
+
+class ApiCapabilities:
+    """What one server takes, learned from what it refuses, for all tasks that ask it.
+
+    ``on_remark`` is told, once each, what was given up.
+    """
+
+    def __init__(
+        self, parameters: Parameters, base_url: str, on_remark: Callable[[str], None]
+    ) -> None:
+        self._parameters = parameters
+        self._host = host_of(base_url)
+        name = self._host.partition(":")[0]
+        self._first_limit: Limit = (
+            "max_completion_tokens" if name.endswith(_NEWER_NAMES) else "max_tokens"
+        )
+        self._on_remark = on_remark
+        self.manner = Manner(
+            limit=self._first_limit, temperature=parameters.temperature is not None
+        )
+
+    def body(
+        self,
+        manner: Manner,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, object],
+        answer_tokens: int,
+    ) -> dict[str, object]:
+        """What is sent, as a JSON object."""
+        body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
+        if manner.limit is not None:
+            body[manner.limit] = answer_tokens
+        if manner.temperature:
+            body["temperature"] = self._parameters.temperature
+        if manner.form == "json_schema":
+            named = {"name": ANSWER_NAME, "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif manner.form == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        return body
+
+    def refused(self, manner: Manner, part: Part) -> bool:
+        """A part of a request in that manner was refused; whether there is another manner.
+
+        Where another task has learned the same meanwhile nothing changes.
+        """
+        now = self.manner
+        if part == "form":
+            if manner.form == now.form and not self._give_up_form(now):
+                return False
+        elif part == "limit":
+            if manner.limit == now.limit and not self._give_up_limit(now):
+                return False
+        elif manner.temperature == now.temperature:
+            if not now.temperature:
+                return False
+            self.manner = replace(now, temperature=False)
+            self._on_remark(f"{self._host} takes no temperature; it is left to the server")
+        return True
+
+    def _give_up_form(self, now: Manner) -> bool:
+        form = _NEXT_FORM.get(now.form)
+        if form is None:
+            return False
+        self.manner = replace(now, form=form)
+        self._on_remark(f"{self._host} {_FORM_WORDS[form]}")
+        return True
+
+    def _give_up_limit(self, now: Manner) -> bool:
+        if now.limit is None:
+            return False
+        if now.limit == self._first_limit:
+            other: Limit = (
+                "max_tokens" if now.limit == "max_completion_tokens" else "max_completion_tokens"
+            )
+            self.manner = replace(now, limit=other)
+            return True
+        self.manner = replace(now, limit=None)
+        self._on_remark(f"{self._host} takes no limit for answers; they may be of any length")
+        return True

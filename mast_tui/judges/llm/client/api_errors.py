@@ -1,0 +1,280 @@
+"""What a server means when it gives no answer: errors of many servers, read alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from math import isfinite
+from typing import Final
+
+import orjson
+
+MOST_WORDS: Final = 4_000
+"""So many code points of an error are looked through."""
+
+MOST_NAME: Final = 200
+"""So many code points of its code, type or parameter."""
+
+DEEPEST: Final = 6
+"""Words that lie deeper in an error are not looked for."""
+
+LONGEST_WAIT: Final = 365 * 86_400.0
+"""Seconds; whoever asks to wait for longer is taken to ask for a year."""
+
+
+class Trouble(Enum):
+    """What is to be done about an error."""
+
+    OVERFLOW = auto()
+    """The request is too long."""
+    FILTERED = auto()
+    """The provider's filter stopped it."""
+    FORM = auto()
+    LIMIT = auto()
+    TEMPERATURE = auto()
+    """A parameter is not taken; the question may be asked without."""
+    ANSWER_TOO_LONG = auto()
+    """The limit for answers is beyond what the model gives."""
+    BUSY = auto()
+    """Too many requests: fewer and later."""
+    AGAIN = auto()
+    """It may work another time."""
+    KEY = auto()
+    DENIED = auto()
+    MONEY = auto()
+    NO_MODEL = auto()
+    NOT_FOUND = auto()
+    REDIRECT = auto()
+    REFUSED = auto()
+    """Anything else; it would be refused again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """An error as a server said it.
+
+    ``message`` is for people, ``names`` are its code, type and parameter in small letters,
+    ``wait`` the seconds that it asks to wait; ``page`` says that it was no JSON.
+    """
+
+    status: int
+    message: str
+    names: tuple[str, ...] = ()
+    wait: float | None = None
+    page: bool = False
+    location: str = ""
+
+
+_OVERFLOW: Final = re.compile(
+    r"context_length_exceeded|context_window_exceeded|contextwindowexceeded"
+    r"|exceed_context_size|string_above_max_length"
+    r"|(?:maximum|max|model'?s?) (?:context|prompt|input|model|sequence) (?:length|size|window)"
+    r"|context (?:length|size|window|limit)s? (?:is |of |was )?(?:only |been )?"
+    r"(?:exceeded|too small|\d)"
+    r"|exceed(?:s|ed|ing)?\b[^.]{0,40}\bcontext[ _](?:length|size|window|limit)"
+    r"|(?:longer|larger|greater|bigger) than the (?:\w+'?s? )?(?:context|model length)"
+    r"|(?:prompt|input|request|message|inputs) (?:is |are )?too (?:long|large)"
+    r"|input length[^.]{0,60}exceed"
+    r"|too many (?:input |prompt |total )?tokens"
+    r"|(?:input )?token count[^.]{0,40}exceeds"
+    r"|tokens[^.]{0,40}exceeds? the (?:maximum|limit|model)"
+    r"|reduce (?:the|your) (?:length of the |size of the )?"
+    r"(?:messages?|prompt|inputs?|message size|length of)"
+    r"|`?inputs?`? (?:tokens )?(?:\+ `?max_new_tokens|must have less than)"
+    r"|max_tokens must be at least 1, got -"
+    r"|(?:entity|payload|content) too large"
+)
+_ITSELF_TOO_LONG: Final = re.compile(
+    r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
+    r"|context[ _](?:length|window|size)|reduce your message size"
+)
+"""Where a server also says 429 when it only has too much to do."""
+
+_FILTER: Final = re.compile(r"content_filter|content management policy|responsibleaipolicy")
+_NO_MONEY: Final = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "budget_exceeded"}
+)
+_NO_MONEY_WORDS: Final = re.compile(
+    r"insufficient (?:account )?(?:balance|credits?|funds)|credit balance is too low"
+)
+_NO_MODEL: Final = re.compile(
+    r"model_not_found|deploymentnotfound|model_not_available|invalid_model"
+    r"|model\b.{0,200}?(?:not found|not exist|not available|is not a valid|is not supported)"
+    r"|(?:invalid|unknown|no such|not a valid|unsupported|cannot find|find) model"
+    r"|not a valid model"
+)
+_UNTAKEN: Final = re.compile(
+    r"not support|unsupported|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed"
+    r"|extra_forbidden|extra inputs|not implemented|unavailable|not available|deprecated"
+    r"|invalid_parameter|no longer|cannot be (?:used|set)|does not accept|only the default"
+    r"|cannot unmarshal|not enabled"
+)
+_LIMIT: Final = re.compile(r"max_tokens|max_completion_tokens")
+_ANSWER_TOO_LONG: Final = re.compile(
+    r"at most \d+ (?:completion|output) tokens|maximum allowed number of output tokens"
+    r"|max_(?:completion_)?tokens\W.{0,40}?"
+    r"(?:too large|less than or equal|exceeds?|out of range|maximum)"
+)
+_FORM: Final = re.compile(
+    r"response_format|response format|json_schema|json schema|json_object|json mode"
+    r"|structured output|guided|grammar|schema"
+)
+_ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
+_UNTAKEN_STATUS: Final = (400, 404, 415, 422, 500, 501)
+
+
+def trouble_of(refusal: ApiError) -> Trouble:
+    """What an error asks for, from its status and, where that says too little, its words."""
+    status = refusal.status
+    said = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
+    if 300 <= status < 400:
+        return Trouble.REDIRECT
+    if status == 401:
+        return Trouble.KEY
+    if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(said):
+        return Trouble.MONEY
+    if status == 403:
+        return Trouble.DENIED
+    if status < 500 and _FILTER.search(said):
+        return Trouble.FILTERED
+    if status == 413 or _is_overflow(refusal, said):
+        return Trouble.OVERFLOW
+    if _ONCE_BAD.search(said):
+        return Trouble.AGAIN
+    part = _untaken_part(refusal, said)
+    if part is not None:
+        return part
+    if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(said):
+        return Trouble.NO_MODEL
+    return _by_status(refusal)
+
+
+def _is_overflow(refusal: ApiError, said: str) -> bool:
+    if refusal.page or _OVERFLOW.search(said) is None:
+        return False
+    return refusal.status != 429 or _ITSELF_TOO_LONG.search(said) is not None
+
+
+def _untaken_part(refusal: ApiError, said: str) -> Trouble | None:
+    """The parameter that an error is about, None where it is about none."""
+    if refusal.status not in _UNTAKEN_STATUS or refusal.page:
+        return None
+    if refusal.status == 404:  # what is not found is the model, or a place that takes all this
+        return Trouble.FORM if "requested parameters" in said else None
+    untaken = _UNTAKEN.search(said) is not None
+    if _LIMIT.search(said):
+        if untaken:
+            return Trouble.LIMIT
+        if refusal.status < 500 and _ANSWER_TOO_LONG.search(said):
+            return Trouble.ANSWER_TOO_LONG
+    if _ANSWER_TOO_LONG.search(said) and refusal.status < 500:
+        return Trouble.ANSWER_TOO_LONG
+    if "temperature" in said and (untaken or "temperature" in refusal.names):
+        return Trouble.TEMPERATURE
+    if _FORM.search(said):
+        return Trouble.FORM
+    about_model = _NO_MODEL.search(said) is not None
+    if refusal.status in (400, 422) and "not support" in said and not about_model:
+        return Trouble.FORM
+    return None
+
+
+def _by_status(refusal: ApiError) -> Trouble:
+    status = refusal.status
+    if status in (404, 405):
+        return Trouble.NOT_FOUND
+    if status == 429 or (status == 503 and refusal.wait is not None):
+        return Trouble.BUSY
+    if status in (408, 409, 425) or status >= 500:
+        return Trouble.AGAIN
+    return Trouble.REFUSED
+
+
+def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
+    """An error response; ``headers`` are looked up in small letters."""
+    try:
+        body: object = orjson.loads(content) if content else None
+        page = False
+    except orjson.JSONDecodeError:
+        body, page = content[:MOST_WORDS].decode("utf-8", "replace"), True
+    if page and isinstance(body, str):
+        page = _is_page(body, headers)
+    read = api_error_of(body, status, wait=asked_wait(headers))
+    location = headers.get("location", "")
+    return ApiError(status, read.message, read.names, read.wait, page, location)
+
+
+def api_error_of(body: object, status: int, *, wait: float | None = None) -> ApiError:
+    """An error from its decoded body, in whichever of the usual shapes it comes."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    message = " ".join(_said(error))[:MOST_WORDS].strip()
+    names: list[str] = []
+    if isinstance(error, dict):
+        found = (error.get(name) for name in ("code", "type", "param", "error_type"))
+        plain = (value for value in found if isinstance(value, str | int | float) and value != "")
+        names = [str(value)[:MOST_NAME].lower() for value in plain]
+    return ApiError(status, message or f"status {status}", tuple(names), wait)
+
+
+def _said(error: object, depth: int = 0) -> Iterator[str]:
+    """The words of an error; what it repeats of the request is left out."""
+    if isinstance(error, str):
+        yield error[:MOST_WORDS]
+    elif depth == DEEPEST:
+        return
+    elif isinstance(error, list):
+        for each in error[:5]:
+            yield from _said(each, depth + 1)
+    elif isinstance(error, dict):
+        place = error.get("loc")
+        if isinstance(place, list):
+            yield ".".join(str(step)[:MOST_NAME] for step in place[:5] if _is_step(step))
+        for name in ("message", "detail", "msg", "error", "errors", "metadata", "raw"):
+            yield from _said(error.get(name), depth + 1)
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, str | int)
+
+
+def _is_page(text: str, headers: Mapping[str, str]) -> bool:
+    return "html" in headers.get("content-type", "") or text.lstrip().startswith("<")
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a response asks to wait, None where it does not say.
+
+    At most ``LONGEST_WAIT``. A date is taken against the server's own clock where it tells that.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return min(milliseconds / 1000.0, LONGEST_WAIT)
+    said = headers.get("retry-after", "").strip()
+    seconds = _number(said)
+    if seconds is None:
+        until = _date(said)
+        if until is None:
+            return None
+        now = _date(headers.get("date", "")) or datetime.now(UTC)
+        seconds = max(0.0, (until - now).total_seconds())
+    return min(seconds, LONGEST_WAIT)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text[:MOST_NAME])
+    except ValueError:
+        return None
+    return value if isfinite(value) and value >= 0 else None
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(text[:MOST_NAME])
+    except (ValueError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

@@ -1,0 +1,398 @@
+"""Asking a server that speaks the OpenAI API: patient with it, and within what may be spent."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Final, Self
+
+import httpx2
+import openai
+import orjson
+
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner, Part
+from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, read_api_error, trouble_of
+from mast_tui.judges.llm.client.bounded_http import BoundedClient
+from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
+from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
+from mast_tui.judges.llm.client.replies import Unusable, read_reply, was_cut
+from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.model import TIMEOUT, Form, Parameters, Reply, Request
+from mast_tui.judges.llm.prompt.prompt import fresh_boundary, messages
+from mast_tui.safe_text import one_line
+
+CONNECT: Final = 10.0
+"""Seconds for a connection."""
+
+TRIES: Final = 6
+
+MOST_WAIT: Final = 600.0
+"""Seconds; a server that asks to wait for longer is tried again after these."""
+
+LONG_WAIT: Final = 10.0
+"""Seconds; a person is told of longer waits."""
+
+NAMES_WITHIN: Final = 5.0
+"""Seconds in which a server must list its models to have them named in an error."""
+
+NAMES_SHOWN: Final = 5
+
+LONG_ANSWER: Final = 100_000
+"""Code points; a longer answer is looked through for the key beside the loop."""
+
+WORDS: Final = 300
+"""Code points of a server's words in a message."""
+
+_PARTS: Final[Mapping[Trouble, Part]] = {
+    Trouble.FORM: "form",
+    Trouble.LIMIT: "limit",
+    Trouble.TEMPERATURE: "temperature",
+}
+_NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+"""A connection that never was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A try that failed and may be repeated.
+
+    ``reached`` says whether there was a connection, ``lost`` that the server may have answered
+    all the same, ``busy`` that it only had too much to do, ``paced`` that it asked to wait, which
+    all tasks do alike; ``learned`` that it is asked in another manner at once.
+    """
+
+    words: str
+    reached: bool = True
+    lost: bool = False
+    busy: bool = False
+    paced: bool = False
+    learned: bool = False
+
+
+class Client:
+    """Sends requests to one server, for one model; for the tasks of one event loop.
+
+    ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
+    nowhere else: redirects are not followed. Proxies of the environment are used, but not for
+    this machine. ``timeout`` is in seconds for one whole answer, ``tries`` how often a request
+    is sent at most. ``on_wait`` is told of long waits, ``on_remark`` of what the server does not
+    take; both get words for a person. ``key_variable`` is named where the key is refused.
+
+    Raises:
+        RunStops: the address cannot be asked, in words.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        *,
+        base_url: str,
+        api_key: str,
+        timeout: float = TIMEOUT,
+        budget: Budget | None = None,
+        limiter: RateLimiter | None = None,
+        tries: int = TRIES,
+        key_variable: str = DEFAULT_VARIABLE,
+        allow_http: bool = False,
+        on_wait: Callable[[str], None] = lambda _: None,
+        on_remark: Callable[[str], None] = lambda _: None,
+        timing: Timing | None = None,
+    ) -> None:
+        check_address(base_url, allow_http=allow_http)
+        if not parameters.model or not parameters.model.isprintable():
+            raise RunStops(f"“{one_line(parameters.model, 80)}” can be no name of a model")
+        self._model = parameters.model
+        self._host = host_of(base_url)
+        self._key = api_key
+        self._key_variable = key_variable
+        self._timeout = timeout
+        self._tries = tries
+        self._timing = timing or Timing()
+        self._budget = budget or Budget()
+        self._limiter = limiter or RateLimiter(timing=self._timing)
+        self._on_wait = on_wait
+        self._capabilities = ApiCapabilities(parameters, base_url, on_remark)
+        self._answered = 0
+        self._stopped: str | None = None
+        self._stopping = asyncio.Lock()
+        self._openai = _library(base_url, api_key, timeout)
+        self._hidden = KeyFilter(api_key)
+        self._hidden.watch()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; no request can be sent any more."""
+        await self._openai.close()
+        self._hidden.leave()
+
+    @property
+    def form(self) -> Form:
+        """The form in which answers are asked for, as far as the server's ways are known."""
+        return self._capabilities.manner.form
+
+    @property
+    def budget(self) -> Budget:
+        """What was and may be spent."""
+        return self._budget
+
+    @property
+    def limiter(self) -> RateLimiter:
+        """How many requests are under way."""
+        return self._limiter
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        """The model's answer; see ``Asks``.
+
+        Raises:
+            ContextOverflow: the request is too long, or the server read only a part of it.
+            TraceFails: no usable answer in so many tries, or the request was refused.
+            RunStops: no request will be answered, or the allowance is spent.
+        """
+        failures = unreached = 0
+        while True:
+            before = self._answered
+            outcome = await self._try(request, answer_tokens)
+            if isinstance(outcome, Reply):
+                return outcome
+            if isinstance(outcome, AskError):
+                raise outcome
+            if outcome.learned:
+                continue
+            if not (outcome.busy and self._answered > before):
+                failures += 1
+            unreached += not outcome.reached
+            if failures >= self._tries:
+                raise self._given_up(outcome, failures, nobody=unreached == failures)
+            if not outcome.paced:
+                await self._timing.sleep(back_off(max(failures, 1), self._timing.random()))
+
+    def _given_up(self, last: _Again, failures: int, *, nobody: bool) -> AskError:
+        if nobody:
+            return RunStops(
+                f"no answer from {self._host}: {last.words};"
+                " the same command goes on where it stopped"
+            )
+        tries = "1 try" if failures == 1 else f"{failures} tries"
+        return TraceFails(f"{self._host} gave no usable answer in {tries}, at last: {last.words}")
+
+    async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
+        """Send a request once."""
+        async with self._limiter.turn() as turn:
+            if self._stopped is not None:
+                return RunStops(self._stopped)
+            reserved = await self._budget.reserve(request.tokens, answer_tokens)
+            try:
+                manner = self._capabilities.manner
+                texts = messages(request, fresh_boundary(request))
+                body = self._capabilities.body(manner, texts, request.schema, answer_tokens)
+                sent = await self._send(body)
+                got = (
+                    read_reply(sent, form=manner.form, sent_tokens=request.tokens)
+                    if isinstance(sent, str)
+                    else sent
+                )
+                if isinstance(got, Reply | Unusable) and got.tokens_in:
+                    self._budget.settle(reserved, got.tokens_in, got.tokens_out)
+                elif isinstance(got, Unusable) or (isinstance(got, _Again) and got.lost):
+                    self._budget.lose(reserved)
+            finally:
+                self._budget.release(reserved)
+            if isinstance(got, Reply):
+                return await self._replied(got, texts, request)
+            if isinstance(got, Unusable):
+                return self._unusable(got)
+            if isinstance(got, ApiError):
+                return await self._refused(got, manner, turn)
+            return got
+
+    async def _send(self, body: dict[str, object]) -> str | ApiError | _Again:
+        """The text of a right response, or what came in its place; raises nothing."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._openai.post(
+                    "/chat/completions", cast_to=str, content=orjson.dumps(body)
+                )
+        except openai.APIStatusError as error:
+            response = error.response
+            return read_api_error(response.status_code, response.headers, response.content)
+        except TimeoutError:
+            return _Again(f"no whole answer within {self._timeout:,g} s", lost=True)
+        except openai.APIConnectionError as error:
+            return self._lost(error)
+        except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
+            return _Again(self._clean(str(error)) or type(error).__name__)
+
+    def _lost(self, error: openai.APIConnectionError) -> _Again:
+        """A request whose connection failed."""
+        cause = error.__cause__ or error
+        reached = not isinstance(cause, _NOT_REACHED)
+        said = self._clean(str(cause)) or "the connection broke off"
+        if isinstance(error, openai.APITimeoutError):
+            said = "no answer in time" if reached else "no connection in time"
+        return _Again(said, reached=reached, lost=reached)
+
+    async def _replied(
+        self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
+    ) -> Reply | ContextOverflow:
+        self._answered += 1
+        self._limiter.went_well()
+        if was_cut(reply, (text["content"] for text in texts), request.tokens):
+            return ContextOverflow(
+                f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
+                " it cuts what is longer than its context"
+            )
+        if len(reply.text) < LONG_ANSWER:
+            text = scrub(reply.text, self._key)
+        else:  # seconds, where somebody means ill
+            text = await asyncio.to_thread(scrub, reply.text, self._key)
+        return reply if text == reply.text else replace(reply, text=text)
+
+    def _unusable(self, got: Unusable) -> _Again | RunStops:
+        if got.page and not self._answered:
+            return self._stop(
+                f"{self._host} answers with a web page, which is no OpenAI API;"
+                " most addresses end in /v1"
+            )
+        return _Again(f"the response held {got.words}")
+
+    async def _refused(
+        self, refusal: ApiError, manner: Manner, turn: int
+    ) -> Reply | _Again | AskError:
+        """What follows from an error of the server."""
+        words = self._clean(refusal.message)
+        if refusal.page:
+            words = "a web page"
+        said = f"{words} ({refusal.status})"
+        trouble = trouble_of(refusal)
+        if (part := _PARTS.get(trouble)) is not None:
+            if self._capabilities.refused(manner, part):
+                return _Again(said, learned=True)
+            return TraceFails(f"{self._host} refuses the request: {said}")
+        if trouble in (Trouble.BUSY, Trouble.AGAIN):
+            busy, paced = trouble is Trouble.BUSY, bool(refusal.wait)
+            if busy or paced:
+                self._slow_down(turn, refusal.wait)
+            return _Again(said, busy=busy, paced=paced)
+        if trouble is Trouble.OVERFLOW:
+            return ContextOverflow(f"the request is too long for {self._host}: {said}")
+        if trouble is Trouble.FILTERED:
+            return Reply(words, "refusal", manner.form, 0, 0, counted=False)
+        if trouble is Trouble.REFUSED or (trouble is Trouble.DENIED and self._answered):
+            return TraceFails(f"{self._host} refuses the request: {said}")
+        async with self._stopping:
+            if self._stopped is None:
+                return self._stop(await self._why_stopped(trouble, refusal, said))
+        return RunStops(self._stopped)
+
+    def _slow_down(self, turn: int, wait: float | None) -> None:
+        news = self._limiter.slow_down(turn, None if wait is None else min(wait, MOST_WAIT))
+        if wait is None or not news or wait < LONG_WAIT:
+            return
+        words = f"{self._host} asked to wait {wait:,.0f} s"
+        if wait > MOST_WAIT:
+            words += f"; it is asked again after {MOST_WAIT:,.0f} s"
+        self._on_wait(words)
+
+    def _stop(self, words: str) -> RunStops:
+        """From now on nothing is sent any more."""
+        self._stopped = words
+        return RunStops(words)
+
+    async def _why_stopped(self, trouble: Trouble, refusal: ApiError, said: str) -> str:
+        if trouble is Trouble.KEY and self._key == NO_KEY:
+            return f"{self._host} wants a key: set {self._key_variable} to one ({refusal.status})"
+        if trouble in (Trouble.KEY, Trouble.DENIED):
+            return f"{self._host} refuses the key that {self._key_variable} holds: {said}"
+        if trouble is Trouble.MONEY:
+            return f"there is no credit left at {self._host}: {said}"
+        if trouble is Trouble.ANSWER_TOO_LONG:
+            return f"{self._host} gives no answers so long; allow fewer tokens for them: {said}"
+        if trouble is Trouble.REDIRECT:
+            where = self._clean(refusal.location) or "elsewhere"
+            return (
+                f"{self._host} sends on to {where}, where neither traces nor the key are sent;"
+                " put that address in the settings if it is right"
+            )
+        return await self._why_not_found(trouble, said)
+
+    async def _why_not_found(self, trouble: Trouble, said: str) -> str:
+        """Whether it is the model that is unknown, or the address that is no API."""
+        names = await self._models()
+        model = self._clean(self._model)
+        if names and self._model not in names:
+            shown = ", ".join(self._clean(name) for name in names[:NAMES_SHOWN])
+            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+            return f"{self._host} knows no model “{model}”; it has {shown}{more}"
+        if trouble is Trouble.NO_MODEL:
+            return f"{self._host} knows no model “{model}”: {said}"
+        return f"{self._host} is no OpenAI API at this address; most end in /v1: {said}"
+
+    async def _models(self) -> list[str]:
+        """The models that the server lists, none where it does not do so quickly."""
+        try:
+            async with asyncio.timeout(NAMES_WITHIN):
+                listed = orjson.loads(await self._openai.get("/models", cast_to=str))
+        except (TimeoutError, openai.OpenAIError, orjson.JSONDecodeError):
+            return []
+        models = listed.get("data") if isinstance(listed, dict) else None
+        if not isinstance(models, list):
+            return []
+        names = (model.get("id") for model in models if isinstance(model, dict))
+        return [name for name in names if isinstance(name, str)]
+
+    def _clean(self, text: str) -> str:
+        """A text of the server or the library, without the key and fit for a message."""
+        return one_line(scrub(text, self._key).strip().rstrip("."), WORDS)
+
+
+def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
+    if not is_this_machine(base_url):
+        return BoundedClient(timeout=limits, follow_redirects=False)
+    plain = base_url.strip().lower().startswith("http:")
+    return BoundedClient(
+        timeout=limits,
+        follow_redirects=False,
+        trust_env=False,
+        # Where nothing is encrypted the certificates of the world need not be read.
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+    )
+
+
+def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
+    """The library's client, without its retries, redirects, and proxies to this machine."""
+    limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
+    problem = None
+    try:
+        http = _connections(base_url, limits)
+        client = openai.AsyncOpenAI(
+            api_key=api_key,
+            base_url=base_url.strip(),
+            timeout=limits,
+            max_retries=0,
+            http_client=http,
+        )
+    except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
+        problem = one_line(scrub(str(error), api_key), WORDS)
+    if problem is not None:
+        raise RunStops(
+            f"{host_of(base_url)} cannot be asked; see to the address and the proxies: {problem}"
+        )
+    if host_of(base_url).partition(":")[0] != "api.openai.com":
+        # What the environment says of an account is meant for its vendor.
+        client.organization = client.project = None
+    return client

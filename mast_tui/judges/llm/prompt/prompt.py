@@ -1,0 +1,200 @@
+"""What a model is asked about a window of a trace, and the messages that are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from mast_tui.judges.llm.answer.parsing import answer_schema
+from mast_tui.judges.llm.model import Parameters, Request, Window
+from mast_tui.judges.llm.prompt import prompt_text
+from mast_tui.judges.llm.prompt.example import Example
+from mast_tui.judges.llm.prompt.prompt_section import data_section
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
+from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Mode, Taxonomy
+
+BOUNDARY_BYTES: Final = 4
+"""Four random bytes for each request: nobody who wrote a trace before can hit on them."""
+
+_BOUNDARY_TOKENS: Final = 6
+_TRIES: Final = 16
+
+
+class Prompt:
+    """All that is asked whatever the trace: the taxonomy, how to judge, examples.
+
+    ``extra`` is whatever else shapes the answers; it goes into the hash alone.
+    """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        parameters: Parameters,
+        examples: Sequence[Example] = (),
+        *,
+        extra: str = "",
+    ) -> None:
+        self._parameters = parameters
+        self._codes = {mode.slug: mode.code for mode in taxonomy.modes}
+        self.taxonomy = taxonomy
+        self.modes = tuple(self._codes)
+        """All modes, by slug."""
+        self.end_modes = _end_modes(taxonomy)
+        """Those that only the end of a run shows."""
+        self.window_modes = tuple(slug for slug in self.modes if slug not in self.end_modes)
+        """Those that are judged on every window."""
+        self._system = _system(taxonomy, examples)
+        self._system_tokens = sum(map(estimate, self._system))
+        self.hash = self._hash(extra)
+        """Eight hex digits that change with whatever shapes the answers, but for the model."""
+
+    def request(
+        self, view: RedactedView, window: Window, digest: str, *, sample: int = 0
+    ) -> Request:
+        """The question about one window; ``digest`` is what the window before gave, or empty."""
+        codes = [self._codes[slug] for slug in window.modes]
+        budget = window.tokens or self._parameters.window_tokens
+        data = data_section(view, window, digest, budget, codes)
+        marks = len(data.pieces) + len(self._system) - 2
+        tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * _BOUNDARY_TOKENS
+        return Request(
+            system=self._system,
+            user=data.pieces,
+            schema=answer_schema(codes, digest=not window.final),
+            tokens=tokens,
+            remarks=data.remarks,
+            sample=sample,
+        )
+
+    def _hash(self, extra: str) -> str:
+        parameters = self._parameters
+        parts = [
+            prompt_text.all_words(),
+            self.taxonomy.content_hash,
+            *self._system,
+            repr(parameters.temperature),
+            str(parameters.samples),
+            str(parameters.window_tokens),
+            extra,
+        ]
+        said = json.dumps(parts).encode()
+        return hashlib.sha256(said).hexdigest()[:8]
+
+
+def fresh_boundary(request: Request, random: Callable[[int], str] = secrets.token_hex) -> str:
+    """Letters and digits that stand in no piece of the request.
+
+    ``random`` gives twice as many hex digits as it is asked for bytes.
+    """
+    pieces = (*request.system, *request.user)
+    tries = 0
+    while True:
+        boundary = random(BOUNDARY_BYTES + tries // _TRIES)
+        if not any(boundary in piece for piece in pieces):
+            return boundary
+        tries += 1
+
+
+def messages(request: Request, boundary: str) -> list[dict[str, str]]:
+    """The messages of the chat API, with the boundary between the pieces."""
+    return [
+        {"role": "system", "content": fit(boundary.join(request.system))},
+        {"role": "user", "content": fit(boundary.join(request.user))},
+    ]
+
+
+def _end_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
+    """Modes of the end of a run; none where no other mode would be left for the windows."""
+    found = tuple(
+        mode.slug for mode in taxonomy.modes if "post" in mode.stages and "pre" not in mode.stages
+    )
+    return found if len(found) < len(taxonomy.modes) else ()
+
+
+def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
+    sections = [
+        prompt_text.ROLE,
+        prompt_text.RULES,
+        f"{prompt_text.DATA_RULES}\n\n{prompt_text.HEADERS}",
+        f"# The failure modes: {taxonomy.name}\n\n{_taxonomy_text(taxonomy)}",
+    ]
+    if examples:
+        lines = (_example_line(example, taxonomy) for example in examples)
+        sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
+    answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
+    sections += [f"{answer}\n{prompt_text.DIGEST}", prompt_text.BOUNDARY[0]]
+    return (fit("\n\n".join(sections)), *prompt_text.BOUNDARY[1:])
+
+
+def _form(taxonomy: Taxonomy) -> str:
+    """A made-up answer about the first two modes."""
+    finding = {
+        "first": 12,
+        "last": 14,
+        "quote": "words of one of these spans",
+        "rationale": "#14 does again what #12 did …",
+        "confidence": 0.8,
+        "decisive": True,
+    }
+    said: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
+    modes = [
+        {"mode": mode.code, "verdict": verdict, "findings": findings}
+        for mode, (verdict, findings) in zip(taxonomy.modes, said, strict=False)
+    ]
+    return json.dumps({"modes": modes}, ensure_ascii=False)
+
+
+def _example_line(example: Example, taxonomy: Taxonomy) -> str:
+    """An example on one line: as JSON nothing in it can pass for a line of ours."""
+    found: dict[str, object] = {
+        "spans": example.excerpt,
+        "mode": taxonomy.mode(example.mode).code,
+        "verdict": example.verdict.value,
+    }
+    if example.verdict is VerdictValue.PRESENT:
+        found["quote"] = example.quote
+    if example.rationale:
+        found["rationale"] = example.rationale
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _taxonomy_text(taxonomy: Taxonomy) -> str:
+    """All categories and modes, with what tells them apart; a mode begins with its code."""
+    parts: list[str] = []
+    for category in taxonomy.categories:
+        modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        if modes:
+            parts.append(f"## {category.name}")
+            parts.extend(_mode_text(mode, taxonomy) for mode in modes)
+    return "\n\n".join(parts)
+
+
+def _mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
+    lines = [f"### {mode.code} {mode.name}"]
+    if mode.definition:
+        lines.append(mode.definition)
+    lines.extend(_listed("It is this:", mode.applies))
+    lines.extend(_listed("It is not this:", mode.applies_not))
+    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
+    if mode.detection:
+        lines.append(f"How to look: {mode.detection}")
+    return "\n".join(lines)
+
+
+def _listed(head: str, points: Iterable[str]) -> list[str]:
+    points = list(points)
+    return [head, *(f"- {point}" for point in points)] if points else []
+
+
+def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
+    """What sets the mode apart from others, each of which is named by its code."""
+    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
+    return [
+        other.difference if code in other.difference else f"{code}: {other.difference}"
+        for code, other in zip(codes, mode.confusable, strict=True)
+    ]

@@ -1,0 +1,173 @@
+"""The message that holds the record: marked lines of our own, and between them verbatim text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.prompt import prompt_text
+from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
+from mast_tui.judges.llm.prompt.token_budget import (
+    FRAME_TOKENS,
+    HEADER_TOKENS,
+    allotted,
+    digest_room,
+    shortened,
+    task_room,
+    weight,
+)
+from mast_tui.judges.llm.prompt.tokens import estimate
+
+_MOST_NAMED: Final = 8
+"""Of so many shortened texts a remark names each."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSection:
+    """The pieces of the message, between which the boundary belongs, and what was shortened."""
+
+    pieces: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+class _Pieces:
+    """Text that grows line by line; a line of our own begins with a mark."""
+
+    def __init__(self) -> None:
+        self._done: list[str] = []
+        self._open: list[str] = []
+
+    def mark(self, label: str, rest: str = "") -> None:
+        """A line of our own: boundary and ``label`` in brackets, then the rest."""
+        self._open.append("[")
+        self._done.append("".join(self._open))
+        self._open = [f" {label}] {rest}\n" if rest else f" {label}]\n"]
+
+    def text(self, text: str) -> None:
+        """Foreign text, on lines of its own."""
+        self._open += (text, "" if text.endswith("\n") else "\n")
+
+    def end(self) -> tuple[str, ...]:
+        """All pieces."""
+        return (*self._done, "".join(self._open))
+
+
+def data_section(
+    view: RedactedView, window: Window, digest: str, budget: int, codes: Sequence[str]
+) -> DataSection:
+    """The data of a window in at most about ``budget`` tokens, and after them what is asked."""
+    pieces = _Pieces()
+    remarks: list[str] = []
+    pieces.mark(prompt_text.DATA_BEGINS)
+    used = FRAME_TOKENS
+    used += _task(pieces, remarks, view, window, task_room(budget))
+    used += _so_far(pieces, window, digest, digest_room(budget))
+    _spans(pieces, remarks, view, window, budget - used)
+    if window.final:
+        pieces.mark(prompt_text.RUN_ENDS)
+    else:
+        pieces.mark(prompt_text.RUN_GOES_ON.format(number=len(view)))
+    pieces.mark(prompt_text.DATA_ENDS)
+    pieces.text(_asked(window, codes))
+    return DataSection(pieces.end(), tuple(remarks))
+
+
+def _asked(window: Window, codes: Sequence[str]) -> str:
+    sentences = [prompt_text.ASKED.format(codes=", ".join(codes)), prompt_text.ASKED_LAST]
+    if not window.final:
+        sentences.insert(1, prompt_text.ASKED_PART)
+    return " ".join(sentences)
+
+
+def _task(
+    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
+) -> int:
+    """The task, where no span of the window is the task; what it takes in tokens."""
+    if not view.task.strip():
+        return 0
+    at = view.task_span
+    if at is not None and window.first <= at <= window.last:
+        pieces.mark(prompt_text.TASK_IS_SPAN.format(number=at + 1))
+        return 0
+    tokens = estimate(view.task)
+    text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
+    if count:
+        remarks.append(f"the task is shortened by {count:,} characters")
+    pieces.mark(prompt_text.TASK)
+    pieces.text(text)
+    return min(tokens, room)
+
+
+def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
+    """Where the window stands in the run, and what was before; what that takes in tokens."""
+    if window.first:
+        pieces.mark(prompt_text.PART_BEGINS.format(number=window.first + 1))
+    digest = digest.strip()
+    if not digest:
+        return 0
+    tokens = estimate(digest)
+    text = digest if tokens <= room else shortened(digest, tokens, room)[0]
+    pieces.mark(prompt_text.SO_FAR)
+    pieces.text(text)
+    return min(tokens, room)
+
+
+def _spans(
+    pieces: _Pieces, remarks: list[str], view: RedactedView, window: Window, room: int
+) -> None:
+    indices = range(window.first, window.last + 1)
+    spans = view.spans(window.first, window.last)
+    tokens = view.tokens[window.first : window.last + 1]
+    weights = [weight(index, len(view)) for index in indices]
+    most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
+    cut: list[tuple[int, int]] = []
+    facts: dict[tuple[object, ...], str] = {}
+    for span, wanted, allowed in zip(spans, tokens, most, strict=True):
+        index = span.index
+        pieces.mark(f"#{index + 1}", _known_facts(span, facts))
+        text, count = span.text, 0
+        if allowed < wanted:
+            text, count = shortened(text, wanted, allowed)
+        if count:
+            cut.append((index, count))
+        if text:
+            pieces.text(text)
+    if cut:
+        remarks.append(_cut_remark(cut))
+
+
+def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:
+    named = ", ".join(f"#{index + 1} by {count:,}" for index, count in cut[:_MOST_NAMED])
+    more = f" and {len(cut) - _MOST_NAMED:,} more" if len(cut) > _MOST_NAMED else ""
+    return f"shortened, in characters: {named}{more}"
+
+
+def _known_facts(span: RedactedSpan, known: dict[tuple[object, ...], str]) -> str:
+    """The facts of a span, made once for all that are of the same shape and answer nothing."""
+    if span.answers is not None:
+        return _facts(span)
+    shape = (span.kind, span.role, span.agent, span.tool, span.failed)
+    facts = known.get(shape)
+    if facts is None:
+        facts = known[shape] = _facts(span)
+    return facts
+
+
+def _facts(span: RedactedSpan) -> str:
+    """What is known of a span; foreign names are one line without ``|``.
+
+    A result right behind its call has the call's agent and tool.
+    """
+    facts = [prompt_text.KINDS.get(span.kind) or prompt_text.MESSAGE.format(role=span.role.value)]
+    if span.answers is None or span.answers != span.index - 1:
+        if span.agent and span.agent.casefold() != span.role.value:
+            facts.append(span.agent)
+        if span.tool:
+            facts.append(span.tool)
+        if span.answers is not None:
+            facts.append(prompt_text.RESULT_OF.format(number=span.answers + 1))
+    if span.failed:
+        facts.append(prompt_text.FAILED)
+    return " | ".join(facts)

@@ -1,0 +1,144 @@
+"""Which spans each request shows: windows that fit into what a model reads."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Final
+
+from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.token_budget import (
+    FRAME_TOKENS,
+    HEADER_TOKENS,
+    digest_room,
+    spans_room,
+    task_room,
+    unit,
+    weight,
+)
+from mast_tui.judges.llm.prompt.tokens import estimate
+
+LEAST_TOKENS: Final = 256
+"""With less room than this nothing can be judged."""
+
+_OVERLAP: Final = 10  # a tenth of the room is for spans that the window before has shown
+_SMALLER: Final = 0.6  # of what did not fit: a half, and some for the overlap
+
+
+def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
+    """The windows of a trace, in order: every span is in one of them, the end in the final one.
+
+    A trace that fits is one window. Otherwise the last window is filled from the end of the run
+    backwards, the others from its beginning; each begins with some spans of the one before. No
+    span, no window.
+    """
+    spans = len(view)
+    if not spans:
+        return ()
+    budget = parameters.window_tokens
+    texts = sum(view.tokens) + HEADER_TOKENS * spans
+    if texts <= spans_room(view, budget, alone=True):
+        return (Window(0, spans - 1, True, prompt.modes),)
+    return _several(view, prompt, budget)
+
+
+def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
+    room = spans_room(view, budget, alone=False)
+    last = len(view) - 1
+    costs = _Costs(view, unit(budget), 0, last)
+    final_first = costs.back_from(last, room)
+    windows: list[Window] = []
+    first = 0
+    while first < final_first:
+        end = costs.on_from(first, room)
+        if end >= final_first - 1:
+            end = min(end, costs.on_from(final_first, room // _OVERLAP, least=0))
+            windows.append(Window(first, end, False, prompt.window_modes))
+            break
+        windows.append(Window(first, end, False, prompt.window_modes))
+        first = max(first + 1, costs.back_from(end, room // _OVERLAP, least=0))
+        if costs.on_from(first, room) <= end:
+            first = end + 1
+    windows.append(Window(final_first, last, True, prompt.modes))
+    return tuple(windows)
+
+
+class _Costs:
+    """What spans cost, a long text as much as it gets when windows are planned."""
+
+    def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
+        spans = len(view)
+        each = (
+            HEADER_TOKENS + min(view.tokens[index], unit * weight(index, spans))
+            for index in range(first, last + 1)
+        )
+        self._first = first
+        self._last = last
+        self._sums = array("Q", accumulate(each, initial=0))
+
+    def of(self, first: int, last: int) -> int:
+        """What the spans from ``first`` to ``last`` cost together."""
+        return self._sums[last + 1 - self._first] - self._sums[first - self._first]
+
+    def on_from(self, first: int, room: int, least: int = 1) -> int:
+        """The last span that fits with those from ``first``; ``least`` are taken in any case."""
+        last = first + least - 1
+        while last < self._last and self.of(first, last + 1) <= room:
+            last += 1
+        return last
+
+    def back_from(self, last: int, room: int, least: int = 1) -> int:
+        """The first span that fits with those up to ``last``; ``least`` are taken in any case."""
+        first = last - least + 1
+        while first > self._first and self.of(first - 1, last) <= room:
+            first -= 1
+        return first
+
+
+def split(
+    window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
+) -> tuple[Window, ...]:
+    """Smaller windows in the place of one that the model could not read.
+
+    Two with less room each; for a single span one, which shows less of it. The same window is
+    always split in the same way.
+
+    Raises:
+        TraceFails: there is nothing left to make smaller, in words.
+    """
+    budget = min(window.tokens or parameters.window_tokens, _needed(window, view, parameters))
+    smaller = int(budget * (_SMALLER if window.first < window.last else 0.5))
+    if smaller < LEAST_TOKENS:
+        raise TraceFails(
+            f"the model reads too little for #{window.first + 1} of this trace, even shortened; "
+            "a model that reads more is needed"
+        )
+    if window.first == window.last:
+        return (replace(window, tokens=smaller),)
+    costs = _Costs(view, unit(smaller), window.first, window.last)
+    middle = _middle(costs, window)
+    overlap = spans_room(view, smaller, alone=False) // _OVERLAP
+    second = max(window.first + 1, costs.back_from(middle, overlap, least=0))
+    inner = tuple(mode for mode in window.modes if mode in prompt.window_modes)
+    return (
+        Window(window.first, middle, False, inner, smaller),
+        Window(second, window.last, window.final, window.modes, smaller),
+    )
+
+
+def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
+    """What the window's data take where nothing is shortened."""
+    budget = parameters.window_tokens
+    tokens: Sequence[int] = view.tokens[window.first : window.last + 1]
+    around = FRAME_TOKENS + min(estimate(view.task), task_room(budget)) + digest_room(budget)
+    return around + sum(tokens) + HEADER_TOKENS * len(tokens)
+
+
+def _middle(costs: _Costs, window: Window) -> int:
+    """The last span of the first half by cost; both halves have at least one span."""
+    return costs.on_from(window.first, costs.of(window.first, window.last) // 2)

@@ -1,0 +1,1 @@
+"""A run over many traces: asking about each, keeping what comes, going on where it broke off."""

@@ -1,0 +1,45 @@
+"""What is sent to whom, in words, and whether a person was told in this workspace."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.safe_text import one_line
+from mast_tui.workspace import Workspace
+
+_SETTING: Final = "judge.told"
+
+
+def what_is_sent(setup: Setup) -> str:
+    """What of a trace is sent where, after which redaction, under which key; one sentence each."""
+    where = one_line(setup.host, 80)
+    if setup.stays_here:
+        where += ", this machine"
+    return (
+        f"The texts of the traces, their tasks and the names of agents and tools are sent to "
+        f"{where}; labels, notes, outcomes and file names are not. {what_is_taken_out(setup)} "
+        f"The key comes from {setup.key_variable}."
+    )
+
+
+def what_is_taken_out(setup: Setup) -> str:
+    """What the redaction takes out before anything is sent, in one sentence."""
+    names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
+    if not names:
+        return "Nothing is taken out of them before (--no-redact)."
+    return f"Taken out before, as far as patterns find it: {', '.join(names)}."
+
+
+def is_told(workspace: Workspace, setup: Setup) -> bool:
+    """Whether nothing has to be said before the first request: no other machine, or told before."""
+    return setup.stays_here or workspace.get_setting(_key(setup)) is not None
+
+
+def note_told(workspace: Workspace, setup: Setup) -> None:
+    """Remember that somebody was told of this host."""
+    workspace.set_setting(_key(setup), "yes")
+
+
+def _key(setup: Setup) -> str:
+    return f"{_SETTING}:{setup.host}"

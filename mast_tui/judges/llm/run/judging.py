@@ -1,0 +1,322 @@
+"""One trace put before a model: windows in order, answers kept, every quote looked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, ParamSpec, TypeVar
+
+from mast_tui.judges.llm.answer.merging import (
+    Part,
+    Sighting,
+    judgement_of,
+    judgement_so_far,
+    verdict_of,
+)
+from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
+from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
+from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.prompt.windows import plan, split
+from mast_tui.judges.llm.run.request_loop import Ledger, RequestLoop, answer_key
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
+from mast_tui.labels import Finding, Match, QuoteCounts
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+
+__all__ = ["Ledger", "Reading", "TraceResult", "judge_trace", "part_of"]
+
+MOST_REMARKS: Final = 20
+"""Of one trace at most so many remarks are kept."""
+
+SMALL: Final = 20_000
+"""Of a trace of so many tokens nothing but beginning to read it is done in a thread."""
+
+_REMARK_CHARS: Final = 200
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResult:
+    """What came of one trace.
+
+    ``quotes`` counts the quotes on which the findings rest, by how they were found in the trace.
+    ``windows`` is how many one reading of the trace took. ``remarks`` are short, for a person.
+    """
+
+    judgement: Judgement
+    quotes: QuoteCounts
+    windows: int
+    remarks: tuple[str, ...]
+
+
+class _NothingSmaller(TraceFails):
+    """The smallest window is still more than the model reads."""
+
+
+async def judge_trace(
+    trace: Trace,
+    prompt: Prompt,
+    parameters: Parameters,
+    redaction: Redaction,
+    asks: Asks,
+    ledger: Ledger,
+    *,
+    on_part: Callable[[Judgement], object] | None = None,
+) -> TraceResult:
+    """What a model finds in a trace whose index is complete.
+
+    The samples are read one after the other, and the windows of each in order: a trace that fails
+    has then cost as little as it can, and many traces at once use the pace that a server allows.
+    Answers that ``ledger`` has are not asked for again; with all of them the result is the same,
+    without a request. ``on_part`` is told after each window what was found by then.
+
+    Raises:
+        TraceFails: the trace cannot be judged, in words.
+        RunStops: no trace can.
+        OSError: the trace's source could not be read.
+    """
+    reading = await asyncio.to_thread(Reading, trace, prompt, parameters, redaction)
+    return await reading.over(asks, ledger, on_part)
+
+
+class Reading:
+    """A trace on its way through a model, as far as it has come; see ``judge_trace``.
+
+    Making one takes as long as reading all of the trace does, and may be done in any thread: the
+    windows are planned then, and the first question is ready to be sent.
+
+    Raises:
+        OSError: the trace's source could not be read.
+    """
+
+    def __init__(
+        self, trace: Trace, prompt: Prompt, parameters: Parameters, redaction: Redaction
+    ) -> None:
+        self._trace = trace
+        self._prompt = prompt
+        self._parameters = parameters
+        self._samples: list[list[Part]] = []
+        self._shortened: list[str] = []
+        self._odd: list[str] = []
+        self._view = RedactedView(trace, redaction)
+        self._small = sum(self._view.tokens) <= SMALL
+        self._windows = plan(self._view, prompt, parameters)
+        self._first: Request | None = None
+        if self._windows:
+            self._first = self._new_request(0, self._windows[0], "")
+            self._first.fingerprint()
+
+    async def over(
+        self, asks: Asks, ledger: Ledger, on_part: Callable[[Judgement], object] | None
+    ) -> TraceResult:
+        """All samples, and what they say together."""
+        self._requests: RequestLoop[Answer] = RequestLoop(
+            asks, ledger, self._parameters.answer_tokens, self._key
+        )
+        windows = self._windows
+        if not windows:
+            raise TraceFails("the trace has no spans; there is nothing to judge")
+        try:
+            count = await self._all_samples(windows, on_part)
+        except _NothingSmaller:
+            # The notes of earlier runs led here, but the server may read more by now.
+            if not self._requests.believed:
+                raise
+            self._requests.forget_limits()
+            count = await self._all_samples(windows, on_part)
+        return await self._aside(self._result, count)
+
+    async def _all_samples(
+        self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
+    ) -> int:
+        """Every sample, and how many windows the last one took."""
+        self._locator = Locator(self._view)
+        self._samples = []
+        self._shortened, self._odd = [], []
+        for sample in range(self._parameters.samples):
+            windows = await self._sample(sample, windows, on_part)
+        return len(windows)
+
+    async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """The result of work on the trace, done in a thread unless it takes no time to speak of.
+
+        A thread that computes beside the loop's holds that up more than so little work does.
+        """
+        if self._small:
+            return work(*args, **named)
+        return await asyncio.to_thread(work, *args, **named)
+
+    async def _sample(
+        self,
+        sample: int,
+        windows: Iterable[Window],
+        on_part: Callable[[Judgement], object] | None,
+    ) -> tuple[Window, ...]:
+        """Read the trace once; the windows with which that went, as some may have been too big."""
+        left = deque(windows)
+        parts: list[Part] = []
+        self._samples.append(parts)
+        digest = ""
+        while left:
+            window = left.popleft()
+            try:
+                answer = await self._answer(sample, window, digest)
+            except ContextOverflow:
+                left.extendleft(reversed(await self._aside(self._split, window)))
+                continue
+            parts.append(await self._aside(self._part, sample, window, answer))
+            digest = answer.digest or digest
+            if on_part is not None:
+                on_part(await self._aside(self._so_far))
+        return tuple(part.window for part in parts)
+
+    async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
+        request = self._first
+        self._first = None
+        if request is None:
+            request = await self._aside(self._new_request, sample, window, digest)
+        taxonomy, view = self._prompt.taxonomy, self._view
+
+        def read(text: str) -> Answer:
+            return parse_answer(
+                text, taxonomy=taxonomy, window=window, spans=len(view), key_of=view.key
+            )
+
+        answer = await self._requests.answer(request, read, _about(window))
+        self._shortened += request.remarks
+        self._odd += answer.remarks
+        return answer
+
+    def _new_request(self, sample: int, window: Window, digest: str) -> Request:
+        return self._prompt.request(self._view, window, digest, sample=sample)
+
+    def _split(self, window: Window) -> tuple[Window, ...]:
+        try:
+            return split(window, self._view, self._prompt, self._parameters)
+        except TraceFails as error:
+            raise _NothingSmaller(str(error)) from error
+
+    def _so_far(self) -> Judgement:
+        return judgement_so_far(self._samples, self._prompt.modes)
+
+    def _part(self, sample: int, window: Window, answer: Answer) -> Part:
+        return part_of(self._trace, self._view, self._locator, window, answer, sample)
+
+    def _key(self, request: Request, answer_tokens: int) -> str:
+        return answer_key(
+            request,
+            answer_tokens,
+            model=self._parameters.model,
+            temperature=self._parameters.temperature,
+            taxonomy_hash=self._prompt.taxonomy.content_hash,
+            prompt_hash=self._prompt.hash,
+        )
+
+    def _result(self, windows: int) -> TraceResult:
+        judgement = judgement_of(self._samples, self._prompt.modes)
+        found = judgement.findings
+        remarks = (
+            *_of_modes(self._samples, self._prompt.taxonomy),
+            *_of_places(found, self._locator.limited),
+            *_of_forms(self._requests.forms),
+            *self._shortened,
+            *self._odd,
+        )
+        return TraceResult(
+            judgement=judgement,
+            quotes=QuoteCounts.of(finding.evidence for finding in found),
+            windows=windows,
+            remarks=_told(remarks),
+        )
+
+
+def part_of(
+    trace: Trace,
+    view: RedactedView,
+    locator: Locator,
+    window: Window,
+    answer: Answer,
+    sample: int = 0,
+) -> Part:
+    """What an answer says of its window, with every quote looked for in the trace.
+
+    Raises:
+        OSError: the trace's source could not be read.
+    """
+    shown = (window.first, window.last)
+    found = (
+        anchored(finding, trace, view, lambda quote, named: locator.locate(quote, named, shown))
+        for finding in answer.findings
+        if finding.mode in window.modes
+    )
+    sightings = (Sighting.of(finding, trace, shown, sample) for finding in found)
+    return Part(window, answer.verdicts, tuple(sightings))
+
+
+def _told(remarks: Iterable[str]) -> tuple[str, ...]:
+    """The first remarks, each once and on one line, and how many more there are."""
+    said = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
+    if len(said) <= MOST_REMARKS:
+        return said
+    more = len(said) - MOST_REMARKS + 1
+    return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+
+
+def _about(window: Window) -> str:
+    if window.first == window.last:
+        return f"#{window.first + 1}"
+    return f"#{window.first + 1} to #{window.last + 1}"
+
+
+def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
+    """How many places were mended, and how many quotes were altered or not found."""
+    mended = altered = lost = 0
+    for finding in findings:
+        words = finding.evidence
+        if words is not None:
+            mended += words.named is not None
+            altered += words.match is Match.ALTERED
+            lost += not words.placed
+    if mended:
+        yield f"{_count(mended, 'quote stands', 'quotes stand')} elsewhere than the model named"
+    if altered:
+        yield f"{_count(altered, 'quote says', 'quotes say')} something else than the trace"
+    if lost:
+        yield f"{_count(lost, 'quote was', 'quotes were')} not found in the trace"
+    if limited:
+        yield (
+            f"{_count(limited, 'quote was', 'quotes were')} looked for in the {MOST_SEARCHED:,}"
+            " nearest characters only"
+        )
+
+
+def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str]:
+    """Which modes a window was asked about and left out, so that there is no verdict."""
+    samples = list(samples)
+    open_modes = [
+        mode.code
+        for mode in taxonomy.modes
+        if any(verdict_of(sample, mode.slug) is None for sample in samples)
+    ]
+    if open_modes:
+        yield f"not answered everywhere: {', '.join(open_modes)}"
+
+
+def _of_forms(forms: Iterable[str]) -> Iterable[str]:
+    """In which forms answers came, but for the one that is asked for first."""
+    for form in sorted(forms):
+        if form != "json_schema":
+            yield f"the server was asked for answers as {form}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,289 @@
+"""What a run keeps of each trace: whether it is known, its answers, what was found in it.
+
+Everything here that uses the workspace belongs into a thread beside the loop's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, cast
+
+from mast_tui.judges.llm.model import Finish, Form, Reply
+from mast_tui.judges.llm.run.judging import TraceResult
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.writer_thread import WriterThread
+from mast_tui.judges.protocol import Judgement
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import (
+    Asked,
+    Run,
+    RunTrace,
+    TraceRecord,
+    Usage,
+    Workspace,
+    store_judgement,
+)
+
+AGAIN: Final = "again"
+"""The note of a run that asks anew, whatever was answered before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A trace at hand: its id in the workspace, and whether this judge has judged it already.
+
+    ``trace_id`` is the record's own until a ``new`` trace is registered. ``grown`` says that it
+    was judged when it was shorter.
+    """
+
+    record: TraceRecord
+    trace_id: str
+    known: bool
+    new: bool = False
+    grown: bool = False
+
+
+class JudgedBefore:
+    """The traces that this judge had judged when somebody asked, and those of this run since."""
+
+    def __init__(self, setup: Setup, workspace: Workspace) -> None:
+        self._workspace = workspace
+        kept = workspace.judgements(annotator=setup.judge, taxonomy=setup.taxonomy.ref)
+        self._ids = {judgement.trace_id for judgement in kept}
+
+    def find(self, record: TraceRecord) -> TraceRecord | None:
+        """A trace as the workspace knows it, where it was judged."""
+        before = self._workspace.find_trace(record) if self._ids else None
+        return before if before is not None and before.trace_id in self._ids else None
+
+    def has(self, record: TraceRecord) -> bool:
+        """Whether a trace was judged, and had as many spans then."""
+        before = self.find(record)
+        return before is not None and not has_grown(before, record)
+
+    def add(self, trace_id: str) -> None:
+        """One more is judged."""
+        self._ids.add(trace_id)
+
+
+class RunRecord:
+    """One run as the workspace keeps it; it is noted there with the first trace that needs it.
+
+    The latest run of the same judge with the same settings that was broken off goes on.
+    """
+
+    def __init__(self, setup: Setup, workspace: Workspace, *, again: bool) -> None:
+        self._setup = setup
+        self._workspace = workspace
+        self._again = again
+        self._note = AGAIN if again else ""
+        self._ref = setup.taxonomy.ref
+        self.judge = setup.judge
+        self._judged = JudgedBefore(setup, workspace)
+        self._answered = set(workspace.answer_keys())
+        self.before = self._broken_off()
+        self.id: str | None = None if self.before is None else self.before.id
+        self._form: str | None = None
+        self._done = frozenset(
+            trace.trace_id
+            for trace in (() if self.before is None else self.before.traces)
+            if trace.problem is None
+        )
+
+    @property
+    def spent(self) -> Usage:
+        """What the run had used before it was broken off."""
+        return Usage() if self.before is None else self.before.usage
+
+    def _broken_off(self) -> Run | None:
+        run = self._workspace.unfinished_run(self.judge, self._ref)
+        if run is None or run.settings is None or run.note != self._note:
+            return None
+        return run if _same(self._setup, run) else None
+
+    def begin(self, trace: Trace) -> Begun:
+        """Look whether a trace that was read to its end was judged; one that was not is ``new``.
+
+        A grown trace that was judged before keeps its old length in the workspace until the new
+        judgement is there: a run that ends meanwhile must not take the old one for it.
+        """
+        record = TraceRecord.of(trace)
+        before = self._judged.find(record)
+        if before is None:
+            return Begun(record, record.trace_id, known=False, new=True)
+        grown = has_grown(before, record)
+        done = not self._again or before.trace_id in self._done
+        return Begun(record, before.trace_id, known=done and not grown, grown=grown)
+
+    def register(self, begun: Begun) -> Begun:
+        """The same, with a new trace made known to the workspace."""
+        if not begun.new:
+            return begun
+        with self._workspace.transaction():  # as most are new, they are looked for once only
+            trace_id = self._workspace.register_trace(begun.record)
+        return replace(begun, trace_id=trace_id, new=False)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """One transaction for all that is kept within; where it fails nothing was done."""
+        before = self.id, self._form
+        try:
+            with self._workspace.transaction():
+                yield
+        except BaseException:
+            self.id, self._form = before
+            raise
+
+    def run_id(self) -> str:
+        """The run's id in the workspace, where it is begun now unless it was."""
+        if self.id is None:
+            self.id = self._workspace.start_run(
+                self.judge, self._ref, note=self._note, settings=self._setup.settings()
+            )
+        return self.id
+
+    def may_know(self, key: str) -> bool:
+        """Whether there can be an answer under this key, told without looking; from any thread."""
+        return key in self._answered
+
+    def find(self, key: str) -> Reply | None:
+        """An answer that was kept; when everything is asked again, only one of this run."""
+        asked = self._workspace.find_answer(key)
+        if asked is None or (self._again and asked.run_id != self.id):
+            return None
+        return Reply(
+            asked.answer,
+            cast("Finish", asked.finish),
+            cast("Form", asked.form),
+            asked.tokens_in,
+            asked.tokens_out,
+            asked.counted,
+        )
+
+    def keep(self, trace_id: str, key: str, reply: Reply, usable: bool) -> None:
+        """Keep an answer."""
+        self._workspace.record_asked(
+            Asked(
+                run_id=self.run_id(),
+                trace_id=trace_id,
+                key=key,
+                answer=reply.text,
+                finish=reply.finish,
+                form=reply.form,
+                tokens_in=reply.tokens_in,
+                tokens_out=reply.tokens_out,
+                usable=usable,
+                counted=reply.counted,
+            )
+        )
+        if usable:
+            self._answered.add(key)
+        if reply.form != self._form:
+            self._workspace.set_run_form(self.run_id(), reply.form)
+            self._form = reply.form
+
+    def store_part(self, trace_id: str, judgement: Judgement) -> None:
+        """Keep what was found so far."""
+        store_judgement(
+            self._workspace,
+            judge=self.judge,
+            taxonomy=self._ref,
+            trace_id=trace_id,
+            looks_at=self._looks_at(judgement),
+            findings=judgement.findings,
+            unsure=judgement.unsure,
+            run_id=self.run_id(),
+            partial=True,
+        )
+
+    def store(self, begun: Begun, result: TraceResult) -> int:
+        """Keep a judgement with what the run did there, all of it or nothing."""
+        if not begun.grown:
+            return self._store(begun, result)
+        with self._workspace.transaction():
+            self._workspace.register_trace(begun.record)
+            return self._store(begun, result)
+
+    def _store(self, begun: Begun, result: TraceResult) -> int:
+        judgement = result.judgement
+        count = store_judgement(
+            self._workspace,
+            judge=self.judge,
+            taxonomy=self._ref,
+            trace_id=begun.trace_id,
+            looks_at=self._looks_at(judgement),
+            findings=judgement.findings,
+            unsure=judgement.unsure,
+            run_id=self.run_id(),
+            trace=RunTrace(
+                begun.trace_id,
+                len(judgement.findings),
+                quotes=result.quotes,
+                windows=result.windows,
+                remarks=result.remarks,
+            ),
+        )
+        self._judged.add(begun.trace_id)
+        return count
+
+    def note_failed(self, trace_id: str, problem: str) -> None:
+        """Note why a trace was not judged."""
+        self._workspace.note_run_trace(self.run_id(), RunTrace(trace_id, 0, problem))
+
+    def end(self, ending: str | None = None) -> None:
+        """Note that the run is over, and why it did not come to the end of its traces."""
+        if self.id is not None:
+            self._workspace.finish_run(self.id, ending=ending)
+
+    def usage(self) -> Usage:
+        """What the run has used in all."""
+        return Usage() if self.id is None else self._workspace.usage(self.id)
+
+    def _looks_at(self, judgement: Judgement) -> tuple[str, ...]:
+        return self._setup.prompt.modes if judgement.judged is None else judgement.judged
+
+
+class KeptAnswers:
+    """The ledger of one trace's answers, in the workspace."""
+
+    def __init__(
+        self,
+        record: RunRecord,
+        writer: WriterThread,
+        trace_id: str,
+        on_reply: Callable[[Reply], None],
+    ) -> None:
+        self._record = record
+        self._writer = writer
+        self._trace_id = trace_id
+        self._on_reply = on_reply
+
+    async def known(self, key: str) -> Reply | None:
+        """The answer that was kept under this key."""
+        if not self._record.may_know(key):
+            return None
+        return await self._writer.do(partial(self._record.find, key))
+
+    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+        """Keep an answer; it is on disk when this returns."""
+        keep = partial(self._record.keep, self._trace_id, key, reply, usable)
+        await self._writer.do(keep)
+        self._on_reply(reply)
+
+
+def has_grown(before: TraceRecord, now: TraceRecord) -> bool:
+    """Whether a trace has another number of spans than before."""
+    return before.spans is not None and before.spans != now.spans
+
+
+def _same(setup: Setup, run: Run) -> bool:
+    """Whether a run was begun with these settings, whatever form its answers had."""
+    ours, theirs = setup.settings(), run.settings
+    return theirs is not None and (
+        (ours.model, ours.prompt, ours.host, ours.price_in, ours.price_out)
+        == (theirs.model, theirs.prompt, theirs.host, theirs.price_in, theirs.price_out)
+        and sorted(ours.parameters) == sorted(theirs.parameters)
+    )

@@ -1,0 +1,382 @@
+"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails
+from mast_tui.judges.llm.model import Asks, Reply
+from mast_tui.judges.llm.run.judging import Reading, TraceResult
+from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
+from mast_tui.judges.llm.run.run_lock import run_lock
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.writer_thread import WriterThread
+from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.runner import Progress, Step
+from mast_tui.labels import QuoteCounts
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Usage, Workspace, WorkspaceError
+
+LEAST_READ_AHEAD: Final = 2
+READ_AHEAD: Final = 2
+"""Beside each so many traces that are asked about one more is opened, at least so many in all: its
+request is ready when an answer comes."""
+
+ALLOWANCE_SPENT: Final = "allowance spent"
+"""The ending of a run that used up what it was allowed."""
+
+CANCELLED: Final = "cancelled"
+"""Why a run was broken off that somebody cancelled."""
+
+_OF_SHORTENED: Final = ("shortened", "the task is shortened")
+"""How remarks on what was not shown whole begin; they name spans, so each is another."""
+
+Tell = Callable[[str], None]
+Connect = Callable[[Setup, Usage, Tell, Tell], AbstractAsyncContextManager[Asks]]
+"""Opens the way to the model: what was spent already counts, and it is told in words why requests
+wait and what the server does not take."""
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who wants to know how a run comes along; everything is called in the thread of its loop.
+
+    ``on_trace`` is told of each trace that is through, ``on_use`` what this run has used so far,
+    ``on_wait`` why requests wait. With ``on_part`` what was found is kept, and told by the trace's
+    id, after each window already. ``on_cancelled`` is told what came of a run until it was
+    cancelled.
+    """
+
+    on_trace: Callable[[Progress], object] = _nothing
+    on_use: Callable[[Usage], object] = _nothing
+    on_wait: Callable[[str], object] = _nothing
+    on_part: Callable[[str, Judgement], object] | None = None
+    on_cancelled: Callable[[ModelRunSummary], object] = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRunSummary:
+    """What came of a run; ``run_id`` is None where there was nothing to judge.
+
+    ``usage`` is that of the whole run, also of what came before it was broken off; ``asked`` are
+    the requests answered now. ``quotes`` counts the quotes on which the suggestions rest, by how
+    they were found. ``shortened`` counts the traces of which not all was shown, ``remarks`` those
+    of which each other thing was said. ``ending`` says why the run is over before its traces are,
+    ``allowance`` what was used by then, ``stopped`` why it was broken off and can go on.
+    """
+
+    judge: str
+    taxonomy: str
+    run_id: str | None
+    by_mode: Mapping[str, int] = field(default_factory=dict)
+    steps: Mapping[Step, int] = field(default_factory=dict)
+    failed: tuple[Progress, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    asked: int = 0
+    quotes: QuoteCounts = field(default_factory=QuoteCounts)
+    form: str | None = None
+    shortened: int = 0
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    resumed: bool = False
+    ending: str | None = None
+    allowance: str | None = None
+    stopped: str | None = None
+
+    @property
+    def suggestions(self) -> int:
+        """How many suggestions were made now."""
+        return sum(self.by_mode.values())
+
+
+async def run_model_judge(
+    setup: Setup,
+    traces: Iterable[Trace],
+    workspace: Workspace,
+    *,
+    again: bool = False,
+    watch: Watch | None = None,
+    connect: Connect | None = None,
+) -> ModelRunSummary:
+    """Let a model judge traces, several at once, and keep each judgement in one transaction.
+
+    A trace that this judge has judged with as many spans is passed over. A run of the same judge
+    that was broken off goes on, within what is left of its allowance; answers that were kept are
+    not asked for again. With ``again`` all traces are judged anew and everything is asked anew.
+    ``traces`` is drawn from in a thread, one trace after the other. A trace that cannot be read,
+    or gets no answer, is noted and the run goes on. Cancelling the task keeps what was answered.
+    Raises ``WorkspaceError`` where the workspace fails, ``RunStops`` where another process has
+    this judge at work in it.
+    """
+    run = _Run(setup, workspace, watch or Watch(), again)
+    with run_lock(workspace.path, setup.judge):
+        return await run.over(traces, connect or _connected)
+
+
+def _connected(
+    setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
+) -> AbstractAsyncContextManager[Asks]:
+    """A client of the server that the setup names."""
+    from mast_tui.judges.llm.run.connecting import connected
+
+    return connected(setup, spent, on_wait, on_remark)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtHand:
+    """A trace that was read to its end and looked for, with its first question where it has to be
+    asked about; ``problem`` says why that failed."""
+
+    trace: Trace
+    begun: Begun
+    reading: Reading | None
+    problem: str | None
+
+
+class _Feed:
+    """Traces one after the other, each read to its end, in a thread of its own."""
+
+    def __init__(
+        self,
+        traces: Iterable[Trace],
+        begin: Callable[[Trace], Begun],
+        read: Callable[[Trace], Reading],
+    ) -> None:
+        self._traces: Iterator[Trace] = iter(traces)
+        self._begin = begin
+        self._read = read
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
+        self._turn = asyncio.Lock()
+        self._over = False
+
+    async def next(self) -> _AtHand | None:
+        """The next trace; None after the last."""
+        async with self._turn:
+            if self._over:
+                return None
+            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+            self._over = self._over or found is None
+            return found
+
+    def end(self) -> None:
+        """Hand out no more."""
+        self._over = True
+
+    def close(self) -> None:
+        """Read no more; a trace that is being read is read to its end by the thread alone."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> _AtHand | None:
+        trace = next(self._traces, None)
+        if trace is None:
+            return None
+        problem = None
+        try:
+            read_fully(trace)
+        except OSError as error:
+            problem = _words_of(error)
+        begun = self._begin(trace)
+        reading = None
+        try:
+            if problem is None and not begun.known:
+                reading = self._read(trace)
+        except (TraceFails, OSError) as error:
+            problem = _words_of(error)
+        return _AtHand(trace, begun, reading, problem)
+
+
+def _words_of(error: TraceFails | OSError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+class _Run:
+    """A run as far as it has come."""
+
+    def __init__(self, setup: Setup, workspace: Workspace, watch: Watch, again: bool) -> None:
+        known = {mode.slug for mode in setup.taxonomy.modes}
+        if not known.intersection(setup.prompt.modes):
+            raise WorkspaceError(f"{setup.judge} knows no mode of {setup.taxonomy.ref}")
+        self._setup = setup
+        self._workspace = workspace
+        self._watch = watch
+        self._again = again
+        self._writer = WriterThread(self._together)
+        self._steps: Counter[Step] = Counter()
+        self._by_mode: Counter[str] = Counter()
+        self._remarks: Counter[str] = Counter()
+        self._failed: list[Progress] = []
+        self._quotes = QuoteCounts()
+        self._shortened = 0
+        self._form: str | None = None
+        self._asked = 0
+        self._spent: str | None = None
+
+    async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
+        """Judge all traces, and sum up."""
+        stopped: str | None = None
+        feed: _Feed | None = None
+        try:
+            self._record = await self._writer.do(self._open)
+            self._used = self._record.spent
+            feed = _Feed(traces, self._record.begin, self._reading)
+            try:
+                way = connect(self._setup, self._used, self._on_wait, self._on_remark)
+                async with way as asks:
+                    await self._all(feed, asks)
+            except RunStops as error:
+                stopped = str(error)
+            except asyncio.CancelledError:
+                summary = await self._writer.do(partial(self._sum_up, CANCELLED))
+                self._watch.on_cancelled(summary)
+                raise
+            return await self._writer.do(partial(self._sum_up, stopped))
+        finally:
+            if feed is not None:
+                feed.close()
+            await self._writer.close()
+
+    def _together(self) -> AbstractContextManager[None]:
+        return self._record.together()
+
+    def _open(self) -> RunRecord:
+        self._workspace.add_taxonomy(self._setup.taxonomy)
+        return RunRecord(self._setup, self._workspace, again=self._again)
+
+    async def _all(self, feed: _Feed, asks: Asks) -> None:
+        asked_at_once = self._setup.concurrency
+        ready = max(LEAST_READ_AHEAD, asked_at_once // READ_AHEAD)
+        workers = [
+            asyncio.create_task(self._work(feed, asks)) for _ in range(asked_at_once + ready)
+        ]
+        try:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        for worker in done:
+            worker.result()
+
+    async def _work(self, feed: _Feed, asks: Asks) -> None:
+        while (found := await feed.next()) is not None:
+            try:
+                self._tell(await self._one(found, asks))
+            except AllowanceSpent as error:
+                # What others have asked already is paid for: their answers are waited for.
+                self._spent = str(error)
+                feed.end()
+            del found
+
+    async def _one(self, found: _AtHand, asks: Asks) -> Progress:
+        """Judge one trace and keep what came of it."""
+        begun, reading = found.begun, found.reading
+        if begun.new:  # not by the thread that reads, which would wait for each commit
+            begun = await self._writer.do(partial(self._record.register, begun))
+        told = partial(Progress, 0, begun.trace_id, found.trace.path)
+        if found.problem is None and reading is None:
+            return told(Step.KNOWN)
+        try:
+            if reading is None:
+                raise TraceFails(found.problem or "")
+            result = await self._ask(reading, begun, asks)
+        except (TraceFails, OSError) as error:
+            reason = _words_of(error)
+            await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
+            return told(Step.FAILED, problem=reason)
+        count = await self._writer.do(partial(self._record.store, begun, result))
+        self._note(result)
+        return told(Step.JUDGED, count)
+
+    def _reading(self, trace: Trace) -> Reading:
+        setup = self._setup
+        return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
+
+    async def _ask(self, reading: Reading, begun: Begun, asks: Asks) -> TraceResult:
+        answers = KeptAnswers(self._record, self._writer, begun.trace_id, self._on_reply)
+        on_part = None
+        if self._watch.on_part is not None:
+            on_part = partial(self._on_part, begun.trace_id)
+        return await reading.over(asks, answers, on_part)
+
+    def _on_part(self, trace_id: str, judgement: Judgement) -> None:
+        """Keep what was found so far, and tell of it once it is kept."""
+        loop, tell = asyncio.get_running_loop(), self._watch.on_part
+
+        def keep() -> None:
+            self._record.store_part(trace_id, judgement)
+            if tell is not None:
+                loop.call_soon_threadsafe(tell, trace_id, judgement)
+
+        self._writer.hand_over(keep)
+
+    def _on_reply(self, reply: Reply) -> None:
+        used = self._used
+        self._used = Usage(
+            used.requests + 1, used.tokens_in + reply.tokens_in, used.tokens_out + reply.tokens_out
+        )
+        self._asked += 1
+        self._form = reply.form
+        self._watch.on_use(self._used)
+
+    def _on_wait(self, words: str) -> None:
+        self._watch.on_wait(words)
+
+    def _on_remark(self, words: str) -> None:
+        self._remarks[words] += 1
+        self._watch.on_wait(words)
+
+    def _note(self, result: TraceResult) -> None:
+        self._by_mode.update(finding.mode for finding in result.judgement.findings)
+        cut = {remark for remark in result.remarks if remark.startswith(_OF_SHORTENED)}
+        self._shortened += bool(cut)
+        self._remarks.update(set(result.remarks) - cut)
+        self._quotes += result.quotes
+
+    def _tell(self, progress: Progress) -> None:
+        self._steps[progress.step] += 1
+        numbered = Progress(
+            self._steps.total(),
+            progress.trace_id,
+            progress.path,
+            progress.step,
+            progress.suggestions,
+            progress.problem,
+        )
+        if progress.step is Step.FAILED:
+            self._failed.append(numbered)
+        self._watch.on_trace(numbered)
+
+    def _sum_up(self, stopped: str | None) -> ModelRunSummary:
+        spent = self._spent if stopped is None else None
+        ending = None if spent is None else ALLOWANCE_SPENT
+        if stopped is None:
+            self._record.end(ending)
+        return ModelRunSummary(
+            judge=self._record.judge,
+            taxonomy=self._setup.taxonomy.ref,
+            run_id=self._record.id,
+            by_mode=dict(self._by_mode),
+            steps=dict(self._steps),
+            failed=tuple(self._failed),
+            usage=self._record.usage(),
+            asked=self._asked,
+            quotes=self._quotes,
+            form=self._form,
+            shortened=self._shortened,
+            remarks=dict(self._remarks),
+            resumed=self._record.before is not None,
+            ending=ending,
+            allowance=spent,
+            stopped=stopped,
+        )

@@ -1,0 +1,349 @@
+"""One annotator's work on one trace, folded from the events.
+
+``PassState.apply`` is where a fact becomes state: for the events that are recorded, and for those
+that a command is about to record (``pending_change``). The workspace's tables say the same, pass by
+pass; what can be taken back stands here alone.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from mast_tui.labels import Label, Pass, PassKind, Target, VerdictValue
+from mast_tui.session.reading import ReadSpans
+from mast_tui.workspace.events import IMPORT_PREFIX, Event
+from mast_tui.workspace.facts import (
+    Decided,
+    Fact,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassFinished,
+    PassKindSet,
+    PassStarted,
+    PassUnfinished,
+    PassWithdrawn,
+    Revealed,
+    ReviewGiven,
+    ReviewSet,
+    SpanNoteSet,
+    SpansRead,
+    SuggestionsSeen,
+    VerdictSet,
+    inverse,
+)
+
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class PassState:
+    """What stands in one pass. ``withdrawn``: the change that opened it was undone."""
+
+    number: int
+    kind: PassKind
+    started_at: str
+    finished_at: str | None = None
+    read: int | None = None
+    spans: int | None = None
+    judge_seen: bool = False
+    revealed_at: str | None = None
+    withheld: bool = False
+    withdrawn: bool = False
+    labels: dict[str, Label] = field(default_factory=dict)
+    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
+    reviews: dict[str, ReviewGiven] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> PassState:
+        """The same, to go on by itself."""
+        return replace(
+            self,
+            labels=dict(self.labels),
+            verdicts=dict(self.verdicts),
+            reviews=dict(self.reviews),
+            notes=dict(self.notes),
+        )
+
+    def apply(self, fact: Fact, at: str) -> None:
+        """Take in the next fact of this pass.
+
+        Args:
+            fact: What happened.
+            at: When it was recorded, ISO 8601 in UTC.
+        """
+        match fact:
+            case PassStarted(kind, _, withheld):
+                if self.withdrawn:  # else the first start stands
+                    self.kind, self.started_at, self.withdrawn = kind, at, False
+                    self.withheld = withheld
+            case LabelAdded(label) | LabelChanged(_, label):
+                self.labels[label.id] = label
+            case LabelRemoved(label):
+                self.labels.pop(label.id, None)
+            case VerdictSet(mode, _, value):
+                _put(self.verdicts, mode, value)
+            case ReviewSet(suggestion, _, review):
+                _put(self.reviews, suggestion, review)
+            case SpanNoteSet(key, _, text):
+                _put(self.notes, key, text or None)
+            case PassWithdrawn():
+                self.withdrawn = True
+            case PassKindSet(_, kind):
+                self.kind = kind
+            case PassFinished(_, read, spans, finished_at):
+                self.finished_at = at if finished_at is None else finished_at
+                self.read, self.spans = read, spans
+            case PassUnfinished():
+                self.finished_at = self.read = self.spans = None
+            case SuggestionsSeen():
+                self.judge_seen = True
+            case Revealed():
+                self.revealed_at = at
+            case _:
+                pass  # decisions and the like are no part of one's own reading
+
+    def find(self, mode: str, target: Target) -> Label | None:
+        """The label with exactly this mode and target."""
+        for label in self.labels.values():
+            if label.mode == mode and label.target == target:
+                return label
+        return None
+
+    def of_mode(self, mode: str) -> tuple[Label, ...]:
+        """All labels of a mode."""
+        return tuple(label for label in self.labels.values() if label.mode == mode)
+
+
+def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
+
+
+@dataclass(slots=True)
+class Action:
+    """What one key press did, without what it only noted."""
+
+    id: str
+    pass_number: int
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def facts(self) -> list[Fact]:
+        """What happened, in order."""
+        return [event.fact for event in self.events]
+
+    @property
+    def opens_pass(self) -> bool:
+        """Whether it began the pass that it belongs to."""
+        return any(isinstance(event.fact, PassStarted) for event in self.events)
+
+    def taken_back(self) -> list[Fact]:
+        """The facts that undo it, in order."""
+        inverted = [inverse(event.fact) for event in reversed(self.events)]
+        return [fact for fact in inverted if fact is not None]
+
+
+class Passes:
+    """All passes of one annotator over one trace under one taxonomy, and what can be taken back.
+
+    ``in_retest`` says which work is meant: one's word on the trace, or a retest of it, which begins
+    with nothing and shows nothing of the other. What was read is taken in by ``read``, anew in a
+    retest.
+    """
+
+    def __init__(
+        self,
+        annotator: str,
+        trace_id: str,
+        taxonomy: str,
+        new_read: Callable[[], ReadSpans],
+        events: Iterable[Event] = (),
+    ) -> None:
+        self.annotator = annotator
+        self.trace_id = trace_id
+        self.taxonomy = taxonomy
+        self.in_retest = False
+        self.last_seq = 0
+        self._done: list[Action] = []
+        self._undone: list[Action] = []
+        self._read = new_read()
+        self._read_again = new_read()
+        self._by_number: dict[int, PassState] = {}
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Take in the next event of this annotator, trace and taxonomy, in their order."""
+        self.last_seq = max(self.last_seq, event.seq)
+        self._take_action(event)
+        number, fact = event.pass_number, event.fact
+        if number is None:
+            return
+        state = self._by_number.get(number)
+        if isinstance(fact, SpansRead):
+            in_retest = state is not None and state.kind is PassKind.RETEST
+            (self._read_again if in_retest else self._read).take(fact)
+        elif state is not None:
+            state.apply(fact, event.at)
+        elif isinstance(fact, PassStarted):
+            self._by_number[number] = PassState(number, fact.kind, event.at, withheld=fact.withheld)
+        # Else only a foreign file can bring it; the labels stand in no pass that was begun.
+
+    def _take_action(self, event: Event) -> None:
+        if event.undoes is not None:
+            _move(event.undoes, self._done, self._undone)
+        elif event.redoes is not None:
+            _move(event.redoes, self._undone, self._done)
+        elif _can_be_undone(event):
+            if not self._done or self._done[-1].id != event.action:
+                self._done.append(Action(event.action, event.pass_number or 0))
+                self._undone.clear()
+            self._done[-1].events.append(event)
+
+    @property
+    def _standing(self) -> list[PassState]:
+        """The passes that were not withdrawn, by number."""
+        return [one for _, one in sorted(self._by_number.items()) if not one.withdrawn]
+
+    @property
+    def read(self) -> ReadSpans:
+        """What was read in whatever pass, or in the retest."""
+        return self._read_again if self.in_retest else self._read
+
+    @property
+    def retest_open(self) -> bool:
+        """Whether a retest was begun and not finished; what comes after it ends it."""
+        standing = self._standing
+        last = standing[-1] if standing else None
+        return last is not None and last.kind is PassKind.RETEST and last.finished_at is None
+
+    @property
+    def current(self) -> PassState | None:
+        """The last pass of one's own, or the retest.
+
+        Adjudication is about everybody's labels, so not here.
+        """
+        own = self._own
+        return own[-1] if own else None
+
+    @property
+    def _own(self) -> list[PassState]:
+        """The passes that show one's word on the trace; in a retest only this."""
+        if self.in_retest:
+            return [one for one in self._standing if one.kind is PassKind.RETEST]
+        return [one for one in self._standing if one.kind.is_reading]
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the current pass can no longer change, so that an edit opens the next one.
+
+        An adjudication after it shows what others said, which ends it as finishing does.
+        """
+        current = self.current
+        return current is not None and (
+            current.finished_at is not None
+            or any(one.number > current.number for one in self._standing)
+        )
+
+    @property
+    def adjudicated(self) -> bool:
+        """Whether this annotator has taken the trace on as an adjudicator."""
+        return any(one.kind is PassKind.ADJUDICATION for one in self._standing)
+
+    @property
+    def revealed(self) -> bool:
+        """Whether what was hidden has been shown; a retest hides it once more."""
+        passes = self._own if self.in_retest else self._standing
+        return self.adjudicated or any(
+            one.finished_at is not None and one.revealed_at is not None for one in passes
+        )
+
+    @property
+    def next_number(self) -> int:
+        """The number of the pass that would be opened next."""
+        return max((one.number for one in self._standing), default=0) + 1
+
+    @property
+    def reviews(self) -> Mapping[str, ReviewGiven]:
+        """Every answer given in any pass, but for retests, or in the retest; later ones hold."""
+        return ChainMap(*(one.reviews for one in reversed(self.answering)))
+
+    @property
+    def answering(self) -> list[PassState]:
+        """The passes whose answers to suggestions are shown, by number."""
+        if self.in_retest:
+            return self._own
+        return [one for one in self._standing if one.kind is not PassKind.RETEST]
+
+    @property
+    def last_done(self) -> Action | None:
+        """The action that undo takes back: the last one, where it is of the current pass.
+
+        Of a frozen pass only the finish can be taken back, and not once the trace was adjudicated.
+        """
+        current = self.current
+        if current is None or not self._done:
+            return None
+        action = self._done[-1]
+        if action.pass_number != current.number:
+            return None
+        if self.frozen and (
+            current.finished_at is None
+            or current.number + 1 < self.next_number
+            or not isinstance(action.facts[-1], PassFinished)
+        ):
+            return None
+        return action
+
+    @property
+    def last_undone(self) -> Action | None:
+        """The action that redo does again: of the current pass, or the one that opens the next."""
+        current = self.current
+        if current is None or not self._undone:
+            return None
+        action = self._undone[-1]
+        if action.opens_pass:
+            fits = self.frozen and action.pass_number == self.next_number
+        else:
+            fits = not self.frozen and action.pass_number == current.number
+        return action if fits else None
+
+    def as_pass(self, state: PassState) -> Pass:
+        """A pass as others see it."""
+        return Pass(
+            annotator=self.annotator,
+            trace_id=self.trace_id,
+            taxonomy=self.taxonomy,
+            number=state.number,
+            kind=state.kind,
+            started_at=state.started_at,
+            finished_at=state.finished_at,
+            judge_seen=state.judge_seen,
+            read=state.read,
+            spans=state.spans,
+            revealed_at=state.revealed_at,
+            withheld=state.withheld,
+        )
+
+
+def _can_be_undone(event: Event) -> bool:
+    # Decisions are taken back where they are made: in adjudication.
+    return (
+        not event.action.startswith(IMPORT_PREFIX)
+        and not isinstance(event.fact, Decided)
+        and inverse(event.fact) is not None
+    )
+
+
+def _move(action_id: str, source: list[Action], target: list[Action]) -> None:
+    """Move an action; the later events of one undo find it moved already."""
+    for place in range(len(source) - 1, -1, -1):
+        if source[place].id == action_id:
+            target.append(source.pop(place))
+            return

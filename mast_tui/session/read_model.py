@@ -1,0 +1,201 @@
+"""What a session shows of its state, kept up with each change instead of being made anew."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.labels import Doubt, Evidence, Label, Target
+
+NOWHERE: Final = 1 << 60
+"""Sorts what points to a span that is not here (yet) to the end."""
+
+Place = tuple[int, int, int, str, str]
+"""First span, place in its text, last span, mode, id: the order in which labels are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A judge's label, for a person to answer.
+
+    ``judge`` is the judge's name as an annotator, ``mode`` a slug, ``rationale`` the judge's
+    reason; ``confidence`` lies in [0, 1] and is None where the judge gave none. ``decisive`` is
+    whether it holds that the failure decided the outcome, None where it said nothing.
+    """
+
+    id: str
+    judge: str
+    mode: str
+    target: Target
+    rationale: str
+    confidence: float | None
+    evidence: Evidence | None = None
+    decisive: bool | None = None
+
+    @classmethod
+    def of(cls, label: Label) -> Suggestion:
+        """The suggestion that a judge's label is."""
+        return cls(
+            label.id,
+            label.annotator,
+            label.mode,
+            label.target,
+            label.note,
+            label.confidence,
+            label.evidence,
+            label.decisive,
+        )
+
+    @property
+    def doubt(self) -> Doubt:
+        """Whether the words that it rests on, if any, may be made up."""
+        return Doubt.NONE if self.evidence is None else self.evidence.doubt
+
+    @property
+    def evidence_key(self) -> str | None:
+        """The span to look at first: where the quoted words stand, else the first of the range.
+
+        Where they were not found it is the span in which the judge saw them, if there is such.
+        """
+        key = None if self.evidence is None else self.evidence.key
+        return self.target.first if key is None else key
+
+    @property
+    def quote_offsets(self) -> tuple[int, int] | None:
+        """Where in the text of that span the quoted words stand (code points, end exclusive)."""
+        evidence = self.evidence
+        if evidence is None or evidence.char_start is None or evidence.char_end is None:
+            return None
+        return evidence.char_start, evidence.char_end
+
+
+class OwnLabels:
+    """One's own labels by place, by the spans that they end on, and by mode.
+
+    ``place_of`` says where a label stands now; those that stand nowhere are asked for again when
+    the trace has grown. A change of one label costs no sorting, however many there are.
+    """
+
+    def __init__(self, place_of: Callable[[Label], Place]) -> None:
+        self.by_mode: Counter[str] = Counter()
+        self._place_of = place_of
+        self._labels: dict[str, Label] = {}
+        self._places: dict[str, Place] = {}
+        self._order: list[Place] = []
+        self._ending_on: dict[str, set[str]] = {}
+        self._ranges: set[str] = set()
+        self._nowhere: set[str] = set()
+        self._in_order: tuple[Label, ...] | None = ()
+        self._spans = 0
+
+    def follow(self, labels: Mapping[str, Label], spans: int) -> None:
+        """Take over the labels (by id) as they are now, in a trace of so many spans."""
+        known = self._labels
+        for label_id in [i for i, label in known.items() if labels.get(i) is not label]:
+            self._drop(known[label_id])
+        for label in [label for i, label in labels.items() if i not in known]:
+            self._add(label)
+        self.grown(spans)
+
+    def grown(self, spans: int) -> None:
+        """The trace has so many spans by now: look again for what stood nowhere."""
+        if spans != self._spans:
+            self._spans = spans
+            for label in [self._labels[label_id] for label_id in self._nowhere]:
+                self._drop(label)
+                self._add(label)
+
+    def in_order(self) -> tuple[Label, ...]:
+        """All labels, those on the whole trace first, then in span order."""
+        if self._in_order is None:
+            self._in_order = tuple(self._labels[place[-1]] for place in self._order)
+        return self._in_order
+
+    def at(self, key: str, index: int | None) -> tuple[Label, ...]:
+        """The labels that cover a span, in order; those on the whole trace cover none."""
+        found = set(self._ending_on.get(key, ()))
+        if index is not None:
+            for label_id in self._ranges:
+                first, _, last, *_ = self._places[label_id]
+                if first < index < last < NOWHERE:
+                    found.add(label_id)
+        places = sorted(self._places[label_id] for label_id in found)
+        return tuple(self._labels[place[-1]] for place in places)
+
+    def _add(self, label: Label) -> None:
+        place = self._place_of(label)
+        self._labels[label.id], self._places[label.id] = label, place
+        insort(self._order, place)
+        self.by_mode[label.mode] += 1
+        first, last = label.target.first, label.target.last
+        for key in (first, last):
+            if key is not None:
+                self._ending_on.setdefault(key, set()).add(label.id)
+        if first != last:
+            self._ranges.add(label.id)
+        if NOWHERE in (place[0], place[2]):
+            self._nowhere.add(label.id)
+        self._in_order = None
+
+    def _drop(self, label: Label) -> None:
+        del self._labels[label.id]
+        place = self._places.pop(label.id)
+        del self._order[bisect_left(self._order, place)]
+        self.by_mode[label.mode] -= 1
+        if not self.by_mode[label.mode]:
+            del self.by_mode[label.mode]
+        for key in (label.target.first, label.target.last):
+            if key is not None and key in self._ending_on:
+                self._ending_on[key].discard(label.id)
+                if not self._ending_on[key]:
+                    del self._ending_on[key]
+        self._ranges.discard(label.id)
+        self._nowhere.discard(label.id)
+        self._in_order = None
+
+
+class Suggested:
+    """Judges' suggestions in reading order, and which of them wait for an answer.
+
+    Those whose quote was altered come after all others, and those whose quote was not found after
+    these, in reading order as well.
+    """
+
+    def __init__(
+        self,
+        suggestions: Iterable[Suggestion],
+        place_of: Callable[[Suggestion], tuple[int, int, str, str]],
+    ) -> None:
+        self.by_id = {suggestion.id: suggestion for suggestion in suggestions}
+        self.pending_by_id: dict[str, Suggestion] = {}
+        self._place_of = place_of
+        self._spans = -1
+        self._nowhere = True
+        self._in_order: tuple[Suggestion, ...] = ()
+        self._pending: tuple[Suggestion, ...] = ()
+        self._answered: Set[str] | None = None
+
+    def in_order(self, spans: int) -> tuple[Suggestion, ...]:
+        """All of them, by the place of their evidence in a trace of so many spans."""
+        if self._nowhere and spans != self._spans:
+            self._spans = spans
+            places = {key: self._place_of(one) for key, one in self.by_id.items()}
+            self._nowhere = any(place[0] == NOWHERE for place in places.values())
+            self._in_order = tuple(
+                sorted(self.by_id.values(), key=lambda one: (one.doubt, places[one.id]))
+            )
+            self._answered = None
+        return self._in_order
+
+    def pending(self, spans: int, answered: Set[str]) -> tuple[Suggestion, ...]:
+        """Those that are not among the ``answered``."""
+        found = self.in_order(spans)
+        if answered is not self._answered:
+            if answered != self._answered:
+                self._pending = tuple(one for one in found if one.id not in answered)
+                self.pending_by_id = {one.id: one for one in self._pending}
+            self._answered = answered
+        return self._pending

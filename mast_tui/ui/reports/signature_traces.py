@@ -1,0 +1,255 @@
+"""The traces behind a figure of failure signatures, and how each of them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from mast_tui.figures.signatures.model import (
+    FAILED,
+    PRESENT,
+    SUCCEEDED,
+    Flags,
+    Rules,
+    SignatureInput,
+)
+from mast_tui.figures.signatures.onset import onsets
+from mast_tui.figures.signatures.patterns import SHAPES, shapes
+from mast_tui.figures.signatures.places import Chain, chains
+from mast_tui.reports.model import Behind, Column, Kind, Row, Table
+from mast_tui.safe_text import one_line
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.phrases import counted
+from mast_tui.ui.reports.source import MOST, Listing
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+COLUMNS: Final = (
+    Column("trace", "trace", Kind.TEXT),
+    Column("modes", "modes", Kind.COUNT, keeps=85),
+    Column("outcome", "outcome", Kind.TEXT, keeps=70),
+    Column("shape", "shape", Kind.TEXT, keeps=80),
+    Column("first", "first at", Kind.TEXT, keeps=75),
+    Column("chain", "by onset", Kind.TEXT, keeps=90),
+)
+
+_SIGNS: Final[Mapping[str, str]] = {
+    "isolated": "·",
+    "between": "+",
+    "cascading": "»",
+    "open": "?",
+    "none": "",
+}
+
+_SHAPES: Final[Mapping[str, str]] = {
+    "isolated": "Isolated: it fails by one or two modes.",
+    "between": "Between isolated and cascading: three modes.",
+    "cascading": "Cascading: four modes or more.",
+    "open": "Open: modes that are not judged, or unsure, could change its shape.",
+    "none": "No mode shows in it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which traces of a group: with this outcome, all of these ``modes`` (codes) and more.
+
+    ``tenth`` is the part of the run, from 0, in which the first failure stands; ``first`` a mode
+    that comes first; ``step`` two modes of which the second sets on next after the first;
+    ``placed`` keeps only traces in which all the ``modes`` have a place; ``chain`` those in which
+    modes set on in just this order.
+    """
+
+    outcome: str | None = None
+    modes: tuple[str, ...] = ()
+    tenth: int | None = None
+    first: str | None = None
+    step: tuple[str, str] | None = None
+    placed: bool = False
+    chain: Chain | None = None
+
+    @classmethod
+    def of(cls, behind: Behind) -> Wanted:
+        """Read which traces stand behind a figure; its modes are codes."""
+        known = {key: value for key, value in behind.which if key in cls.__dataclass_fields__}
+        return cls(modes=behind.modes, **known)
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTrace:
+    """One trace: its modes by code, and in what order they set on where places are known.
+
+    ``at`` is the index of the span at which to look, None without a place; ``first`` that of the
+    first failure, by ``spans`` spans (-1 where nobody counted).
+    """
+
+    trace_id: str
+    outcome: str
+    shape: str
+    modes: tuple[str, ...]
+    chain: Chain
+    first: int | None
+    at: int | None
+    spans: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The first of ``total`` traces."""
+
+    traces: tuple[FailingTrace, ...]
+    total: int
+
+
+def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
+    """List the wanted traces of a group, those with most modes first.
+
+    Args:
+        given: What was counted.
+        group: The name of the group.
+        wanted: Which of its traces.
+    """
+    codes = [mode.code for mode in given.modes]
+    here = given.group == given.group_names.index(group)
+    failed = here & (given.outcome == FAILED)
+    chosen = here
+    if wanted.outcome is not None:
+        chosen = failed if wanted.outcome == "failed" else here & (given.outcome == SUCCEEDED)
+    for code in wanted.modes:
+        chosen = chosen & (given.verdicts[:, codes.index(code)] == PRESENT)
+    found = onsets(given).of(chosen)
+    first_of: dict[int, dict[str, int]] = {}
+    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist())
+    for row, mode, first in zip(*columns, strict=True):
+        first_of.setdefault(row, {})[codes[mode]] = first
+    chain_of, shape_of = chains(found, codes), _shapes(given, here, failed)
+
+    def fits(row: int) -> bool:
+        return _fits(first_of.get(row, {}), chain_of.get(row, ()), int(given.spans[row]), wanted)
+
+    def failing(row: int) -> FailingTrace:
+        places = first_of.get(row, {})
+        looked = wanted.modes or wanted.step or places
+        return FailingTrace(
+            given.traces[row],
+            ("", "failed", "succeeded")[int(given.outcome[row])],
+            shape_of[row],
+            tuple(codes[mode] for mode in (given.verdicts[row] == PRESENT).nonzero()[0].tolist()),
+            chain_of.get(row, ()),
+            next(iter(places.values()), None),
+            next((first for code, first in places.items() if code in looked), None),
+            int(given.spans[row]),
+        )
+
+    counts = (given.verdicts == PRESENT).sum(axis=1).tolist()
+    rows = [row for row in chosen.nonzero()[0].tolist() if fits(row)]
+    rows.sort(key=lambda row: (-counts[row], given.traces[row]))
+    return Listed(tuple(map(failing, rows[:MOST])), len(rows))
+
+
+def _shapes(given: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]:
+    """The shapes of the traces of a group: of failed ones among the failed, of others among all."""
+    found: dict[int, str] = {}
+    for among in (here, failed):
+        numbers = shapes(given.verdicts[among], Rules()).tolist()
+        rows = among.nonzero()[0].tolist()
+        found |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
+    return found
+
+
+def _fits(first_of: Mapping[str, int], chain: Chain, spans: int, wanted: Wanted) -> bool:
+    """Whether a trace is wanted, whose modes have these places, by onset."""
+    if wanted.placed and not set(wanted.modes) <= first_of.keys():
+        return False
+    if wanted.chain is not None and chain != wanted.chain:
+        return False
+    if wanted.first is not None and not any(wanted.first in step for step in chain[:1]):
+        return False
+    if wanted.tenth is not None:
+        first = next(iter(first_of.values()), None)
+        if first is None or spans < 1 or min(9, first * 10 // spans) != wanted.tenth:
+            return False
+    if wanted.step is not None:
+        earlier, later = wanted.step
+        return any(earlier in one and later in then for one, then in pairwise(chain))
+    return True
+
+
+def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
+    """Make rows of the traces behind a figure.
+
+    Args:
+        listed: The traces.
+        names: What traces go by, by their ids.
+    """
+    by_id = {one.trace_id: one for one in listed.traces}
+    cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
+
+    def opening(_opened: OpenWorkspace, row: str) -> TraceLocation:
+        return place_of(by_id[row])
+
+    return Listing(
+        traces_table(listed, names),
+        {trace: one_line(names.get(trace, trace)) for trace in by_id},
+        (counted(listed.total, "trace"), *cut),
+        opening,
+    )
+
+
+def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
+    """Make a table of traces; their outcome stands where it differs."""
+    differ = len({one.outcome for one in listed.traces}) > 1
+    rows = tuple(
+        Row(
+            one.trace_id,
+            {
+                "trace": names.get(one.trace_id, one.trace_id),
+                "outcome": (one.outcome or "unknown") if differ else "",
+                "shape": one.shape,
+                "modes": len(one.modes),
+                "first": where_words(one),
+                "chain": chain_words(one),
+            },
+            _SIGNS.get(one.shape, ""),
+            tuple(_words_of(one)),
+        )
+        for one in listed.traces
+    )
+    return Table("traces", "How each trace fails", COLUMNS, (rows,))
+
+
+def place_of(one: FailingTrace) -> TraceLocation:
+    """Where a trace is looked at: where it fails."""
+    return TraceLocation(one.trace_id, index=one.at)
+
+
+def where_words(one: FailingTrace) -> str:
+    """Where the first failure stands: ``#13 of 84``."""
+    if one.first is None:
+        return ""
+    return f"#{one.first + 1}" + (f" of {one.spans}" if one.spans > 0 else "")
+
+
+def chain_words(one: FailingTrace) -> str:
+    """The modes by their onset, those of one span together, then those without a place."""
+    placed = {code for step in one.chain for code in step}
+    words = " → ".join("+".join(step) for step in one.chain)
+    rest = " ".join(code for code in one.modes if code not in placed)
+    return " · ".join(part for part in (words, rest and f"no place: {rest}") if part)
+
+
+def _words_of(one: FailingTrace) -> list[str]:
+    """How a trace fails, in words."""
+    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape]]
+    if one.modes:
+        lines.append(f"Modes by onset: {chain_words(one)}")
+        lines.append("A → B: B sets on next after A. A+B: both set on at the same span.")
+    if one.first is not None and one.spans > 0:
+        share = min(one.first / one.spans, 1.0)
+        lines.append(
+            f"The first failure stands at span {where_words(one)}, {share:.0%} of the run."
+        )
+    elif one.modes:
+        lines.append("Where it fails is not known: its labels name no span that is known here.")
+    return lines

@@ -1,0 +1,575 @@
+"""The report on failure signatures for the screen: whose labels, by which field, which group.
+
+It is counted twice: at once without places and resampling, then with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import isfinite, nan
+from typing import Final
+
+from mast_tui.adjudication import OrderOf, orders_from_files
+from mast_tui.adjudication.for_signatures import corrected_prevalence, gold_of
+from mast_tui.figures.signatures.groups import GroupJson
+from mast_tui.figures.signatures.model import SignatureInput
+from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.gold import no_order
+from mast_tui.gold.sources import is_gold
+from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
+from mast_tui.reports import model
+from mast_tui.reports.examples import Extras
+from mast_tui.reports.model import Behind, Section
+from mast_tui.reports.signatures import group_report
+from mast_tui.safe_text import one_line
+from mast_tui.session import (
+    library_view,
+    record_reveal,
+    said_by,
+    visible_traces_for_agreement,
+    within_sight,
+)
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.dialogs.finder import Choice as Offered
+from mast_tui.ui.dialogs.finder import Finder
+from mast_tui.ui.phrases import counted
+from mast_tui.ui.reports.signature_traces import (
+    Listed,
+    Wanted,
+    listing_of,
+    place_of,
+    traces_behind,
+    traces_table,
+)
+from mast_tui.ui.reports.source import (
+    COUNTING,
+    Host,
+    LeftError,
+    Listing,
+    Page,
+    Stopped,
+    hidden_words,
+    until,
+)
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.trace_names import trace_names
+from mast_tui.workspace import Workspace
+
+GOLD: Final = "gold"
+FIELDS: Final = ("model", "system", "benchmark", "reader", "all")
+"""What tells groups apart; ``all`` makes one group."""
+
+SIGNATURES: Final = "signatures"
+"""All is counted at once."""
+
+TRACES: Final = "traces"
+"""The page whose rows are traces themselves."""
+
+IN_TITLE: Final = ("traces", "failed", "successful", "outcome unknown")
+"""Facts of a group that the title tells."""
+
+NO_GROUP: Final = "There is no group to choose"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whose labels are counted, and how: by which field, and which score means failed."""
+
+    labels: str = GOLD
+    by: str = "model"
+    failed_below: float | None = None
+
+    @property
+    def of_judge(self) -> bool:
+        """Whether they are a judge's."""
+        return self.labels != GOLD and annotator_kind(self.labels) is AnnotatorKind.JUDGE
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """What was counted.
+
+    ``report`` is None where nothing could be, and so is ``given``, which it was made from.
+    ``pending`` says that places and intervals of means are still to come. ``sources`` are whose
+    labels there are. ``hidden`` are ids of traces that are left out, as this annotator may not know
+    yet what was said of them; ``veiled`` counts the traces whose outcome is kept from them.
+    ``names`` are what traces go by; ``problem`` is why nothing could be counted.
+    """
+
+    choice: Choice
+    report: Report | None = None
+    given: SignatureInput | None = None
+    pending: bool = False
+    sources: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    veiled: int = 0
+    names: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return () if self.report is None else tuple(self.report["groups"])
+
+    def group(self, name: str) -> GroupJson:
+        """The table of a group."""
+        assert self.report is not None
+        return self.report["groups"][name]
+
+
+class SignaturesSource:
+    """Counts all groups, and shows one of them."""
+
+    where = Where.SIGNATURES
+
+    def __init__(self) -> None:
+        self.pages = {
+            "modes": "modes",
+            "onset": "onset",
+            "together": "together",
+            TRACES: "traces",
+            "helps": "what helps",
+        }
+        self.choices: Mapping[str, Callable[..., None]] = {
+            "group": self.choose_next_group,
+            "group_by_name": self.choose_group,
+            "by": self.choose_field,
+            "labels": self.choose_labels,
+            "outcome": self.choose_outcome,
+            "every": self.choose_every,
+            "look": self.look,
+        }
+        self.choice = Choice()
+        self.found: Signatures | None = None
+        self.group = ""
+        self.every = False
+        self._orders = cache(orders_from_files)
+        self._made: tuple[object, model.Report, Listed] | None = None
+        self._host: Host
+
+    def attach(self, host: Host) -> None:
+        """Work for this screen from now on."""
+        self._host = host
+
+    # Counting
+
+    def start(self, opened: OpenWorkspace) -> None:
+        """Count what is chosen."""
+        choice = self.choice
+        self._host.hints.prompt(COUNTING)
+        self._host.count(
+            SIGNATURES,
+            lambda stopped: count_signatures(opened, choice, self._orders, stopped),
+            self._take,
+            lambda problem: Signatures(choice, problem=problem),
+        )
+        if self.found is None:
+            self._host.show()
+
+    def page_opened(self, opened: OpenWorkspace) -> None:
+        """Nothing: every page comes with the others."""
+
+    def come_back(self, opened: OpenWorkspace) -> None:
+        """Count again what may have changed while one was on another screen."""
+        if self.found is not None:
+            self.start(opened)
+
+    def _take(self, found: Signatures) -> None:
+        """Show the figures, with the hint that fits."""
+        known = self.found
+        if (
+            found.pending
+            and known is not None
+            and known.choice == found.choice
+            and not known.pending
+        ):
+            # Counted again: until all of it is there, what stands there is nearer to the truth.
+            return
+        self.found = found
+        if self.group not in found.groups:
+            self.group = _first_group(found)
+        if found.pending:
+            self._host.hints.prompt("Finding the places of labels, and resampling …")
+        else:
+            self._host.hints.clear()
+            if found.hidden and found.groups:
+                self._host.hints.say(_left_out(found))
+        self._host.show()
+
+    # Showing
+
+    def title(self) -> tuple[str, ...]:
+        """Which group of how many, whose labels, and how its traces ended."""
+        found = self.found
+        if found is None or self.group not in found.groups:
+            return ("Signatures", whose_words(self.choice.labels))
+        table, groups, by = found.group(self.group), found.groups, found.choice.by
+        name = "all traces" if by == "all" else f"{by} {one_line(self.group, 40)}"
+        place = f" ({groups.index(self.group) + 1} of {len(groups)})" if len(groups) > 1 else ""
+        outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
+        outcomes += [f"{table['unknown']:,} unknown"] if table["unknown"] else []
+        below = found.choice.failed_below
+        return (
+            "Signatures",
+            f"{name}{place}",
+            whose_counted(found),
+            ", ".join(outcomes),
+            *(() if below is None else (f"failed below {below:g}",)),
+        )
+
+    def shown(self) -> Page:
+        """The open page of the group, or why there is nothing on it."""
+        found = self.found
+        if found is None:
+            return Page()
+        if found.report is None or self.group not in found.groups:
+            return Page(words=nothing_words(found))
+        report, listed = self._report(found)
+        page = self._host.page
+        if page == TRACES:
+            section = Section(TRACES, TRACES, (traces_table(listed, found.names),))
+        else:
+            section = next(one for one in report.sections if one.id == page)
+        if not any(table.rows for table in section.tables):
+            return Page(words=self._nothing(found, section))
+        notes = [
+            note for note in report.notes if not (found.veiled and note.reason == "no_outcomes")
+        ]
+        about = self._about(found, report)
+        keys = () if page in ("modes", "helps") else ("a failed or all traces",)
+        return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
+
+    def _of_all(self, found: Signatures) -> bool:
+        return self.every or not found.group(self.group)["failed"]
+
+    def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
+        """The report on the group and its traces, made once."""
+        every = self._of_all(found)
+        asked = (found, self.group, every)
+        if self._made is None or self._made[0] != asked:
+            assert found.report is not None
+            assert found.given is not None
+            wanted = Wanted(outcome=None if every else "failed")
+            self._made = (
+                asked,
+                group_report(
+                    found.report,
+                    self.group,
+                    every=every,
+                    extras=Extras(self._host.mast.taxonomy),
+                ),
+                traces_behind(found.given, self.group, wanted),
+            )
+        return self._made[1:]
+
+    def _about(self, found: Signatures, report: model.Report) -> str:
+        table = found.group(self.group)
+        if not table["failed"] and not table["succeeded"]:
+            if found.veiled:
+                return f"{veiled_words(found.veiled)}."
+            return (
+                "No outcome is known: shares are of all traces. The text below tells how to give "
+                "it."
+            )
+        told = [
+            f"{value} {name}" + (f" ({more})" if more else "")
+            for name, value, more in report.facts
+            if name not in IN_TITLE
+        ]
+        return one_line(" · ".join(told), 400)
+
+    def _nothing(self, found: Signatures, section: Section) -> str:
+        which = "traces" if self._of_all(found) else "failed traces"
+        all_of_them = "" if self._of_all(found) else "\n\na counts all traces."
+        if section.id == "onset":
+            if found.pending:
+                return "Reading the traces and finding the places of their labels …"
+            if section.notes:
+                return "\n\n".join(one_line(note.text) for note in section.notes)
+            return f"None of these {which} has a label with a place.{all_of_them}"
+        if section.id == "helps":
+            return "No failed trace shows a mode."
+        if section.id == "together":
+            return f"None of these {which} shows a mode.{all_of_them}"
+        return f"There are no {which} here.{all_of_them}"
+
+    # The traces behind
+
+    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+        """List the traces of the group that show the modes."""
+        found, group = self.found, self.group
+
+        def listed(_opened: OpenWorkspace) -> Listing | None:
+            if found is None or found.given is None:
+                return None
+            return listing_of(traces_behind(found.given, group, Wanted.of(behind)), found.names)
+
+        return listed
+
+    def opening(self, row: str) -> TraceLocation | None:
+        """A row of the page of traces leads into its trace."""
+        if self._host.page != TRACES or self._made is None:
+            return None
+        one = next((one for one in self._made[2].traces if one.trace_id == row), None)
+        return None if one is None else place_of(one)
+
+    # Choices
+
+    def choose_next_group(self, step: int) -> None:
+        """The next group, around the end."""
+        groups = self.found.groups if self.found is not None else ()
+        if not groups:
+            self._host.hints.say(NO_GROUP)
+            return
+        if len(groups) < 2:
+            self._host.hints.say("There is one group only; v groups by something else")
+            return
+        self._show_group(groups[(groups.index(self.group) + step) % len(groups)])
+
+    def _show_group(self, group: str) -> None:
+        self.group = group
+        self._host.hints.clear()
+        self._host.show()
+
+    def choose_group(self) -> None:
+        """A group by its name."""
+        found = self.found
+        if found is None or found.report is None or not found.groups:
+            self._host.hints.say(NO_GROUP)
+            return
+        choices = [
+            Offered(
+                name,
+                "",
+                name,
+                f"{counted(table['traces'], 'trace')}, {table['failed']:,} failed, "
+                f"{table['succeeded']:,} succeeded",
+            )
+            for name, table in found.report["groups"].items()
+        ]
+        self._ask(f"Signatures by {self.choice.by}", choices, "name", self._show_group)
+
+    def choose_field(self) -> None:
+        """Another field that tells groups apart."""
+        place = FIELDS.index(self.choice.by)
+        self._count(replace(self.choice, by=FIELDS[(place + 1) % len(FIELDS)]))
+
+    def choose_labels(self) -> None:
+        """Whose labels are counted."""
+        if self.found is None:
+            self._host.hints.prompt("Still counting; then w chooses")
+            return
+        choices = [Offered(name, "", name, whose_words(name)) for name in self.found.sources]
+        self._ask(
+            "Whose labels",
+            choices,
+            "gold, or a name",
+            lambda name: self._count(replace(self.choice, labels=name)),
+        )
+
+    def choose_outcome(self) -> None:
+        """Which score means failed, or none."""
+        choices = [
+            Offered("", "", "as recorded", "the outcome that the traces carry"),
+            *(
+                Offered(value, "", f"below {value}", "has failed, any other score not")
+                for value in ("0.25", "0.5", "0.75", "1")
+            ),
+        ]
+        self._ask("Outcome", choices, "a score, or nothing", self._score, free=True)
+
+    def _score(self, value: str) -> None:
+        try:
+            below = float(value) if value else None
+        except ValueError:
+            below = nan
+        if below is not None and not isfinite(below):
+            words = f"{one_line(value, 20)} is no score: give a number"
+            self._host.hints.say(words, error=True)
+            return
+        self._count(replace(self.choice, failed_below=below))
+
+    def choose_every(self) -> None:
+        """Count failed traces only, or all of them."""
+        found = self.found
+        if self._host.page == "modes":
+            self._host.hints.say("Both outcomes stand here side by side")
+            return
+        if (
+            found is not None
+            and self.group in found.groups
+            and not found.group(self.group)["failed"]
+        ):
+            self._host.hints.say("No trace here is known to have failed; all are counted")
+            return
+        self.every = not self.every
+        self._host.show()
+        self._host.hints.say("All traces" if self.every else "Failed traces only")
+
+    def look(self) -> None:
+        """Count also traces that only others have finished, as their adjudicator."""
+        hidden = self.found.hidden if self.found is not None else ()
+        if not hidden:
+            self._host.hints.say("No trace is left out")
+        elif self.choice.of_judge:
+            self._host.hints.say("What a judge says of them is hidden from you for now")
+        else:
+            self._host.offer_adjudication(hidden)
+
+    def _count(self, choice: Choice) -> None:
+        if choice != self.choice:
+            self.choice = choice
+            self._host.mast.when_ready(self.start)
+
+    def _ask(
+        self,
+        title: str,
+        choices: Sequence[Offered],
+        hint: str,
+        chosen: Callable[[str], None],
+        *,
+        free: bool = False,
+    ) -> None:
+        def answered(value: str | None) -> None:
+            if value is not None:
+                chosen(value)
+
+        finder = Finder(title, choices, placeholder=hint, free=free)
+        self._host.app.push_screen(finder, answered)
+
+
+def _first_group(found: Signatures) -> str:
+    """The group with most traces that have failed."""
+    if found.report is None or not found.groups:
+        return ""
+    groups = found.report["groups"]
+    return max(groups, key=lambda name: (groups[name]["failed"], groups[name]["traces"]))
+
+
+# Counting in a worker, within what the annotator may see
+
+
+def count_signatures(
+    opened: OpenWorkspace, choice: Choice, orders: Callable[[Workspace], OrderOf], stopped: Stopped
+) -> Iterator[Signatures]:
+    """Count over the traces that the annotator may know about.
+
+    That they are shown is recorded, where they tell what others said.
+
+    Args:
+        opened: The open workspace.
+        choice: Whose labels, and how.
+        orders: Gives the orders of spans, read from the files of their traces.
+        stopped: Whether nobody waits any more.
+
+    Raises:
+        LeftError: Nobody does.
+    """
+    workspace, taxonomy, me = opened.workspace, opened.taxonomy, opened.annotator
+    said = said_by(workspace, taxonomy.ref)
+    labels = None if choice.labels == GOLD else choice.labels
+    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=opened.blind, said=said)
+    record_reveal(workspace, me, taxonomy.ref, sorted(sight.told))
+    shown: set[str] | None = None
+    if opened.blind:
+        view = library_view(workspace, me, taxonomy.ref, blind=True)
+        shown = {trace for trace, entry in view.items() if entry.hidden_visible}
+    found = Signatures(
+        choice,
+        pending=True,
+        sources=(GOLD, *(name for name in said if said[name])),
+        hidden=tuple(sorted(sight.hidden)),
+        names=trace_names(workspace.traces()),
+    )
+    for rounds in (0, 2000):
+        order_of = until(stopped, orders(workspace)) if rounds else (lambda _: no_order)
+        given = input_from_workspace(
+            workspace,
+            taxonomy,
+            labels=choice.labels,
+            by=choice.by,
+            failed_below=choice.failed_below,
+            gold=gold_of(workspace, taxonomy, order_of),
+            order_of=order_of,
+            traces=frozenset(sight.seen),
+        )
+        given, veiled = without_outcomes(given, shown)
+        corrected = None
+        if choice.of_judge and rounds:
+            visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
+            corrected = corrected_prevalence(workspace, taxonomy, given, rounds, 0, visible)
+        report = signature_report(given, rounds=rounds, corrected=corrected)
+        yield replace(found, report=report, given=given, pending=not rounds, veiled=veiled)
+        if stopped():
+            raise LeftError
+
+
+# What is no figure, in words
+
+
+def whose_counted(found: Signatures) -> str:
+    """Say whose labels are counted: gold that is one person's word bears their name, kept short so
+    that the outcomes stay on a narrow screen."""
+    mix = None if found.report is None else found.report["gold"]
+    if mix is None or is_gold(mix) or not mix["sources"]["single"]:
+        return whose_words(found.choice.labels)
+    people = mix["annotators"]
+    return one_line(people[0], 30) if len(people) == 1 else f"{len(people)} people, no gold"
+
+
+def whose_words(labels: str) -> str:
+    """Say whose labels are counted."""
+    if labels == GOLD:
+        return "gold"
+    if labels.startswith(JUDGE_PREFIX):
+        return f"judge {one_line(judge_name(labels), 30)}"
+    return f"labels of {one_line(labels, 30)}"
+
+
+def veiled_words(veiled: int) -> str:
+    """Say that outcomes are hidden from a blind annotator."""
+    return (
+        f"You work blind: the outcome of {counted(veiled, 'trace')} is hidden from you and counts "
+        "as unknown"
+    )
+
+
+def _left_out(found: Signatures) -> str:
+    if found.choice.of_judge:
+        return f"{counted(len(found.hidden), 'trace')} left out, hidden from you for now"
+    return hidden_words(len(found.hidden))
+
+
+def nothing_words(found: Signatures) -> str:
+    """Say why there are no figures, and what to do."""
+    if found.problem is not None:
+        return f"{one_line(found.problem, 400)}\n\nEsc goes back."
+    labels = found.choice.labels
+    lines = []
+    if found.hidden and found.choice.of_judge:
+        lines.append(
+            f"What {one_line(labels)} says of {counted(len(found.hidden), 'trace')} is hidden from "
+            "you, as you work blind or a study keeps it back for now."
+        )
+    elif found.hidden:
+        lines += [
+            "What others said of the traces that count here is hidden from you.",
+            "",
+            f"{hidden_words(len(found.hidden))} as their adjudicator.",
+        ]
+    elif labels == GOLD:
+        lines += [
+            "Nobody has finished a trace yet, so there is no gold.",
+            "",
+            "D finishes the trace that is open; mast-tui import brings labels from elsewhere.",
+        ]
+    else:
+        lines.append(f"{one_line(labels)} has finished no trace under this taxonomy.")
+    if len(found.sources) > 1:
+        lines += ["", "w chooses whose labels are counted."]
+    return "\n".join(lines)

@@ -1,0 +1,253 @@
+"""How a server wants to be asked: learned from its refusals, once, for all tasks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner
+from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, api_error_of, trouble_of
+from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.judges.llm.model import Form, Parameters
+from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
+from tests.judges.llm.server import Action, ModelServer, Script, answer, document, status
+
+HERE = "http://127.0.0.1:8000/v1"
+
+
+def taking(
+    *,
+    forms: tuple[Form, ...] = ("json_schema", "json_object", "text"),
+    limits: tuple[str, ...] = ("max_tokens",),
+    temperature: bool = True,
+    together: int = 0,
+) -> Script:
+    """A server that takes only so much, and says what it does not take as OpenAI does."""
+
+    def script(body: dict[str, object], _n: int) -> Action:
+        form = body.get("response_format")
+        name = form["type"] if isinstance(form, dict) else "text"
+        if name not in forms:
+            words = f"'response_format' of type '{name}' is not supported with this model."
+            return status(400, words, param="response_format").when_together(together)
+        for limit in ("max_tokens", "max_completion_tokens"):
+            if limit in body and limit not in limits:
+                words = f"Unsupported parameter: '{limit}' is not supported with this model."
+                return status(400, words, param=limit, code="unsupported_parameter")
+        if "temperature" in body and not temperature:
+            words = "Unsupported value: 'temperature' does not support 0.0 with this model."
+            return status(400, words, param="temperature", code="unsupported_value")
+        return answer("ok")
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("forms", "reached"),
+    [
+        (("json_schema", "json_object", "text"), "json_schema"),
+        (("json_object", "text"), "json_object"),
+        (("text",), "text"),
+    ],
+)
+async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
+    forms: tuple[Form, ...], reached: Form
+) -> None:
+    heard = Heard()
+    with ModelServer(taking(forms=forms)) as server:
+        async with a_client(server, heard=heard) as client:
+            for _ in range(3):
+                reply = await client.ask(a_request(), ANSWER_TOKENS)
+                assert reply.form == client.form == reached
+        refusals = 3 - len(forms)
+        assert len(server.chats) == refusals + 3
+    assert len(heard.remarks) == refusals
+
+
+async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
+    heard = Heard()
+    script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
+    with ModelServer(script) as server:
+        async with a_client(server, heard=heard, temperature=0.0) as client:
+            asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(16))
+            replies = await asyncio.gather(*asked)
+            before = len(server.chats)
+            await client.ask(a_request(), ANSWER_TOKENS)
+            assert len(server.chats) == before + 1
+        assert before <= 16 * 5
+    assert {reply.form for reply in replies} == {"text"}
+    assert len(heard.remarks) == 3
+    assert any("temperature" in remark for remark in heard.remarks)
+
+
+async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
+    with ModelServer(taking(forms=("json_object",), together=16)) as server:
+        async with a_client(server) as client:
+            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
+            assert client.form == "json_object"
+        assert len(server.chats) == 32
+
+
+async def test_a_temperature_is_sent_where_the_server_takes_it() -> None:
+    with ModelServer(taking()) as server:
+        async with a_client(server, temperature=0.25) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+        assert server.chats[0].body["temperature"] == 0.25
+
+
+async def test_a_server_that_takes_no_limit_is_asked_without_one() -> None:
+    heard = Heard()
+    with ModelServer(taking(limits=())) as server:
+        async with a_client(server, heard=heard) as client:
+            await client.ask(a_request(), ANSWER_TOKENS)
+        assert not {"max_tokens", "max_completion_tokens"} & server.chats[-1].body.keys()
+    assert any("no limit" in remark for remark in heard.remarks)
+
+
+async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> None:
+    with ModelServer(lambda _body, _n: status(400, "the JSON schema is invalid")) as server:
+        async with a_client(server) as client:
+            with pytest.raises(TraceFails, match="schema is invalid"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+        assert len(server.chats) == 3
+
+
+async def test_an_error_about_something_else_gives_nothing_up() -> None:
+    heard = Heard()
+    with ModelServer(lambda _body, _n: status(400, "messages must alternate")) as server:
+        async with a_client(server, heard=heard) as client:
+            with pytest.raises(TraceFails):
+                await client.ask(a_request(), ANSWER_TOKENS)
+            assert client.form == "json_schema"
+    assert heard.remarks == []
+
+
+async def test_a_list_of_validation_errors_is_read() -> None:
+    def script(body: dict[str, object], _n: int) -> Action:
+        if "response_format" not in body:
+            return answer("ok")
+        place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
+        return document({"detail": [place]}, code=422)
+
+    with ModelServer(script) as server:
+        async with a_client(server) as client:
+            assert (await client.ask(a_request(), ANSWER_TOKENS)).form == "text"
+
+
+@pytest.mark.parametrize(
+    ("address", "limit"),
+    [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://lab.openai.azure.com/openai/v1", "max_completion_tokens"),
+        (HERE, "max_tokens"),
+        ("https://notapi.openai.com.example/v1", "max_tokens"),
+    ],
+)
+def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, limit: str) -> None:
+    forms = ApiCapabilities(Parameters("m"), address, lambda _: None)
+    assert forms.manner.limit == limit
+
+
+def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
+    heard = Heard()
+    forms = ApiCapabilities(Parameters("m", temperature=0.0), HERE, heard.remarks.append)
+    first = forms.manner
+    assert forms.refused(first, "form")
+    assert forms.refused(first, "form")
+    assert forms.manner == Manner("json_object", "max_tokens", True)
+    assert forms.refused(first, "temperature")
+    assert forms.refused(first, "temperature")
+    assert not forms.refused(forms.manner, "temperature")
+    assert len(heard.remarks) == 2
+
+
+OVERFLOWS = [
+    "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens",
+    "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832",
+    "the request exceeds the available context size. try increasing the context size",
+    "request (14429 tokens) exceeds the available context size (8192 tokens), try increasing it",
+    "Requested tokens (2285) exceed context window of 2048",
+    "litellm.ContextWindowExceededError: prompt is too long: 209353 tokens > 199999 maximum",
+    "input length and `max_tokens` exceed context limit: 174167 + 64000 > 200000",
+    "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens",
+    "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
+    "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "max_tokens must be at least 1, got -186.",
+    "'max_tokens' is too large: 4000. This model's maximum context length is 4096 tokens",
+    "Trying to keep the first 5000 tokens when context the overflows. However, the model is"
+    " loaded with context length of only 4096 tokens",
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.",
+    "Please reduce the length of the messages or completion.",
+    "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+    "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    "Input is too long for requested model.",
+]
+
+
+@pytest.mark.parametrize("words", OVERFLOWS)
+@pytest.mark.parametrize("code", [400, 422, 500])
+def test_the_ways_in_which_servers_say_that_a_request_is_too_long(words: str, code: int) -> None:
+    assert trouble_of(ApiError(code, words)) is Trouble.OVERFLOW
+
+
+TROUBLES: list[tuple[int, object, Trouble]] = [
+    (400, {"message": "no", "code": "context_length_exceeded"}, Trouble.OVERFLOW),
+    (400, {"message": "no", "type": "exceed_context_size_error"}, Trouble.OVERFLOW),
+    (413, "Request Entity Too Large", Trouble.OVERFLOW),
+    (400, {"message": "This response_format type is unavailable now"}, Trouble.FORM),
+    (422, "response_format.type `json_schema` is unavailable now at line 1", Trouble.FORM),
+    (400, {"message": "'response_format.type' must be 'json_schema' or 'text'"}, Trouble.FORM),
+    (400, {"message": "The provided JSON schema contains features not supported"}, Trouble.FORM),
+    (500, {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}, Trouble.FORM),
+    (400, {"message": "'messages' must contain 'json' to use 'json_object'"}, Trouble.FORM),
+    (404, "No endpoints found that can handle the requested parameters.", Trouble.FORM),
+    (400, {"message": "not supported"}, Trouble.FORM),
+    (400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}, Trouble.LIMIT),
+    (422, "max_completion_tokens: Extra inputs are not permitted", Trouble.LIMIT),
+    (
+        400,
+        {"message": "max_tokens is too large: 9. This model supports at most 5 completion tokens"},
+        Trouble.ANSWER_TOO_LONG,
+    ),
+    (
+        400,
+        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+        Trouble.ANSWER_TOO_LONG,
+    ),
+    (400, "'temperature' does not support 0 with this model.", Trouble.TEMPERATURE),
+    (400, {"message": "only 1 is allowed", "param": "temperature"}, Trouble.TEMPERATURE),
+    (404, {"message": "The model `x` does not exist or you lack access to it"}, Trouble.NO_MODEL),
+    (404, {"message": 'model "x" not found, try pulling it first'}, Trouble.NO_MODEL),
+    (400, {"message": "Invalid model name passed in model=x"}, Trouble.NO_MODEL),
+    (400, {"message": "x is not a valid model ID"}, Trouble.NO_MODEL),
+    (404, {"code": "DeploymentNotFound", "message": "no deployment"}, Trouble.NO_MODEL),
+    (404, {"message": "The model `grammar-1` was not found"}, Trouble.NO_MODEL),
+    (404, {"detail": "Not Found"}, Trouble.NOT_FOUND),
+    (405, {"detail": "Method Not Allowed"}, Trouble.NOT_FOUND),
+    (429, {"message": "slow down", "code": "insufficient_quota"}, Trouble.MONEY),
+    (429, {"message": "You exceeded your current quota", "code": 429}, Trouble.BUSY),
+    (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5", Trouble.BUSY),
+    (429, "Too many tokens, please wait before trying again.", Trouble.BUSY),
+    (429, "This would exceed the rate limit of 40,000 input tokens per minute", Trouble.BUSY),
+    (429, "Request too large on tokens per min: Limit 9, Requested 15", Trouble.OVERFLOW),
+    (402, "Insufficient Balance", Trouble.MONEY),
+    (400, "Your credit balance is too low", Trouble.MONEY),
+    (403, "blocked", Trouble.DENIED),
+    (503, "loading model", Trouble.AGAIN),
+    (500, {"message": "context canceled"}, Trouble.AGAIN),
+    (500, {"message": "context deadline exceeded"}, Trouble.AGAIN),
+    (408, None, Trouble.AGAIN),
+    (302, None, Trouble.REDIRECT),
+    (400, {"message": "roles must alternate"}, Trouble.REFUSED),
+    (451, None, Trouble.REFUSED),
+]
+
+
+@pytest.mark.parametrize(("code", "body", "trouble"), TROUBLES)
+def test_what_an_error_means(code: int, body: object, trouble: Trouble) -> None:
+    assert trouble_of(api_error_of(body, code)) is trouble
+    assert trouble_of(api_error_of({"error": body}, code)) is trouble

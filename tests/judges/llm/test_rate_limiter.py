@@ -1,0 +1,149 @@
+"""How many requests are under way: all of them with a healthy server, few with a busy one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.judges.llm.client.rate_limiter import (
+    MOST_BACK_OFF,
+    MOST_SPREAD,
+    RateLimiter,
+    back_off,
+)
+from tests.judges.llm.fake_time import FakeTime
+
+
+async def hold(limiter: RateLimiter, release: asyncio.Event) -> None:
+    async with limiter.turn():
+        await release.wait()
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_all_stay_under_way_with_a_healthy_server() -> None:
+    limiter, release = RateLimiter(16), asyncio.Event()
+    tasks = [asyncio.create_task(hold(limiter, release)) for _ in range(20)]
+    await settle()
+    assert limiter.under_way == 16
+    release.set()
+    await asyncio.gather(*tasks)
+    assert limiter.under_way == 0
+
+
+async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
+    limiter = RateLimiter(16)
+    async with limiter.turn() as first, limiter.turn() as second:
+        limiter.slow_down(first, None)
+        limiter.slow_down(second, None)
+    assert limiter.allowed == 8
+    async with limiter.turn() as later:
+        limiter.slow_down(later, None)
+    assert limiter.allowed == 4
+
+
+async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers() -> None:
+    limiter = RateLimiter(4)
+    for _ in range(5):
+        async with limiter.turn() as turn:
+            limiter.slow_down(turn, None)
+    assert limiter.allowed == 1
+    needed = []
+    for _ in range(3):
+        before, answers = limiter.allowed, 0
+        while limiter.allowed == before:
+            limiter.went_well()
+            answers += 1
+        needed.append(answers)
+    assert (limiter.allowed, needed) == (4, [1, 2, 3])
+    limiter.went_well()
+    assert limiter.allowed == 4
+
+
+async def test_everybody_waits_for_as_long_as_the_server_asked() -> None:
+    time = FakeTime()
+    limiter = RateLimiter(4, timing=time.timing)
+    async with limiter.turn() as turn:
+        assert limiter.slow_down(turn, 20.0)
+        assert not limiter.slow_down(turn, 20.0)
+        assert not limiter.slow_down(turn, 5.0)
+    async with limiter.turn():
+        assert 120.0 <= time.time <= 120.0 + MOST_SPREAD
+
+
+async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_once() -> None:
+    time = FakeTime()
+    limiter, begun = RateLimiter(3, timing=time.timing, ramp=0.5), []
+    for _ in range(6):
+        async with limiter.turn():
+            begun.append(time.time)
+    assert [moment - begun[0] for moment in begun] == [0.0, 0.5, 1.0, 1.5, 1.5, 1.5]
+
+
+async def test_tasks_that_waited_together_do_not_come_back_at_one_moment() -> None:
+    moments = []
+    for chance in (0.0, 0.5, 0.99):
+        time = FakeTime(chance)
+        limiter = RateLimiter(4, timing=time.timing)
+        async with limiter.turn() as turn:
+            limiter.slow_down(turn, 10.0)
+        async with limiter.turn():
+            moments.append(time.time)
+    assert len(set(moments)) == 3
+
+
+async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile() -> None:
+    time = FakeTime()
+    limiter = RateLimiter(1, timing=time.timing)
+    async with limiter.turn() as turn:
+        release = asyncio.Event()
+        release.set()
+        second = asyncio.create_task(hold(limiter, release))
+        await settle()
+        limiter.slow_down(turn, 30.0)
+    await second
+    assert time.time >= 130.0
+
+
+async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
+    limiter, order = RateLimiter(1), []
+
+    async def take(name: int) -> None:
+        async with limiter.turn():
+            order.append(name)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(take(name) for name in range(6)))
+    assert order == list(range(6))
+
+
+async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
+    limiter = RateLimiter(1)
+    async with limiter.turn():
+        waiting = [asyncio.create_task(hold(limiter, asyncio.Event())) for _ in range(3)]
+        await settle()
+        waiting[1].cancel()
+        await settle()
+    waiting[0].cancel()  # it has just been let in, and does not know yet
+    waiting[2].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert limiter.under_way == 0
+    async with asyncio.timeout(5), limiter.turn():
+        assert limiter.under_way == 1
+
+
+def test_at_least_one_request_must_be_allowed() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        RateLimiter(0)
+
+
+@given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))
+def test_backing_off_is_anything_up_to_a_limit_that_doubles(tries: int, chance: float) -> None:
+    assert 0 <= back_off(tries, chance) <= min(MOST_BACK_OFF, 2.0 ** (tries - 1))
+    assert back_off(tries, chance) <= back_off(tries + 1, chance)

@@ -1,0 +1,191 @@
+"""A question is asked until its answer can be used, no answer is paid for twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mast_tui.judges.llm.answer.parsing import Malformed
+from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.model import Finish, Reply, Request
+from mast_tui.judges.llm.run.request_loop import RequestLoop, answer_key
+
+REQUEST = Request(("judge",), ("data",), {}, 10)
+ROOM = 100
+
+
+def reply(text: str, finish: Finish = "stop") -> Reply:
+    return Reply(text, finish, "json_schema", 7, 3)
+
+
+@dataclass
+class Scripted:
+    """Answers in the order in which they were written down; exceptions are raised."""
+
+    script: list[Reply | Exception]
+    rooms: list[int] = field(default_factory=list)
+
+    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+        self.rooms.append(answer_tokens)
+        said = self.script.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+@dataclass
+class Kept:
+    """A ledger in memory, which also notes all that it was given."""
+
+    usable: dict[str, Reply] = field(default_factory=dict)
+    all: list[tuple[Reply, bool]] = field(default_factory=list)
+
+    async def known(self, key: str) -> Reply | None:
+        return self.usable.get(key)
+
+    async def keep(self, key: str, reply: Reply, usable: bool) -> None:
+        self.all.append((reply, usable))
+        if usable:
+            self.usable[key] = reply
+
+
+def number(text: str) -> int:
+    """What the answer of these tests is: a number."""
+    if not text.isdigit():
+        raise Malformed(f"{text!r} is no number")
+    return int(text)
+
+
+async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
+    asks = Scripted(list(script))
+    loop: RequestLoop[int] = RequestLoop(
+        asks, ledger, ROOM, lambda request, room: f"{request.user} {room}"
+    )
+    answer = await loop.answer(REQUEST, number, "#1 to #4")
+    assert not asks.script
+    return answer, asks.rooms
+
+
+async def test_an_answer_that_is_kept_is_not_asked_for_again() -> None:
+    ledger = Kept()
+    assert await ask(ledger, reply("0")) == (0, [ROOM])
+    assert await ask(ledger) == (0, [])
+    assert ledger.all == [(reply("0"), True)]
+
+
+@pytest.mark.parametrize("first", ["nonsense", ""])
+async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(first: str) -> None:
+    ledger = Kept()
+    assert await ask(ledger, reply(first), reply("7")) == (7, [ROOM, ROOM])
+    assert ledger.all == [(reply(first), False), (reply("7"), True)]
+    assert await ask(ledger) == (7, [])
+
+
+async def test_twice_no_answer_fails_in_words_that_name_the_spans() -> None:
+    ledger = Kept()
+    with pytest.raises(TraceFails, match="#1 to #4 could not be used, twice: 'b' is no number"):
+        await ask(ledger, reply("a"), reply("b"))
+    assert [usable for _, usable in ledger.all] == [False, False]
+    assert await ask(ledger, reply("7")) == (7, [ROOM])
+
+
+async def test_a_cut_answer_gets_twice_the_room() -> None:
+    ledger = Kept()
+    assert await ask(ledger, reply("12", "length"), reply("123")) == (123, [ROOM, 2 * ROOM])
+    assert ledger.all == [(reply("12", "length"), False), (reply("123"), True)]
+    assert await ask(ledger) == (123, [])
+
+
+async def test_what_is_cut_twice_is_not_guessed_at() -> None:
+    ledger = Kept()
+    with pytest.raises(TraceFails, match="#1 to #4 was cut twice"):
+        await ask(ledger, reply("12", "length"), reply("123", "length"))
+    assert not ledger.usable
+
+
+async def test_a_cut_and_a_useless_answer_are_each_forgiven_once() -> None:
+    script = (reply("x"), reply("1", "length"), reply("123"))
+    assert await ask(Kept(), *script) == (123, [ROOM, ROOM, 2 * ROOM])
+    script = (reply("1", "length"), reply("x"), reply("123"))
+    assert await ask(Kept(), *script) == (123, [ROOM, 2 * ROOM, 2 * ROOM])
+    with pytest.raises(TraceFails):
+        await ask(Kept(), reply("x"), reply("1", "length"), reply("y"))
+
+
+async def test_a_refusal_is_told_shortly_and_on_one_line() -> None:
+    ledger = Kept()
+    words = "I will not\n\x1b[31m" + "judge this " * 100
+    with pytest.raises(TraceFails) as error:
+        await ask(ledger, reply(words, "refusal"))
+    assert "refused to judge #1 to #4: I will not" in str(error.value)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300
+    assert ledger.all == [(reply(words, "refusal"), False)]
+
+
+async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
+    overflow = ContextOverflow("too long")
+    scripts: list[list[Reply | Exception]] = [[overflow], [reply("1", "length"), overflow]]
+    for script in scripts:
+        ledger = Kept()
+        for said in (script, []):
+            with pytest.raises(ContextOverflow):
+                await ask(ledger, *said)
+
+
+async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
+    script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
+    asks = Scripted(script)
+    loop: RequestLoop[int] = RequestLoop(
+        asks, Kept(), ROOM, lambda request, room: f"{request} {room}"
+    )
+    for tokens, tried in ((100, 1), (101, 1), (100, 1)):
+        with pytest.raises(ContextOverflow):
+            await loop.answer(replace(REQUEST, tokens=tokens), number, "#1")
+        assert len(asks.rooms) == tried
+    assert await loop.answer(replace(REQUEST, tokens=99), number, "#1") == 7
+    loop.forget_limits()
+    assert await loop.answer(replace(REQUEST, tokens=101), number, "#1") == 8
+
+
+@pytest.mark.parametrize("error", [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")])
+async def test_what_stops_the_asking_stops_here_too(error: Exception) -> None:
+    ledger = Kept()
+    with pytest.raises(type(error)):
+        await ask(ledger, reply("x"), error)
+    assert ledger.all == [(reply("x"), False)]
+
+
+async def test_a_kept_answer_that_is_no_longer_understood_is_asked_for_anew() -> None:
+    ledger = Kept()
+    await ask(ledger, reply("7"))
+    ledger.usable = dict.fromkeys(ledger.usable, reply("of another time"))
+    assert await ask(ledger, reply("8")) == (8, [ROOM])
+
+
+def test_the_key_changes_with_all_that_an_answer_depends_on() -> None:
+    def key(request: Request = REQUEST, room: int = ROOM, **other: str | float | None) -> str:
+        parts: dict[str, str | float | None] = {
+            "model": "m",
+            "temperature": 0.0,
+            "taxonomy_hash": "t",
+            "prompt_hash": "p",
+        }
+        return answer_key(request, room, **(parts | other))  # type: ignore[arg-type]
+
+    keys = [
+        key(),
+        key(room=ROOM + 1),
+        key(model="n"),
+        key(temperature=None),
+        key(temperature=1.0),
+        key(taxonomy_hash="u"),
+        key(prompt_hash="q"),
+        key(replace(REQUEST, sample=1)),
+        key(replace(REQUEST, user=("other data",))),
+        key(replace(REQUEST, system=("judge", "on"))),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(temperature=0) == key()
+    assert key(replace(REQUEST, tokens=11, remarks=("shortened",))) == key()

@@ -1,0 +1,150 @@
+"""What a session shows follows each change, and is what it would be if it were made anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.labels import Doubt, Evidence, Label, Match, Target
+from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
+from tests.workspace.build import MAST, MODES, TRACE
+
+SPANS = 8
+KEYS = tuple(f"k{index}" for index in range(SPANS))
+keys = st.sampled_from(KEYS)
+targets = st.just(Target()) | keys.map(lambda key: Target(key, key)) | st.builds(Target, keys, keys)
+steps = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.sampled_from(MODES[:3]), st.none() | targets),
+    max_size=12,
+)
+
+
+class Growing:
+    """Spans of which only the first are known, and how often their places were asked for."""
+
+    def __init__(self) -> None:
+        self.known = 3
+        self.asked = 0
+
+    def index(self, key: str | None) -> int:
+        index = -1 if key is None else KEYS.index(key)
+        return index if index < self.known else NOWHERE
+
+    def place(self, label: Label) -> Place:
+        self.asked += 1
+        target = label.target
+        return (self.index(target.first), 0, self.index(target.last), label.mode, label.id)
+
+    def evidence(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+        self.asked += 1
+        return (self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id)
+
+
+def label_of(name: str, mode: str, target: Target) -> Label:
+    return Label(name, "alice", TRACE, MAST.ref, mode, target)
+
+
+def covers(label: Label, index: int, spans: Growing) -> bool:
+    target = label.target
+    if KEYS[index] in (target.first, target.last):
+        return True
+    first, last = spans.index(target.first), spans.index(target.last)
+    return index < spans.known and first < index < last < NOWHERE and target.first is not None
+
+
+@given(steps, st.integers(3, SPANS), st.integers(0, 12))
+def test_labels_come_and_go_as_if_all_were_made_anew(
+    changes: list[tuple[str, str, Target | None]], later: int, when: int
+) -> None:
+    spans, labels = Growing(), dict[str, Label]()
+    own = OwnLabels(spans.place)
+    for number, (name, mode, target) in enumerate(changes):
+        if number == when:
+            spans.known = later
+        if target is None:
+            labels.pop(name, None)
+        else:
+            labels[name] = label_of(name, mode, target)
+        own.follow(labels, spans.known)
+        expected = sorted(labels.values(), key=spans.place)
+        assert list(own.in_order()) == expected
+        assert own.by_mode == Counter(label.mode for label in labels.values())
+        for index, key in enumerate(KEYS):
+            known = index if index < spans.known else None
+            here = [label for label in expected if covers(label, index, spans)]
+            assert list(own.at(key, known)) == here
+
+
+def test_one_change_among_many_labels_asks_for_one_place() -> None:
+    spans = Growing()
+    spans.known = SPANS
+    labels = {
+        f"{number:05d}": label_of(
+            f"{number:05d}", MODES[number % 5], Target(KEYS[number % SPANS], KEYS[number % SPANS])
+        )
+        for number in range(5000)
+    }
+    own = OwnLabels(spans.place)
+    own.follow(labels, spans.known)
+    assert spans.asked == 5000
+    labels["new"] = label_of("new", MODES[0], Target(KEYS[0], KEYS[0]))
+    labels["00007"] = replace(labels["00007"], note="changed")
+    del labels["00009"]
+    own.follow(labels, spans.known)
+    own.follow(labels, spans.known)
+    assert spans.asked == 5002
+    assert len(own.in_order()) == 5000
+
+
+quotes = st.sampled_from(
+    [
+        None,
+        Evidence(None, "x"),
+        Evidence("k1", "x"),
+        Evidence("k1", "x", 0, 1),
+        Evidence("k1", "x", 0, 1, Match.IN_PARTS),
+        Evidence("k1", "x", 0, 1, Match.ALTERED),
+    ]
+)
+
+
+@given(st.lists(st.tuples(keys, st.booleans(), quotes), max_size=10), st.integers(3, SPANS))
+def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
+    given_suggestions: list[tuple[str, bool, Evidence | None]], later: int
+) -> None:
+    spans = Growing()
+    all_of_them = [
+        Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target(key, key), "why", None, quote)
+        for number, (key, _, quote) in enumerate(given_suggestions)
+    ]
+    answered = {f"s{number}" for number, (_, done, _) in enumerate(given_suggestions) if done}
+    suggested = Suggested(all_of_them, spans.evidence)
+    for spans.known in (3, later):
+        in_reading_order = sorted(all_of_them, key=spans.evidence)
+        expected = [one for one in in_reading_order if one.doubt is Doubt.NONE]
+        expected += [one for one in in_reading_order if one.doubt is Doubt.ALTERED]
+        expected += [one for one in in_reading_order if one.doubt is Doubt.NOT_FOUND]
+        assert list(suggested.in_order(spans.known)) == expected
+        assert list(suggested.pending(spans.known, frozenset())) == expected
+        waiting = [one for one in expected if one.id not in answered]
+        assert list(suggested.pending(spans.known, frozenset(answered))) == waiting
+        assert list(suggested.pending_by_id.values()) == waiting
+
+
+def test_suggestions_are_put_in_order_once() -> None:
+    spans = Growing()
+    spans.known = SPANS
+    suggested = Suggested(
+        [
+            Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target("k1", "k1"), "", None)
+            for number in range(100)
+        ],
+        spans.evidence,
+    )
+    first = suggested.pending(SPANS, frozenset())
+    assert suggested.pending(SPANS, frozenset()) is first
+    assert len(suggested.pending(SPANS + 1, frozenset({"s1"}))) == 99
+    assert spans.asked == 100
