@@ -36,6 +36,7 @@ from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.widgets.title_bar import sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         session, opened = self.session, self.mast.opened
         if session is None or opened is None:
             return (self.mast.waiting_words(),)
-        sight = "blind" if session.blind else "assisted"
+        sight = sight_words(blind=session.blind)
         words = [one_line(session.annotator), sight]
         if session.finished:
             words[1] += " ✓"

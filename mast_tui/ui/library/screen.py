@@ -35,7 +35,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class LibraryScreen(Screen[None]):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        sight = "blind" if opened.blind else "assisted"
+        sight = sight_words(blind=opened.blind)
         return (one_line(opened.annotator), sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:

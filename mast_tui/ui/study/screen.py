@@ -37,7 +37,7 @@ COLUMNS: Final = (
     Column("finished", "finished", figure=True, keeps=95),
     Column("open", "open", figure=True, keeps=80),
     Column("left", "left", figure=True, keeps=85),
-    Column("back", "come back", figure=True, keeps=50),
+    Column("back", "repeat", figure=True, keeps=50),
 )
 
 
@@ -190,8 +190,8 @@ def protocol_words(view: StudyView) -> str:
     ]
     if study.retests:
         lines.append(
-            f"{study.retests:.0%} of everybody's finished traces come back to be labelled once "
-            "more, without sight of the first time."
+            f"{study.retests:.0%} of everybody's finished traces repeat: they are labelled again, "
+            "without sight of the first time."
         )
     lines.append(_deciding(study))
     if view.conflicts is None and view.back:
@@ -235,10 +235,10 @@ def _conditions(study: Study) -> str:
     if study.blind:
         return "They work blind: what judges say and the outcome are hidden until they finish."
     if not study.withheld:
-        return "They work assisted: what judges suggest is on screen."
+        return "They work with suggestions shown: what judges say is on screen."
     return (
-        f"They work assisted; on {study.withheld:.0%} of everybody's traces suggestions are "
-        "withheld until they finish, so that their pull can be measured."
+        f"They work with suggestions shown; on {study.withheld:.0%} of everybody's traces without "
+        "suggestions until they finish, so that the pull of suggestions can be measured."
     )
 
 

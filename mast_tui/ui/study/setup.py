@@ -56,20 +56,20 @@ FIELDS: Final = (
     Field(
         "sight",
         "sight",
-        "Blind: judges' suggestions and outcomes are hidden until one finishes. Assisted: they are "
-        "on screen.",
-        ("blind", "assisted"),
+        "Blind: judges' suggestions and outcomes are hidden until one finishes. Else they are on "
+        "screen.",
+        ("blind", "suggestions shown"),
     ),
     Field(
         "withheld",
-        "withheld",
-        "Assisted: the share of everybody's traces without suggestions until finished, drawn at "
-        "random, so that their pull on people can be measured.",
+        "without suggestions",
+        "Where suggestions are shown: the share of everybody's traces without them until finished, "
+        "drawn at random, so that their pull on people can be measured.",
     ),
     Field(
         "retests",
-        "come back",
-        "The share of everybody's finished traces that come back to be labelled once more, for "
+        "repeat",
+        "The share of everybody's finished traces that repeat: they are labelled again, for "
         "agreement with oneself.",
     ),
     Field(
@@ -111,7 +111,7 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
         "overlap": share_text(study.overlap),
         "withheld": share_text(study.withheld),
         "retests": share_text(study.retests),
-        "sight": "blind" if study.blind else "assisted",
+        "sight": "blind" if study.blind else "suggestions shown",
         "open_modes": study.open_modes.value,
         "names": "hidden" if study.names_hidden else "shown",
         "seed": str(study.seed),
@@ -136,8 +136,8 @@ def study_of(
         adjudicators=_names(texts["adjudicators"], "adjudicators"),
         per_trace=_whole(texts["per_trace"], "per trace"),
         overlap=_share(texts["overlap"], "overlap", start.overlap),
-        withheld=_share(texts["withheld"], "withheld", start.withheld),
-        retests=_share(texts["retests"], "come back", start.retests),
+        withheld=_share(texts["withheld"], "without suggestions", start.withheld),
+        retests=_share(texts["retests"], "repeat", start.retests),
         blind=texts["sight"] == "blind",
         open_modes=OpenModes(texts["open_modes"]),
         names_hidden=texts["names"] == "hidden",
