@@ -183,7 +183,11 @@ def _without_files(workspace: Workspace, study: StudyInput) -> SpanInput | None:
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
     often = Counter(trace for traces in finished for trace in traces)
     shared = {trace for trace, times in often.items() if times > 1}
-    if any(one.path is not None and one.trace_id in shared for one in workspace.traces()):
+    if not shared.isdisjoint(
+        workspace.read_columns(
+            "traces", ("id",), lambda rows: {row[0] for row in rows}, given="path"
+        )
+    ):
         return None
     return SpanInput(
         study.taxonomy_ref,

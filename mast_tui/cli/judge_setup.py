@@ -51,7 +51,7 @@ class SetupRequest:
 
 def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     """The setup that the options and the configuration describe, still without examples."""
-    from mast_tui.judges.configuration import read_judge_configuration
+    from mast_tui.configuration import read_judge_configuration
     from mast_tui.judges.llm.model import Parameters
     from mast_tui.judges.llm.run.setup import Allowance, configured_setup
 

@@ -81,7 +81,9 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     The workspace may be closed when that is asked for.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
-    traces = frozenset(_real(one.path) for one in workspace.traces() if one.path is not None)
+    traces = workspace.read_columns(
+        "traces", ("path",), lambda rows: frozenset(_real(path) for (path,) in rows), given="path"
+    )
 
     def reason(target: Path) -> str | None:
         real = _real(target)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
+
+from mast_tui.cli.gc_tuning import uncollected
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.gold import GoldKind, Order
+    from mast_tui.gold import GoldKind, GoldTrace, Order
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -47,20 +49,26 @@ def outcomes_shown(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | No
     return frozenset(filter(viewer.may_see_outcomes(), traces)) if viewer.blind else None
 
 
+@uncollected()
 def signature_input(
     workspace: Workspace,
     taxonomy: Taxonomy,
     *,
-    labels: str,
-    by: str,
-    failed_below: float | None,
-    traces: Container[str] | None,
-    places: bool,
+    labels: str = "gold",
+    by: str = "model",
+    failed_below: float | None = None,
+    traces: Container[str] | None = None,
+    places: bool = True,
     which: GoldKind = "all",
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
-    from mast_tui.adjudication.for_signatures import gold_of
     from mast_tui.figures.source.signatures import input_from_workspace
+
+    def gold(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
+        # Imported only where somebody has decided something.
+        from mast_tui.adjudication.for_signatures import gold_of
+
+        return gold_of(workspace, taxonomy, order_of)(wanted)
 
     order_of = _orders(workspace) if places else _no_orders
     return input_from_workspace(
@@ -69,7 +77,7 @@ def signature_input(
         labels=labels,
         by=by,
         failed_below=failed_below,
-        gold=gold_of(workspace, taxonomy, order_of),
+        gold=gold,
         order_of=order_of,
         traces=traces,
         which=which,

@@ -20,9 +20,10 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.worker import WorkerFailed, get_current_worker
 
+from mast_tui.configuration import Configuration, read_configuration
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.keymap import checked
 from mast_tui.ui.actions.registry import Where, actions_for, bindings_for, textual_keymap
 from mast_tui.ui.background import ListsTraces, WorkspaceRefused
 from mast_tui.ui.colours import line_colours
@@ -90,7 +91,7 @@ class MastApp(TraceQueue):
         self.prefetch = Prefetch(options)
         self.options = options
         self._taxonomy = taxonomy
-        self.configuration: Configuration = read_configuration(configuration_path())
+        self.configuration: Configuration = checked(read_configuration())
         self.opened: OpenWorkspace | None = None
         self.crash: str | None = None
         """What has ended the app though nobody expected it, in words, with the log's place."""
@@ -107,7 +108,7 @@ class MastApp(TraceQueue):
 
     def on_mount(self) -> None:
         """Set keys and colours; the first screen follows, and what is slow after its frame."""
-        if self.configuration.theme in self.available_themes:
+        if self.configuration.theme is not None:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
         self.begin()

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 from textual import on, work
 from textual.message import Message
 
+from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
-from mast_tui.ui.actions.keymap import Configuration
 from mast_tui.ui.key_order import KeysInOrder
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch

@@ -57,8 +57,8 @@ def screen_class(where: Where) -> type[Screen[None]]:
     places = {
         Where.AGREEMENT: "reports.screen",
         Where.SIGNATURES: "reports.screen",
-        Where.AGREEMENT_TRACES: "reports.traces",
-        Where.SIGNATURE_TRACES: "reports.traces",
+        Where.AGREEMENT_TRACES: "reports.screen",
+        Where.SIGNATURE_TRACES: "reports.screen",
         Where.RUNS: "judge_runs.runs",
         Where.RUN: "judge_runs.run",
         Where.COMPARISON: "judge_runs.comparison",

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
-from mast_tui.ui.actions.keymap import configuration_path
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions

@@ -48,7 +48,7 @@ def state(on: Stage) -> tuple[object, ...]:
         session.pending,
         dict(session.span_notes),
         session.finished,
-        on.annotate.selection,
+        on.annotate.state.selection,
         on.annotate.focused,
         on.message,
     )

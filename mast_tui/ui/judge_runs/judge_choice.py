@@ -15,8 +15,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.configuration import JudgeConfiguration
 from mast_tui.errors import MastError
-from mast_tui.judges.configuration import JudgeConfiguration
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line

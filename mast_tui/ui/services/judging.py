@@ -117,7 +117,7 @@ class Judging(Background):
         self.when_ready(ready)
 
     def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
-        from mast_tui.judges.configuration import ConfigurationError, read_judge_configuration
+        from mast_tui.configuration import ConfigurationError, read_judge_configuration
 
         try:
             configured = read_judge_configuration()
