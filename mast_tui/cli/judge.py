@@ -62,8 +62,8 @@ def judge_command(
     'rules' needs no model and no network; 'llm' asks a model at any server that speaks the OpenAI
     API, and --dry-run tells first what that would send and cost. Each trace is kept at once, and
     one that this version of the judge has seen is passed over: the same command goes on where a
-    run was broken off. What was found is not told to whoever works blind or has traces on which a
-    study withholds it: who this login works here as, else --annotator.
+    run was broken off. What was found is not told to whoever works blind or has traces without
+    suggestions in a study: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
     asks = Asks(annotator, blind, assisted)

@@ -169,7 +169,7 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
         f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
         f"{counts['failed']} failed{left}; "
         + (
-            "what was found is hidden while you work blind or a study withholds it"
+            "what was found is hidden while you work blind or without suggestions"
             if document["suggestions"] is None
             else f"{document['suggestions']} suggestions"
         )

@@ -404,7 +404,7 @@ class _People:
                 _N, _PRESENT, *self.alone,
             ),
             (tuple(rows),),
-            "Traces labelled once more without sight of the first time (taxonomy "
+            "Traces that repeat, labelled again without sight of the first time (taxonomy "
             f"{self.document['taxonomy']}). {self._intervals()}",
             (
                 Note("present: the share of that verdict, the first / the second time.", "n"),

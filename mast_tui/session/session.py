@@ -518,7 +518,7 @@ class Session:
     def finish(self, *, open_modes: Literal["leave", "absent"]) -> Change:
         """Freeze the pass; modes without a verdict stay open or are set absent."""
         if self.finished:
-            raise SessionError("this trace is finished already; an edit begins a second look")
+            raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
         change = self._begin()
@@ -541,7 +541,7 @@ class Session:
         action = self._passes.last_done
         if action is None or not isinstance(action.facts[-1], PassFinished):
             raise SessionError(
-                "this finish was not made here and stands; an edit begins a second look"
+                "this finish was not made here and stands; an edit begins a new pass"
             )
         return self._take_back(action)
 
@@ -573,7 +573,7 @@ class Session:
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
                 "what others say was shown since you finished, so the finish stands; "
-                "an edit begins a second look"
+                "an edit begins a new pass"
             )
         change = self._words.change(action.facts)
         self._write(
@@ -651,7 +651,12 @@ class Session:
         """Write a change; its last fact is what is told of it."""
         told = self._words.change(change.facts)
         if change.opens_second_look:
-            told = replace(told, message=f"{told.message} · a second look begins")
+            kept = (
+                "your first stays frozen" if change.state.number == 2 else "the others stay frozen"
+            )
+            told = replace(
+                told, message=f"{told.message} · new pass ({change.state.number}); {kept}"
+            )
         self._write(change.facts, change.state.number)
         return told
 

@@ -18,7 +18,7 @@ from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import ItemView, Names, TraceItems, judge_views, mode_words
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import AppContext
-from mast_tui.ui.dialogs.mode_finder import ModeFinder
+from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.services.workspace_writer import Writes

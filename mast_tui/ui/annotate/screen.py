@@ -59,7 +59,7 @@ from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace, reads=True)
         self.filter.show()
-        self.overview.show_trace(trace, self.timeline.survey)
+        self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
         self.show_title()
         self.show_span()
@@ -428,7 +428,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def find_mode(self, found: Callable[[str], None]) -> None:
         """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
-        from mast_tui.ui.dialogs.mode_finder import ModeFinder
+        from mast_tui.ui.dialogs.finder import ModeFinder
 
         self.show_dialog(
             ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
@@ -455,7 +455,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         session = self.session
         if session is None or self.context.opened is None:
             return (self.context.waiting_words(),)
-        sight = "blind" if session.blind else "assisted"
+        sight = sight_words(blind=session.blind)
         words = [one_line(session.annotator), sight]
         if session.finished:
             words[1] += " ✓"
