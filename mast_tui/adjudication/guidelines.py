@@ -11,8 +11,8 @@ from mast_tui.adjudication.history import history_of
 from mast_tui.gold import Decision, Guideline
 from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events import NewEvent
-from mast_tui.workspace.facts import GuidelineSet
+from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.types import GuidelineSet
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mast_tui.workspace.events import Event
-from mast_tui.workspace.facts import Decided, GuidelineSet
+from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.types import Decided, GuidelineSet
 
 _IMPORTED = "import:"
 

@@ -14,8 +14,8 @@ from mast_tui.labels import Pass, PassKind
 from mast_tui.session.retests import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.events import NewEvent
-from mast_tui.workspace.facts import PassStarted
+from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.types import PassStarted
 from mast_tui.workspace.store import Workspace
 
 

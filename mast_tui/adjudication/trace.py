@@ -33,8 +33,8 @@ from mast_tui.labels import (
 )
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.events import NewEvent
-from mast_tui.workspace.facts import Decided, Fact, PassStarted, Revealed
+from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
 

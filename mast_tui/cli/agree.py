@@ -12,8 +12,9 @@ import click
 
 from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
 from mast_tui.cli.agree_traces import print_traces, traces_document
-from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-from mast_tui.cli.common import (
+from mast_tui.cli.report_files import print_text, rendered
+from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     gold_option,
@@ -24,11 +25,10 @@ from mast_tui.cli.common import (
     pseudonyms_option,
     say,
 )
-from mast_tui.cli.outputs import force_option, outputs_beside
-from mast_tui.cli.report_files import print_text, rendered
+from mast_tui.cli.shared.outputs import force_option, outputs_beside
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.workspace.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind

@@ -11,7 +11,7 @@ import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-from mast_tui.cli.gc_tuning import uncollected
+from mast_tui.cli.shared.gc_tuning import uncollected
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from mast_tui.cli.common import common_options, json_option, print_json
+from mast_tui.cli.shared.common import common_options, json_option, print_json
 from mast_tui.configuration import (
     SETTINGS,
     Configuration,

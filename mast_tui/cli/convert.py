@@ -7,22 +7,22 @@ from pathlib import Path
 
 import click
 
-from mast_tui.cli.common import (
+from mast_tui.cli.shared.common import (
     NO_LABELS,
     checked_sight,
     common_options,
     open_workspace,
     say,
 )
-from mast_tui.cli.outputs import (
+from mast_tui.cli.shared.outputs import (
     database_files,
     force_option,
     never_replaced,
     what_looks_precious,
 )
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.traces.converted import OPENING, line_of
 from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.native_format import OPENING, line_of
 
 
 @click.command()
@@ -55,7 +55,7 @@ def convert_command(
     workspace remembers it.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.asking import hides_outcomes
+    from mast_tui.cli.shared.asking import hides_outcomes
 
     veil = hides_outcomes(workspace, annotator, blind, assisted)
     if veil is not None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.agree import split_names
-from mast_tui.cli.asking import asked_by, say_hidden
-from mast_tui.cli.common import (
+from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
+from mast_tui.cli.shared.asking import asked_by, say_hidden
+from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     gold_option,
@@ -20,20 +21,19 @@ from mast_tui.cli.common import (
     pseudonyms_option,
     say,
 )
-from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
-from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.cli.shared.outputs import force_option, outputs_beside
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.safe_text import one_line
-from mast_tui.workspace.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mast_tui.gold import GoldKind
     from mast_tui.workspace import Workspace
-    from mast_tui.workspace.pseudonyms import Pseudonyms
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _NAMES_SHOWN: Final = 10
 

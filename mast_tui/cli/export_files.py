@@ -11,29 +11,29 @@ import click
 
 from mast_tui.adjudication import guidelines_document, orders_from_files
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-from mast_tui.cli.asking import sight_values
-from mast_tui.cli.common import say
-from mast_tui.cli.outputs import marked
-from mast_tui.exchange import inspect_scores, langfuse, langsmith, phoenix
-from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
+from mast_tui.cli.shared.asking import sight_values
+from mast_tui.cli.shared.common import say
+from mast_tui.cli.shared.outputs import marked
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
-from mast_tui.exchange.datasheet import MARKS, datasheet
-from mast_tui.exchange.datasheet_file import NAME, read_datasheet
-from mast_tui.exchange.doccano import doccano_lines
-from mast_tui.exchange.formats import SCORE_FORMATS
-from mast_tui.exchange.huggingface import CARD, dataset_files, tables_named_in
-from mast_tui.exchange.label_studio_export import (
+from mast_tui.exchange.exporters import inspect_scores, langfuse, langsmith, phoenix
+from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
+from mast_tui.exchange.exporters.datasheet import MARKS, datasheet
+from mast_tui.exchange.exporters.datasheet_file import NAME, read_datasheet
+from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
+from mast_tui.exchange.exporters.label_studio_export import (
     CONFIG_MARK,
     META,
     label_config,
     label_studio_tasks,
 )
+from mast_tui.exchange.exporters.native_ids import native_from_files
+from mast_tui.exchange.exporters.scores import scores_of
+from mast_tui.exchange.exporters.trace_texts import texts_from_files
+from mast_tui.exchange.formats import SCORE_FORMATS
 from mast_tui.exchange.mast_data import mast_data_record, mast_data_records
-from mast_tui.exchange.native_ids import native_from_files
-from mast_tui.exchange.scores import scores_of
 from mast_tui.exchange.selection import gold_entries, gold_export, pseudonymous, selected_work
-from mast_tui.exchange.trace_texts import texts_from_files
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mast_tui.exchange.csv_long import LongWork
-    from mast_tui.exchange.gold_document import GoldEntry
+    from mast_tui.exchange.exporters.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.gold import GoldKind
     from mast_tui.labels import AnnotatorKind
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import TraceRecord, Workspace
-    from mast_tui.workspace.pseudonyms import Pseudonyms
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
 

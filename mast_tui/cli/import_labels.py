@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.common import (
+from mast_tui.cli.imported import list_imports, take_back
+from mast_tui.cli.shared.common import (
     common_options,
     json_option,
     load_chosen_taxonomy,
@@ -17,34 +18,33 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.gc_tuning import uncollected
-from mast_tui.cli.imported import list_imports, take_back
-from mast_tui.exchange.adamast import read_adamast
-from mast_tui.exchange.agentdash import read_agentdash
-from mast_tui.exchange.agentrx import read_agentrx
+from mast_tui.cli.shared.gc_tuning import uncollected
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.formats import IMPORT_FORMATS
+from mast_tui.exchange.importers.adamast import read_adamast
+from mast_tui.exchange.importers.agentdash import read_agentdash
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.label_studio_import import read_label_studio
+from mast_tui.exchange.importers.mast_data_import import read_mast_data
+from mast_tui.exchange.importers.mast_human import read_mast_human
+from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
-from mast_tui.exchange.label_studio_import import read_label_studio
-from mast_tui.exchange.mast_data_import import read_mast_data
-from mast_tui.exchange.mast_human import read_mast_human
 from mast_tui.exchange.merge_files import Merged, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
-from mast_tui.exchange.trail import read_trail
 from mast_tui.exchange.undo_import import goes_on
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
-from mast_tui.exchange.who_and_when import read_who_and_when
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
-    from mast_tui.exchange.incoming import Incoming
+    from mast_tui.exchange.import_batch import Incoming
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.common import print_json, print_table, say
+from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
-    from mast_tui.workspace.import_register import ImportRecord
+    from mast_tui.workspace.registers.imports import ImportRecord
 
 _HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
 

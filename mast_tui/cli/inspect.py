@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.common import (
+from mast_tui.cli.shared.common import (
     NO_LABELS,
     checked_sight,
     common_options,
@@ -46,7 +46,7 @@ def inspect_command(
     whoever works blind: with --blind, or as the workspace remembers it.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.asking import hides_outcomes
+    from mast_tui.cli.shared.asking import hides_outcomes
 
     veil = hides_outcomes(workspace, annotator, blind, assisted)
     if veil is not None:

@@ -11,8 +11,10 @@ import click
 
 from mast_tui.adjudication import traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence
-from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-from mast_tui.cli.common import (
+from mast_tui.cli.report_files import Files, extras_for, print_text
+from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     gold_option,
@@ -23,9 +25,7 @@ from mast_tui.cli.common import (
     pseudonyms_option,
     say,
 )
-from mast_tui.cli.outputs import force_option, outputs_beside
-from mast_tui.cli.report_files import Files, extras_for, print_text
-from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+from mast_tui.cli.shared.outputs import force_option, outputs_beside
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
@@ -33,8 +33,8 @@ from mast_tui.figures.source.signatures import without_outcomes
 from mast_tui.output_files import is_stdout
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
-from mast_tui.workspace.outcome_files import take_outcomes
-from mast_tui.workspace.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.outcome_files import take_outcomes
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Rules, SignatureInput

@@ -15,7 +15,7 @@ import click
 
 from mast_tui.adjudication import traces_from_files
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.outputs import marked
+from mast_tui.cli.shared.outputs import marked
 from mast_tui.output_files import Outputs
 from mast_tui.reports.examples import extras_from_workspace
 from mast_tui.reports.render.images import check_format, image_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
-    from mast_tui.workspace.pseudonyms import Pseudonyms
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 
 WIDTH: Final = 100

@@ -54,7 +54,7 @@ def start(
 
 
 def _furnish_samples(workspace: Workspace) -> None:
-    from mast_tui.exchange.sample_content import fill_samples_workspace
+    from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 
     fill_samples_workspace(workspace)
 

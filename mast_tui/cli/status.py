@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
-from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-from mast_tui.cli.common import (
+from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     json_option,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.common import (
+from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     json_option,

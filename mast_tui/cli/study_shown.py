@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.asking import asked_by
-from mast_tui.cli.common import (
+from mast_tui.cli.shared.asking import asked_by
+from mast_tui.cli.shared.common import (
     common_options,
     json_option,
     kept_taxonomy,

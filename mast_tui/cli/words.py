@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Write traces as JSON lines, one trace a line.",
         ),
         "judge": Command(
-            "mast_tui.cli.judge:judge_command",
+            "mast_tui.cli.judge.command:judge_command",
             "Let a judge suggest failure modes in traces.",
         ),
         "import": Command(

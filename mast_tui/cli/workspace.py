@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.common import common_options, json_option, open_workspace, print_json
+from mast_tui.cli.shared.common import common_options, json_option, open_workspace, print_json
 from mast_tui.safe_text import one_line
 
 WHOLE: Final = "a copy holds the whole workspace, whoever makes it"

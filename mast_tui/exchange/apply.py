@@ -10,7 +10,7 @@ from itertools import groupby
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.incoming import (
+from mast_tui.exchange.import_batch import (
     Incoming,
     IncomingWork,
     again_id,
@@ -21,7 +21,7 @@ from mast_tui.exchange.incoming import (
 )
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue
 from mast_tui.workspace import Event, History, NewEvent, PersonChanges, TraceRecord, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     Judged,
     LabelAdded,
@@ -31,8 +31,8 @@ from mast_tui.workspace.facts import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.import_register import ImportRecord
 from mast_tui.workspace.judgements import suggestion_id
+from mast_tui.workspace.registers.imports import ImportRecord
 
 _Work = tuple[str, str, str]
 """Annotator, trace id and taxonomy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mast_tui.workspace import Event, EventConflict, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     GuidelineSet,

@@ -10,7 +10,7 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import check_columns, read_csv
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming, IncomingWork, label_id
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import (
     WHOLE_TRACE,

@@ -10,7 +10,7 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming, WorkDraft, joined, label_id
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import WHOLE_TRACE, Label, Origin, VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text

@@ -27,7 +27,7 @@ from mast_tui.exchange.jsonl_records import (
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.workspace import (
     Event,
     Foreign,
@@ -39,9 +39,9 @@ from mast_tui.workspace import (
     event_to_dict,
     examined,
 )
-from mast_tui.workspace.fields import Fields
+from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
-from mast_tui.workspace.set_aside import add_shares, shares_set_aside
+from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 
 FORMAT: Final = "mast-tui-workspace"
 VERSION: Final = 4

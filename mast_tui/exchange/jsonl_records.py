@@ -10,8 +10,8 @@ from typing import Any
 
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Run, RunTrace, TraceRecord
-from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.run_values import (
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.run_values import (
     kinds_from,
     kinds_to_dict,
     settings_from,

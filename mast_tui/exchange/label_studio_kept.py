@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mast_tui.exchange.incoming import label_id
-from mast_tui.exchange.label_studio_export import META, label_name
-from mast_tui.exchange.trace_texts import SpanText
+from mast_tui.exchange.exporters.label_studio_export import META, label_name
+from mast_tui.exchange.exporters.trace_texts import SpanText
+from mast_tui.exchange.import_batch import label_id
 from mast_tui.labels import AnnotatorKind, Label, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.values import label_from
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.values import label_from
 
 Values = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mast_tui.exchange.trace_texts import SpanText
+from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.labels import Target
 
 Values = dict[str, Any]

@@ -13,7 +13,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
 from mast_tui.exchange.conflict_words import conflicts_in_words, told_differently
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import undone_id
+from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import Content, merge_content, register_content
 from mast_tui.exchange.study_words import new_set_ups, studies_in_words, studies_under
 from mast_tui.workspace import (
@@ -24,9 +24,9 @@ from mast_tui.workspace import (
     Workspace,
     WorkspaceError,
 )
+from mast_tui.workspace.events.append import Growth
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.import_register import ImportRecord, ImportState
-from mast_tui.workspace.recording import Growth
+from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 REPLACED: Final = "replaced:"
 """So begin the settings that tell what an import changed of others' work, and at whose word."""

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from mast_tui.adjudication import guidelines_document, orders_from_files, words_by_trace
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.gold_document import GoldEntry, Provenance, Values, gold_document
-from mast_tui.exchange.working_time import minutes_worked
+from mast_tui.exchange.exporters.gold_document import GoldEntry, Provenance, Values, gold_document
+from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.gold import GoldTrace, only_settled
 from mast_tui.labels import JUDGE_PREFIX, Label, Origin, Pass, PassKind, VerdictValue
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
-from mast_tui.workspace.pseudonyms import Pseudonyms
+from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 GOLD: Final = "gold"
 ALL: Final = "all"

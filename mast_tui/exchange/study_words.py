@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mast_tui.study import Study
 from mast_tui.workspace import Event, Workspace
-from mast_tui.workspace.facts import StudySet
+from mast_tui.workspace.events.types import StudySet
 
 Standing = dict[str, Study | None]
 """How the study under each taxonomy is set up."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import undone_id
+from mast_tui.exchange.import_batch import undone_id
 from mast_tui.labels import PassKind
 from mast_tui.workspace import Event, NewEvent, Workspace, inverse
-from mast_tui.workspace.events import IMPORT_PREFIX
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.model import IMPORT_PREFIX
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     GuidelineSet,
@@ -39,7 +39,7 @@ from mast_tui.workspace.facts import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.import_register import ImportRecord, ImportState
+from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 _NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
 """What only notes that somebody has looked: nothing is built on it, and it cannot be undone."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.incoming import Incoming
+from mast_tui.exchange.import_batch import Incoming
+from mast_tui.exchange.importers.label_studio_import import CHANGED_THERE
 from mast_tui.exchange.jsonl import Content
-from mast_tui.exchange.label_studio_import import CHANGED_THERE
 from mast_tui.labels import AnnotatorKind
 from mast_tui.workspace import Workspace
 

@@ -14,7 +14,7 @@ from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_readings
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.places import Order
 from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
-from mast_tui.workspace.set_aside import examples_of
+from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

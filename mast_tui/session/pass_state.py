@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from mast_tui.labels import Label, Pass, PassKind, Target, VerdictValue
 from mast_tui.session.reading import ReadSpans
-from mast_tui.workspace.events import IMPORT_PREFIX, Event
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     LabelAdded,

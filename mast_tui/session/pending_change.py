@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mast_tui.labels import Answer, Label, Origin, PassKind, Target, VerdictValue
 from mast_tui.session.pass_state import Passes, PassState
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
     LabelChanged,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from typing import Final
 
 from mast_tui.traces.model import Trace
-from mast_tui.workspace.facts import SpansRead
+from mast_tui.workspace.events.types import SpansRead
 
 SHORT_RUN: Final = 16
 """Spans up to which a run is written key by key."""

@@ -32,7 +32,7 @@ from mast_tui.session.words import Change, Words
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import ChangedElsewhere, NewEvent, TraceRecord, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     PassFinished,
     PassKindSet,

@@ -10,7 +10,7 @@ from mast_tui.session.errors import SessionError
 from mast_tui.session.progress import anybody_finished
 from mast_tui.study import Study, changes_to_figures
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import StudySet
+from mast_tui.workspace.events.types import StudySet
 
 
 def set_study(workspace: Workspace, who: str, study: Study) -> bool:

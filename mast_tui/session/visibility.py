@@ -11,7 +11,7 @@ from mast_tui.session.errors import SessionError
 from mast_tui.session.retests import Retests, by_trace, retest_open, retests_of
 from mast_tui.study import withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import Revealed, SightSet
+from mast_tui.workspace.events.types import Revealed, SightSet
 
 State = Literal["untouched", "open", "finished"]
 

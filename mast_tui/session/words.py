@@ -9,7 +9,7 @@ from mast_tui.labels import Answer, Label, Target, VerdictValue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
     LabelChanged,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mast_tui.traces.io.source import content_hash
 from mast_tui.traces.model import TraceIdentity
-from mast_tui.traces.source import content_hash
 
 
 def identity_by_content(

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.traces.one_file import read_run
-from mast_tui.traces.outcomes import load_outcomes
-from mast_tui.traces.regular_files import is_folder
-from mast_tui.traces.threads import members_beside
+from mast_tui.traces.scan.file_reader import read_run
+from mast_tui.traces.scan.outcomes import load_outcomes
+from mast_tui.traces.scan.sub_agents import members_beside
 
 if TYPE_CHECKING:
-    from mast_tui.traces.shelf import Shelf
+    from mast_tui.traces.index.library_cache import Shelf
 
 
 def read_file(path: Path, named: bool) -> FileReport:
@@ -25,7 +25,7 @@ def read_file(path: Path, named: bool) -> FileReport:
     cannot be read is ``failed`` with the reason.
     """
     if is_folder(path):
-        from mast_tui.traces.scanning import read_folder  # as below
+        from mast_tui.traces.scan.scanning import read_folder  # as below
 
         report = read_folder(path)
     else:
@@ -53,7 +53,9 @@ def read_again(path: Path, members: Sequence[Path]) -> FileReport:
         What came of it.
     """
     if is_folder(path):
-        from mast_tui.traces.scanning import read_folder  # a walk is imported by what needs one
+        from mast_tui.traces.scan.scanning import (
+            read_folder,  # a walk is imported by what needs one
+        )
 
         return read_folder(path)
     return read_run(path, members, named=False)
@@ -69,6 +71,6 @@ def scan(
     traces that share an id but not their content, the later ones get ``~2``, ``~3`` and a problem.
     From a ``shelf`` comes what is known of files that have not changed.
     """
-    from mast_tui.traces.scanning import Scan
+    from mast_tui.traces.scan.scanning import Scan
 
     return iter(Scan(paths, without, shelf))

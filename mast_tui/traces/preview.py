@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.json_values import dump_text
+from mast_tui.traces.io.json_values import dump_text
 from mast_tui.traces.model import PREVIEW_CHARS
 
 TASK_CHARS: Final = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from mast_tui.traces.json_values import as_number
+from mast_tui.traces.io.json_values import as_number
 
 _MILLISECONDS = 1e11
 _MICROSECONDS = 1e14

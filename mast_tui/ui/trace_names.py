@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.shelved import ShelvedTrace
+from mast_tui.traces.index.trace_summary import ShelvedTrace
 
 if TYPE_CHECKING:
     from mast_tui.traces.model import Trace

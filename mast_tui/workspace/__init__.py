@@ -1,9 +1,9 @@
 """The workspace: where labels, reviews, runs of judges and decisions are kept."""
 
-from mast_tui.workspace.chain import Foreign, examined
 from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError, WorkspaceGone
-from mast_tui.workspace.events import Event, NewEvent, event_from_dict, event_to_dict
-from mast_tui.workspace.facts import EventKind, Fact, inverse
+from mast_tui.workspace.events.chain import Foreign, examined
+from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
+from mast_tui.workspace.events.types import EventKind, Fact, inverse
 from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.places import default_workspace_path
@@ -22,7 +22,7 @@ from mast_tui.workspace.records import (
     TraceRecord,
     Usage,
 )
-from mast_tui.workspace.set_aside import examples_of, held_out, held_out_share, set_aside
+from mast_tui.workspace.registers.hold_out import examples_of, held_out, held_out_share, set_aside
 from mast_tui.workspace.store import Workspace
 
 __all__ = [

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from mast_tui.traces.json_values import replace_surrogates
-from mast_tui.workspace import import_register, packed, register, run_register
+from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.workspace.events import bit_columns as packed
 from mast_tui.workspace.ids import IdSource, now
-from mast_tui.workspace.import_register import ImportCounts, ImportRecord, ImportState, Work
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
-from mast_tui.workspace.set_aside import held_out
+from mast_tui.workspace.registers import imports as import_register
+from mast_tui.workspace.registers import runs as run_register
+from mast_tui.workspace.registers import settings as register
+from mast_tui.workspace.registers.hold_out import held_out
+from mast_tui.workspace.registers.imports import ImportCounts, ImportRecord, ImportState, Work
 
 
 class WorkspaceCore:

@@ -19,8 +19,8 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.events import NewEvent
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.types import (
     Fact,
     Judged,
     LabelAdded,

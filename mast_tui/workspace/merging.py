@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mast_tui.gold.model import Guideline
 from mast_tui.study.model import Study
-from mast_tui.workspace.chain import Foreign, examined
-from mast_tui.workspace.events import Event
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.chain import Foreign, examined
+from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.types import (
     Fact,
     GuidelineSet,
     LabelAdded,
@@ -18,7 +18,7 @@ from mast_tui.workspace.facts import (
     StudySet,
 )
 from mast_tui.workspace.records import MergeReport, Run, TraceRecord
-from mast_tui.workspace.set_aside import add_shares, shares_set_aside
+from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
 from mast_tui.workspace.store import Workspace
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from mast_tui.workspace import chain
+from mast_tui.workspace.events import chain
 from mast_tui.workspace.schema import SCHEMA_VERSION
 
 _STEPS: Final[dict[int, tuple[str, ...]]] = {

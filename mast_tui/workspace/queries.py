@@ -31,12 +31,10 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events import Event
-from mast_tui.workspace.facts import EventKind, SpansRead
-from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.protocol_values import guideline_from, study_from
-from mast_tui.workspace.records import Judgement
-from mast_tui.workspace.rows import (
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.protocol_values import guideline_from, study_from
+from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
     event_of,
     label_of,
@@ -45,7 +43,9 @@ from mast_tui.workspace.rows import (
     span_note_of,
     verdict_of,
 )
-from mast_tui.workspace.values import decision_from
+from mast_tui.workspace.events.types import EventKind, SpansRead
+from mast_tui.workspace.events.values import decision_from
+from mast_tui.workspace.records import Judgement
 
 PassChoice = int | Literal["last", "finished"] | None
 """A pass's number, the last one, the last finished one, or None for all."""

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Delete, Insert, Update
 from sqlalchemy.dialects import sqlite
 
-from mast_tui.workspace.rows import Row
+from mast_tui.workspace.events.rows import Row
 
 _PARAMETERS: Final = 900
 """In one call at most; not every SQLite takes more than 999."""

@@ -11,17 +11,19 @@ from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import projection, queries, recording, register, trace_register
-from mast_tui.workspace.chain import Foreign, edited_histories, examined
-from mast_tui.workspace.changes import State, read_state
-from mast_tui.workspace.columns import Row, Taken, read_columns
+from mast_tui.workspace import queries
 from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.events import Event, NewEvent
-from mast_tui.workspace.facts import Fact, SpansRead
+from mast_tui.workspace.events import append as recording
+from mast_tui.workspace.events import projection
+from mast_tui.workspace.events.append import Growth
+from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
+from mast_tui.workspace.events.changes import State, read_state
+from mast_tui.workspace.events.columns import Row, Taken, read_columns
+from mast_tui.workspace.events.model import Event, NewEvent
+from mast_tui.workspace.events.types import Fact, SpansRead
 from mast_tui.workspace.queries import Filter, PassChoice
-from mast_tui.workspace.recording import Growth
 from mast_tui.workspace.records import (
     AnnotatorInfo,
     EventConflict,
@@ -29,6 +31,8 @@ from mast_tui.workspace.records import (
     MergeReport,
     TraceRecord,
 )
+from mast_tui.workspace.registers import settings as register
+from mast_tui.workspace.registers import traces as trace_register
 
 
 class Workspace(WorkspaceCore):

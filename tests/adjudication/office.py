@@ -9,7 +9,7 @@ from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
     PassFinished,

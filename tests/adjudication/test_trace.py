@@ -11,7 +11,7 @@ from mast_tui.gold import Conflict, Source
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.workspace import store_judgement
-from mast_tui.workspace.facts import Decided
+from mast_tui.workspace.events.types import Decided
 from tests.adjudication.office import TAXONOMY, THIRD, Office
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
 from tests.gold.build import UNSURE as UNSURE_VALUE

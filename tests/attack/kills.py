@@ -21,7 +21,7 @@ from typing import Final
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Event, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     LabelAdded,
     LabelChanged,

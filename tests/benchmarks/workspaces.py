@@ -10,7 +10,7 @@ from mast_tui.labels import Finding, Label, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
-from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted
+from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted
 
 ANNOTATOR: Final = "someone"
 ANNOTATORS: Final = (ANNOTATOR, "another")

@@ -10,7 +10,7 @@ import pytest
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import Fact, LabelAdded, PassFinished, PassStarted, VerdictSet
+from mast_tui.workspace.events.types import Fact, LabelAdded, PassFinished, PassStarted, VerdictSet
 from tests.cli.conftest import Cli
 
 MAST = load_mast()

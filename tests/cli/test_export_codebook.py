@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mast_tui.exchange.codebook import codebook_latex, codebook_markdown
+from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.gold import Guideline
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import GuidelineSet
+from mast_tui.workspace.events.types import GuidelineSet
 from tests.cli.conftest import Cli
 
 MAST = load_mast()

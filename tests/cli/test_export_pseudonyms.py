@@ -15,8 +15,8 @@ from mast_tui.labels import VerdictValue
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import Decided, GuidelineSet, StudySet
-from mast_tui.workspace.pseudonyms import Pseudonyms, pseudonyms_of
+from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
+from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
 from tests.cli.conftest import Cli
 from tests.traces import vendor_layouts
 

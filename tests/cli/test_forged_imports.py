@@ -17,7 +17,7 @@ from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
 from mast_tui.traces.samples import samples_folder
 from mast_tui.workspace import History, MergeRefused, NewEvent, PersonChanges, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
     LabelRemoved,

@@ -17,7 +17,7 @@ import pytest
 from mast_tui.exchange import apply, merge_files, undo_import
 from mast_tui.labels import Answer, PassKind, VerdictValue
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelChanged,
     PassFinished,

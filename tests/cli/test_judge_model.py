@@ -13,8 +13,8 @@ from mast_tui.labels import PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
-from mast_tui.workspace.facts import LabelAdded, PassFinished, PassStarted
-from mast_tui.workspace.set_aside import examples_of, held_out
+from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
+from mast_tui.workspace.registers.hold_out import examples_of, held_out
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status

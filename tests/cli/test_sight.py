@@ -17,7 +17,7 @@ from mast_tui.session import remember_person, resolve_sight
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace, store_judgement
-from mast_tui.workspace.facts import PassFinished, PassStarted, StudySet
+from mast_tui.workspace.events.types import PassFinished, PassStarted, StudySet
 from mast_tui.workspace.places import find_workspace
 from tests.cli.conftest import Cli, Done
 

@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.exchange.crosswalk import Link, crossed, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.workspace.records import TraceRecord

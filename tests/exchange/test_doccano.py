@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.doccano import doccano_lines
-from mast_tui.exchange.trace_texts import SpanText
+from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from tests.exchange.words import MAST, traces, works
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mast_tui.exchange.datasheet import datasheet
-from mast_tui.exchange.huggingface import dataset_files
+from mast_tui.exchange.exporters.datasheet import datasheet
+from mast_tui.exchange.exporters.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_export
 from mast_tui.figures.agreement.report import StudyInput, agreement_report
 from mast_tui.figures.judge.report import judge_report
@@ -22,7 +22,7 @@ from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     GuidelineSet,
     LabelAdded,

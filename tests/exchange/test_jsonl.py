@@ -43,7 +43,7 @@ from mast_tui.workspace import (
     schema,
     set_aside,
 )
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     GuidelineSet,

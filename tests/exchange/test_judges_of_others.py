@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mast_tui.exchange.adamast import read_adamast
-from mast_tui.exchange.agentdash import read_agentdash
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.importers.adamast import read_adamast
+from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.mast_human import read_mast_human
+from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.workspace import Workspace

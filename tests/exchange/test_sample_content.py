@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.sample_content import fill_samples_workspace
 from mast_tui.exchange.selection import gold_export
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange import crosswalk
-from mast_tui.exchange.agentrx import read_agentrx
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming
-from mast_tui.exchange.trail import read_trail
-from mast_tui.exchange.who_and_when import read_who_and_when
+from mast_tui.exchange.import_batch import Incoming
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
 MAST = load_mast()

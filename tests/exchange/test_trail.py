@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange import trail
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.incoming import Incoming
-from mast_tui.exchange.trail import read_trail
+from mast_tui.exchange.import_batch import Incoming
+from mast_tui.exchange.importers import trail
+from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.labels import AnnotatorKind, Label
-from mast_tui.traces.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import DocumentTrace, Step, StepList
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, SpanKind, Trace, TraceIdentity
 

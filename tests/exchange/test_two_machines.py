@@ -17,7 +17,7 @@ from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.output_files import write_output
 from mast_tui.study import Study
 from mast_tui.workspace import MergeReport, NewEvent, TraceRecord, Workspace
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     GuidelineSet,

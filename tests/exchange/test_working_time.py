@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mast_tui.exchange.datasheet import datasheet
+from mast_tui.exchange.exporters.datasheet import datasheet
+from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.exchange.selection import gold_export
-from mast_tui.exchange.working_time import minutes_worked
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
-from mast_tui.workspace.facts import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
+from mast_tui.workspace.events.types import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
 from tests.exchange.words import MAST, SLUGS
 
 BEGIN = datetime(2026, 5, 4, 10, tzinfo=UTC)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.incoming import label_id
-from mast_tui.exchange.trace_texts import SpanText
+from mast_tui.exchange.exporters.trace_texts import SpanText
+from mast_tui.exchange.import_batch import label_id
 from mast_tui.labels import WHOLE_TRACE, Label, Origin, Severity, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 

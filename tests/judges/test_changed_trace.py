@@ -11,7 +11,7 @@ from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Label, Target
 from mast_tui.session.reanchor import reanchor
-from mast_tui.traces import lines
+from mast_tui.traces.index import lines
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from tests.traces.rollouts import message, meta, write

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mast_tui.labels import Finding, Target
 from mast_tui.session import Session
-from mast_tui.traces.document import DocumentTrace
+from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.workspace import Workspace, store_judgement
 from tests.workspace.build import MAST, MODES, TRACE, trace_of
 

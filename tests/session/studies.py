@@ -9,7 +9,7 @@ from mast_tui.labels import Finding
 from mast_tui.session import Session, known_trace
 from mast_tui.study import Study, assigned
 from mast_tui.workspace import NewEvent, Workspace, store_judgement
-from mast_tui.workspace.facts import StudySet
+from mast_tui.workspace.events.types import StudySet
 from tests.session.build import JUDGE, finding, put, span
 from tests.workspace.build import MAST, MODES, trace_of
 

@@ -8,7 +8,7 @@ from mast_tui.labels import Answer, Pass, PassKind, VerdictValue
 from mast_tui.session import Session, SessionError
 from mast_tui.traces.model import Loaded
 from mast_tui.workspace import NewEvent
-from mast_tui.workspace.facts import LabelAdded, PassFinished, PassStarted
+from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
 from tests.session.build import TEXTS, Desk, content, finding, put, span
 from tests.workspace.build import MAST, MODES, TRACE, event, label, state
 

@@ -13,7 +13,7 @@ from mast_tui.session import Session
 from mast_tui.session.reading import SHORT_RUN, ReadSpans
 from mast_tui.traces.model import Span
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.facts import SpansRead
+from mast_tui.workspace.events.types import SpansRead
 from tests.session.build import Desk
 from tests.workspace.build import MAST, TRACE, trace_of
 

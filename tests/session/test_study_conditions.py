@@ -21,7 +21,7 @@ from mast_tui.session import (
     visible_traces_for_agreement,
 )
 from mast_tui.study import OpenModes, retest_traces, withheld
-from mast_tui.workspace.facts import SightSet
+from mast_tui.workspace.events.types import SightSet
 from tests.session.build import content, finding, put, span
 from tests.session.studies import Class, study_of
 from tests.workspace.build import MAST, MODES, state

@@ -17,7 +17,7 @@ from mast_tui.session import (
     visible_traces_for_agreement,
 )
 from mast_tui.workspace import TraceRecord
-from mast_tui.workspace.facts import PassFinished, PassStarted, SightSet
+from mast_tui.workspace.events.types import PassFinished, PassStarted, SightSet
 from tests.session.build import Desk, finding, put, span
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
 

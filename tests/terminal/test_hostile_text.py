@@ -12,7 +12,7 @@ import pytest
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
-from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted, SpanNoteSet
+from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted, SpanNoteSet
 from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, gone, until_whole
 from tests.terminal.screen import Terminal
 from tests.ui.stage import MAST, SLUGS, call, finding, result

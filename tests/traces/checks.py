@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.glances import STATUSES, glances
+from mast_tui.traces.index.span_columns import STATUSES, glances
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import PREVIEW_CHARS, FileReport, Span, SpanKind, Trace
 from mast_tui.traces.readers.base import Reader
-from mast_tui.traces.source import Source
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 SAMPLES = Path(__file__).parents[2] / "sample_traces"

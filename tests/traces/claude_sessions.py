@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mast_tui.traces.model import FileReport, Span, Trace
-from mast_tui.traces.readers.claude_code import READER
+from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import read_file, write_json_lines
 
 SESSION = "5f0c1d9e-aaaa-4bbb-8ccc-000000000001"

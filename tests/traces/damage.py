@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.source import Source
 from tests.traces import checks
 
 DEEP: Final = 10_000

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from mast_tui.traces.model import FileReport, Span, SpanKind, Trace
-from mast_tui.traces.readers import inspect_eval, inspect_json
+from mast_tui.traces.readers.inspect import json as inspect_json
+from mast_tui.traces.readers.inspect import reader as inspect_eval
 from tests.traces.checks import read_file, write_json
 from tests.traces.zips import DEFLATED, Part, archive_of
 

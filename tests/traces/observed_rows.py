@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mast_tui.traces.document import Step
-from mast_tui.traces.readers.observed import Message, Row, RowKind
-from mast_tui.traces.readers.observed_steps import observed_steps
+from mast_tui.traces.index.document import Step
+from mast_tui.traces.readers.span_tree.builder import Message, Row, RowKind
+from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
 QUESTION: Message = {"role": "user", "content": "Is it raining?"}

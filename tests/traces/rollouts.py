@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Span, Trace
-from mast_tui.traces.readers.codex import READER
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import read_one
 
 Record = dict[str, object]

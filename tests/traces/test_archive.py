@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces import archive
-from mast_tui.traces.archive import Archive, UnreadableMember, is_archive
+from mast_tui.traces.io import archive
+from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
 from tests.traces.zips import DEFLATED, STORED, ZSTANDARD, Part, archive_of
 
 METHODS = (STORED, DEFLATED, ZSTANDARD)

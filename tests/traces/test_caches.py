@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.big_documents import BigDocuments
-from mast_tui.traces.kept_documents import KeptDocuments
-from mast_tui.traces.kept_format import END_BYTES
+from mast_tui.traces.index.big_documents import BigDocuments
+from mast_tui.traces.index.document_cache import KeptDocuments
+from mast_tui.traces.index.document_format import END_BYTES
+from mast_tui.traces.index.library_cache import Shelf
+from mast_tui.traces.index.trace_summary import facts_of
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.traces.one_file import read_one
-from mast_tui.traces.scanning import Scan
-from mast_tui.traces.shelf import Shelf
-from mast_tui.traces.shelved import facts_of
+from mast_tui.traces.scan.file_reader import read_one
+from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import write_json
 from tests.traces.rollouts import message, meta, write
 from tests.traces.same import check_same_report

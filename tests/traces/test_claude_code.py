@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread, Tokens
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.claude_code import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import check_sound, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,

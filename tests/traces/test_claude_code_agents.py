@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, Spawning, Thread, Trace
-from mast_tui.traces.readers.claude_code import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import read_file, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,

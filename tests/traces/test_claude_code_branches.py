@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem, Trace
-from mast_tui.traces.readers.claude_code import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanKind, Tokens
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.claude_code import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_file
 from tests.traces.claude_sessions import said, spans_of
 

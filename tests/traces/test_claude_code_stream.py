@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.claude_stream import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.claude_code.stream import READER
 from tests.traces.checks import check_sound, read_file, write_json_lines
 from tests.traces.claude_sessions import Record, call, keys_of, said, spans_of, text
 

@@ -10,11 +10,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from mast_tui.traces.readers.codex import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.rollouts import (
     SESSION,
     Record,

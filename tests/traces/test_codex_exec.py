@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.codex_exec import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.codex.exec import READER
 from tests.traces.checks import read_one
 
 Event = dict[str, object]

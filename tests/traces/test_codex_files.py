@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.opened_file import changed
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Problem
-from mast_tui.traces.opened_file import changed
-from mast_tui.traces.readers.codex import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import check_sound
 from tests.traces.rollouts import (
     SESSION,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.model import FileReport, Role, Span, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.codex_otel_logs import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.codex.otel_logs import READER
 from tests.traces.checks import read_file, write_json_lines
 
 Values = dict[str, object]

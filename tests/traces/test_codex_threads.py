@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Spawning, Thread, Trace
-from mast_tui.traces.readers.codex import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import check_sound
 from tests.traces.rollouts import (
     Record,

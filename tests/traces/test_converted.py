@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.converted import line_of
-from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import DocumentTrace, StepList
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import (
     Outcome,
@@ -22,6 +21,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.native_format import line_of
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
 from tests.traces.rollouts import call, message, meta, output, write
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.converted import line_of
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.native_format import line_of
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json_lines
 from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
 from tests.traces.inspect_logs import HEADER

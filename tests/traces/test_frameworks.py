@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.traces.readers import recognise
 from mast_tui.traces.readers.frameworks import FRAMEWORKS, framework_of
 from mast_tui.traces.readers.frameworks.base import Framework, Transcript
-from mast_tui.traces.source import Source
 from tests.traces.checks import read_one
 
 CHATDEV = """\

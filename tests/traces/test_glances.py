@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.glances import GivesGlances, glances
+from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+from mast_tui.traces.index.multi_file_trace import RunTrace
+from mast_tui.traces.index.span_columns import GivesGlances, glances
+from mast_tui.traces.index.trace_summary import FileToRead, without_spans
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace, TraceMeta
-from mast_tui.traces.overlay import OverlaidTrace
-from mast_tui.traces.runs import RunTrace
-from mast_tui.traces.shelved import FileToRead, without_spans
 from tests.traces.checks import SAMPLES, check_glances
 from tests.traces.rollouts import Record, call, event, message, meta, output, record, write
 from tests.traces.test_runs import family

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanKind, Trace
-from mast_tui.traces.readers import claims, inspect_eval, inspect_json
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers import claims
+from mast_tui.traces.readers.inspect import json as inspect_json
+from mast_tui.traces.readers.inspect import reader as inspect_eval
 from tests.traces.checks import CORPUS, needs_corpus, read_file
 from tests.traces.inspect_logs import spans
 

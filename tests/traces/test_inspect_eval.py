@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_any
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers import claims, inspect_eval
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers import claims
+from mast_tui.traces.readers.inspect import reader as inspect_eval
 from tests.traces.checks import read_file, read_one
 from tests.traces.inspect_logs import (
     HEADER,

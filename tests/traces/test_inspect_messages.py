@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers import inspect_pool
-from mast_tui.traces.readers.inspect_messages import History, MessageSpans
+from mast_tui.traces.readers.inspect import pool as inspect_pool
+from mast_tui.traces.readers.inspect.messages import History, MessageSpans
 from tests.traces.inspect_logs import (
     Json,
     answers,

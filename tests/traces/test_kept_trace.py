@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.document import DocumentTrace, StepList
-from mast_tui.traces.kept_format import write_kept
-from mast_tui.traces.kept_trace import Kept, KeptTrace, open_kept
+from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document_format import write_kept
+from mast_tui.traces.index.document_trace import Kept, KeptTrace, open_kept
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
     FileReport,
@@ -25,8 +25,8 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.one_file import read_one
-from mast_tui.traces.sieve import Sieve, sift
+from mast_tui.traces.scan.file_reader import read_one
+from mast_tui.traces.search.byte_prefilter import Sieve, sift
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
 from tests.traces.same import check_same_report
 

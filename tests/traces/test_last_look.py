@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.last_look import Differences
+from mast_tui.traces.index.library_cache import Shelf
+from mast_tui.traces.index.trace_summary import anew, facts_of
 from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
-from mast_tui.traces.scanning import Scan
-from mast_tui.traces.shelf import Shelf
-from mast_tui.traces.shelved import anew, facts_of
+from mast_tui.traces.scan.scan_diff import Differences
+from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import check_sound, write_json
 from tests.traces.rollouts import message, meta, write
 from tests.traces.test_runs import MAIN, family, keys_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.line_index import LineIndex, MemoryContent
-from mast_tui.traces.source import Source
+from mast_tui.traces.index.line_index import LineIndex, MemoryContent
+from mast_tui.traces.io.source import Source
 
 contents = st.lists(
     st.one_of(st.binary(max_size=30), st.sampled_from([b"\n", b"\r\n", b"\n\n", b"x" * 200]))

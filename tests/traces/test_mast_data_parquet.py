@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.one_file import read_one as read_path
-from mast_tui.traces.readers import mast_data, mast_parquet, message_lists, recognise
-from mast_tui.traces.readers.mast_parquet import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers import recognise
+from mast_tui.traces.readers.chat import reader as message_lists
+from mast_tui.traces.readers.mast_data import parquet as mast_parquet
+from mast_tui.traces.readers.mast_data import reader as mast_data
+from mast_tui.traces.readers.mast_data.parquet import READER
+from mast_tui.traces.scan.file_reader import read_one as read_path
 from tests.traces.checks import read_file, write_json_lines
 from tests.traces.test_frameworks import APPWORLD, MAGENTIC
 from tests.traces.test_mast_data import record, spans_of

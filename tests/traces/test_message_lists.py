@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, Role, SpanKind, SpanStatus, Trace
-from mast_tui.traces.readers.message_lists import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import (
     read_file,
     read_one,

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers.message_lists import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one
 
 

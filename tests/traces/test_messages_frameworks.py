@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.message_lists import READER
+from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import read_one, write_json, write_json_lines
 from tests.traces.test_messages_openai_anthropic import parents, rows, statuses, tokens
 

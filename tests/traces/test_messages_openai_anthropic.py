@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import SpanStatus, Tokens, Trace
-from mast_tui.traces.readers.message_lists import READER
+from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import read_file, read_one, write_json, write_json_lines
 
 PNG = "data:image/png;base64,iVBORw0KGgo="

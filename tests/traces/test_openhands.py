@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers.openhands import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.openhands.reader import READER
 from tests.traces.checks import (
     CORPUS,
     needs_corpus,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.openhands import READER, read_event_folder
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
     CORPUS,
     check_sound,

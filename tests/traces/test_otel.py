@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.otel import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import check_sound, read_file, read_one, write_json, write_json_lines
 from tests.traces.otel_conventions import (
     AGENT,

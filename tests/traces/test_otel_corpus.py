@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.otel import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
 GENAI = ("AGNO", "LANGCHAIN", "OPENAI", "SMOLAGENTS")

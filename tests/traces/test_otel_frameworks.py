@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.otel import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import read_one, write_json
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces import pattern_child
-from mast_tui.traces.pattern import InvalidPattern, Pattern
-from mast_tui.traces.text_search import TextSearch, TooSlow
+from mast_tui.traces.search import pattern_child
+from mast_tui.traces.search.pattern import InvalidPattern, Pattern
+from mast_tui.traces.search.text_search import TextSearch, TooSlow
 from tests.ui.build import SmallTrace
 
 ENDLESS = "(a+)+$"
@@ -108,7 +108,7 @@ def test_a_process_that_cannot_be_begun_is_no_end_of_the_search(
 
     patterns.append(Pattern("a"))
     with monkeypatch.context() as changed:
-        changed.setattr("mast_tui.traces.pattern.Popen", refused)
+        changed.setattr("mast_tui.traces.search.pattern.Popen", refused)
         with pytest.raises(TooSlow):
             patterns[0].places("banana")
     assert len(patterns[0].places("banana")) == 3

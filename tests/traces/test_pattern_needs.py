@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.pattern import InvalidPattern, Pattern
-from mast_tui.traces.pattern_needs import needs_of
-from mast_tui.traces.sieve import Sieve, folded
-from mast_tui.traces.text_search import TextSearch
+from mast_tui.traces.search.byte_prefilter import Sieve, folded
+from mast_tui.traces.search.pattern import InvalidPattern, Pattern
+from mast_tui.traces.search.required_literals import needs_of
+from mast_tui.traces.search.text_search import TextSearch
 from tests.traces.rollouts import message, meta
 from tests.traces.test_text_search import (
     BEHIND_PREVIEW,

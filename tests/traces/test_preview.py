@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.decoding import as_utf8, decode
-from mast_tui.traces.json_values import (
+from mast_tui.traces.io.decoding import as_utf8, decode
+from mast_tui.traces.io.json_values import (
     InvalidJSON,
     canonical_bytes,
     content_text,

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.late_span import late_span, moved
+from mast_tui.traces.index.lazy_span import late_span, moved
+from mast_tui.traces.index.line_index import LineIndex, MemoryContent
+from mast_tui.traces.index.lines import LineTrace, feed_lines
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.line_index import LineIndex, MemoryContent
-from mast_tui.traces.lines import LineTrace, feed_lines
 from mast_tui.traces.model import (
     PREVIEW_CHARS,
     Role,
@@ -20,9 +22,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.codex import READER
-from mast_tui.traces.source import Source
-from mast_tui.traces.span_table import SpanTable
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import SAMPLES
 
 IDENTITY = TraceIdentity("some", "00", 0, "test", 1, native=False)

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from mast_tui.traces import readers
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.readers import claims
-from mast_tui.traces.source import Source
 from tests.traces.checks import CORPUS, SAMPLES, needs_corpus
 
 FORMATS: Final[Mapping[str, str]] = {

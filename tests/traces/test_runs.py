@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mast_tui.traces.converted import line_of
+from mast_tui.traces.index.multi_file_trace import RunTrace
+from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
-from mast_tui.traces.opened_file import changed
-from mast_tui.traces.runs import RunTrace
+from mast_tui.traces.native_format import line_of
 from tests.traces.checks import check_sound, write_json_lines
 
 MAIN = "019a0000-0000-7000-8000-000000000001"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.json_lines import glued_records, holds_lines
-from mast_tui.traces.salvage import Salvaged, salvage
+from mast_tui.traces.io.json_lines import glued_records, holds_lines
+from mast_tui.traces.repair.json_repair import Salvaged, salvage
 
 MESSAGES = [
     {

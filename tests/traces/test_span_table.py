@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.columns import wider
-from mast_tui.traces.key_table import KeyTable
+from mast_tui.traces.index.columns import wider
+from mast_tui.traces.index.key_table import KeyTable
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
@@ -22,9 +24,7 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
 )
-from mast_tui.traces.readers.codex import READER
-from mast_tui.traces.source import Source
-from mast_tui.traces.span_table import SpanTable
+from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens, write
 
 MOST_BYTES = 125

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces import text_search
 from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.line_index import LineIndex, MemoryContent
+from mast_tui.traces.index.lines import LineTrace
+from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+from mast_tui.traces.index.multi_file_trace import Member, joined
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.line_index import LineIndex, MemoryContent
-from mast_tui.traces.lines import LineTrace
 from mast_tui.traces.model import Thread, Trace
-from mast_tui.traces.overlay import OverlaidTrace
-from mast_tui.traces.readers.codex import CodexParser
-from mast_tui.traces.readers.codex_lines import SharedLineTrace
-from mast_tui.traces.readers.text import TextParser
-from mast_tui.traces.runs import Member, joined
-from mast_tui.traces.sieve import Sieve, folded
-from mast_tui.traces.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
+from mast_tui.traces.readers.codex.lines import SharedLineTrace
+from mast_tui.traces.readers.codex.reader import CodexParser
+from mast_tui.traces.readers.logs.reader import TextParser
+from mast_tui.traces.search import text_search
+from mast_tui.traces.search.byte_prefilter import Sieve, folded
+from mast_tui.traces.search.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
 from tests.traces import claude_sessions as claude
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning
 

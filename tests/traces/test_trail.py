@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.trail import READER, key_of_span
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.otel.trail import READER, key_of_span
 from tests.traces.checks import read_file, read_one, write_json, write_json_lines
 
 TRACE = "a1b2c3d4" * 4

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, SpanStatus, Trace
 from mast_tui.traces.readers import readers
-from mast_tui.traces.readers.vendor_exports import READER
-from mast_tui.traces.source import Source
+from mast_tui.traces.readers.vendors.reader import READER
 from tests.traces import vendor_layouts as layouts
 from tests.traces.checks import (
     CORPUS,

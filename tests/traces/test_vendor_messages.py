@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import SpanStatus, Trace
-from mast_tui.traces.readers.vendor_exports import READER
+from mast_tui.traces.readers.vendors.reader import READER
 from tests.traces.checks import read_one, write_json
 from tests.traces.vendor_layouts import constructor
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
-from mast_tui.traces.glances import Glances, GlancesAtSteps
+from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
 from mast_tui.traces.model import (
     Loaded,
     Problem,

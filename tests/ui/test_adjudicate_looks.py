@@ -13,7 +13,7 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import StudySet
+from mast_tui.workspace.events.types import StudySet
 from tests.ui.office import Office
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, Stage

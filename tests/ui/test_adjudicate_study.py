@@ -17,7 +17,7 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import Decided, StudySet
+from mast_tui.workspace.events.types import Decided, StudySet
 from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import CODES, MAST, SLUGS, Stage, finding, stage, suggest

@@ -11,7 +11,7 @@ from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.reports.screen import AgreementScreen, AgreementTracesScreen
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import StudySet
+from mast_tui.workspace.events.types import StudySet
 from tests.ui.office import Office
 from tests.ui.stage import MAST, Stage, finding, suggest
 from tests.ui.test_agreement_screen import agreeing

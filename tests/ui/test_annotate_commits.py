@@ -12,7 +12,7 @@ from textual.widget import Widget
 from mast_tui.ui.annotate.suggestions import SuggestionPanel
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.workspace import Event, NewEvent, Workspace
-from mast_tui.workspace.facts import SpansRead
+from mast_tui.workspace.events.types import SpansRead
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, call, finding, read_trace, result, stage, suggest, write_trace
 

@@ -170,7 +170,7 @@ def test_hits_are_counted_in_reading_order(times: dict[int, int], start: int) ->
 async def test_a_pattern_that_never_ends_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.traces.pattern.SECONDS", 0.02)
+    monkeypatch.setattr("mast_tui.traces.search.pattern.SECONDS", 0.02)
     texts = ["a" * 60 + "!", "aaa", "a" * 70 + "!"]
     path = write_trace(tmp_path / "a.json", [{"role": "user", "content": t} for t in texts])
     async with stage(path) as on:

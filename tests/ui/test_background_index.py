@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.glances import GlancesAtSteps
+from mast_tui.traces.index.span_columns import GlancesAtSteps
 from mast_tui.traces.model import Loaded, Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import (
     COMPARED,

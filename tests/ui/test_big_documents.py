@@ -9,9 +9,9 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
-from mast_tui.traces.document_process import STOPPED, Progress
+from mast_tui.traces.index.document_process import STOPPED, Progress
+from mast_tui.traces.index.trace_summary import FileToRead, ShelvedTrace, facts_of
 from mast_tui.traces.library import read_file
-from mast_tui.traces.shelved import FileToRead, ShelvedTrace, facts_of
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.context import ShowTrace
@@ -68,8 +68,8 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     found = Processes()
     for module in (
         "mast_tui.ui.services.prefetch",
-        "mast_tui.traces.scanning",
-        "mast_tui.traces.shelved",
+        "mast_tui.traces.scan.scanning",
+        "mast_tui.traces.index.trace_summary",
     ):
         monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", found)
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces import lines
+from mast_tui.traces.index import lines
 from tests.traces.rollouts import message, meta, write
 from tests.ui.stage import PLAN, SMALL, Stage, stage, write_trace
 

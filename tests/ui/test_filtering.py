@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import Target
-from mast_tui.traces.glances import Glances, glances
+from mast_tui.traces.index.span_columns import Glances, glances
 from mast_tui.traces.model import Span, SpanKind, SpanStatus
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.span_filter import (

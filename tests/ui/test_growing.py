@@ -14,7 +14,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from mast_tui.traces.lines import FIRST_SLICE
+from mast_tui.traces.index.lines import FIRST_SLICE
 from mast_tui.traces.model import Loaded, Span
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import Timeline

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces import one_file
-from mast_tui.traces.document import DocumentTrace
+from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.shelf import FIRST_PART, NEXT_PARTS
+from mast_tui.traces.scan import file_reader as one_file
 from mast_tui.ui.services import trace_scan as reading
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, look_at
@@ -97,7 +97,7 @@ def test_nothing_is_read_when_a_known_folder_is_opened(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks(runs)
-    monkeypatch.setattr("mast_tui.traces.scanning.read_run", forbidden)
+    monkeypatch.setattr("mast_tui.traces.scan.scanning.read_run", forbidden)
     assert len(looked(looks(runs))) == 11
 
 

@@ -85,7 +85,7 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
     (runs / "run-2.json").unlink()
     write(runs, "run-20")
     gate = threading.Event()
-    from mast_tui.traces import scanning
+    from mast_tui.traces.scan import scanning
 
     walk = scanning.Scan.__iter__
 
@@ -107,7 +107,7 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
 
 async def found(on: Stage, folder: Path, *names_found: str, gone: str | None = None) -> None:
     """More files are read while the library is open."""
-    from mast_tui.traces.scanning import Scan
+    from mast_tui.traces.scan.scanning import Scan
 
     reports = [
         report for report in Scan([folder], keep_spans=False) if report.path.stem in names_found

@@ -20,7 +20,7 @@ from mast_tui.ui.library.queues import (
 )
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.workspace.facts import Revealed
+from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.workspace.build import MAST, MODES

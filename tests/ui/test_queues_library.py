@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.facts import Revealed
+from mast_tui.workspace.events.types import Revealed
 from tests.ui.office import Office
 from tests.ui.stage import Stage, stage
 

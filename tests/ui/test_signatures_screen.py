@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.sample_content import fill_samples_workspace
+from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.reports.screen import SignaturesScreen, SignatureTracesScreen
 from mast_tui.ui.reports.signatures import SignaturesSource

@@ -9,10 +9,10 @@ from pathlib import Path
 from mast_tui.labels import Label, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import DocumentTrace, StepList
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceIdentity, TraceMeta
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.facts import Fact, LabelAdded, PassStarted
+from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted
 
 MAST: Taxonomy = load_mast()
 MODES = tuple(mode.slug for mode in MAST.modes)

@@ -17,7 +17,7 @@ from mast_tui.labels import (
     VerdictValue,
 )
 from mast_tui.study import OpenModes, Study
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     GuidelineSet,

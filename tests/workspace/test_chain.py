@@ -29,9 +29,9 @@ from mast_tui.workspace import (
     examined,
     merge,
 )
-from mast_tui.workspace.chain import LENGTH, digest, first_break
-from mast_tui.workspace.fact_values import fact_to_dict
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.chain import LENGTH, digest, first_break
+from mast_tui.workspace.events.codec import fact_to_dict
+from mast_tui.workspace.events.types import (
     Fact,
     GuidelineSet,
     LabelAdded,

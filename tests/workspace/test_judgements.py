@@ -21,7 +21,7 @@ from mast_tui.labels import (
     VerdictValue,
 )
 from mast_tui.workspace import RunTrace, Workspace, WorkspaceError, store_judgement
-from mast_tui.workspace.facts import Judged, PassStarted, ReviewGiven, ReviewSet
+from mast_tui.workspace.events.types import Judged, PassStarted, ReviewGiven, ReviewSet
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
 JUDGE = "judge:rules@1"

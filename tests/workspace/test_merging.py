@@ -14,7 +14,7 @@ from mast_tui.labels import AnnotatorKind
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     GuidelineSet,
     LabelAdded,
     LabelChanged,

@@ -25,7 +25,7 @@ from mast_tui.workspace import (
     store_judgement,
 )
 from mast_tui.workspace.database import Database
-from mast_tui.workspace.facts import ReviewGiven, ReviewSet
+from mast_tui.workspace.events.types import ReviewGiven, ReviewSet
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
 from tests.workspace.version_one import columns, everything, write_version_one
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.workspace import Workspace, WorkspaceError, database
-from mast_tui.workspace.facts import LabelAdded
+from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.file_systems import file_system_of, is_on_network
 from tests.workspace.build import event, label, started, state
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import QuoteCounts
 from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
-from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.run_values import (
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.run_values import (
     settings_from,
     settings_to_dict,
     usage_from,

@@ -22,7 +22,7 @@ from mast_tui.labels import (
 )
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import ChangedElsewhere, Run, RunTrace, Workspace, WorkspaceError
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Decided,
     Fact,
     LabelAdded,

@@ -12,8 +12,8 @@ from mast_tui.exchange.jsonl_records import trace_from, trace_values
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import TraceRecord, Workspace
-from mast_tui.workspace.fields import Fields
-from mast_tui.workspace.outcome_files import take_outcomes
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.registers.outcome_files import take_outcomes
 
 MARCH = 1_772_323_200.0
 """2026-03-01 at midnight, UTC."""

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from mast_tui.workspace import Workspace, WorkspaceError, commands
 from mast_tui.workspace.commands import Command
-from mast_tui.workspace.facts import LabelAdded
+from mast_tui.workspace.events.types import LabelAdded
 from tests.workspace.build import event, label, started
 
 

@@ -11,7 +11,7 @@ import sys
 from unittest.mock import patch
 
 from mast_tui.workspace import Workspace, database
-from mast_tui.workspace.facts import LabelAdded
+from mast_tui.workspace.events.types import LabelAdded
 from tests.workspace.build import event, label, started
 
 

@@ -22,7 +22,7 @@ from mast_tui.labels import (
 )
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.set_aside import examples_of
+from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

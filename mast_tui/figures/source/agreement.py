@@ -14,7 +14,7 @@ from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.set_aside import examples_of
+from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

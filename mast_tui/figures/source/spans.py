@@ -19,12 +19,12 @@ from mast_tui.figures.spans.input import (
 from mast_tui.gold import Order
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes
-from mast_tui.workspace.set_aside import examples_of
+from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
-    from mast_tui.workspace.facts import SpansRead
+    from mast_tui.workspace.events.types import SpansRead
 
 SpanOrderOf = Callable[[str], tuple[Order, int] | None]
 """The order of the spans of a trace and how many it has, None where the trace is not at hand."""

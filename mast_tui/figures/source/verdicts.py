@@ -17,8 +17,8 @@ from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
 from mast_tui.passes import finished_by
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.packed import BITS, CODES, MODES_AT_ONCE
-from mast_tui.workspace.set_aside import examples_of
+from mast_tui.workspace.events.bit_columns import BITS, CODES, MODES_AT_ONCE
+from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -1,4 +1,4 @@
-"""The formats, one module each.
+"""The formats, each in a folder or a module of its own.
 
 A reader is added by its file and its line in ``_MODULES``, or in ``_BINARY`` where its files are no
 text.
@@ -10,35 +10,35 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Final
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers.base import Reader
-from mast_tui.traces.source import Source
 
 _MODULES: Final = (
-    "codex",
-    "codex_exec",
-    "codex_otel_logs",
-    "claude_code",
-    "claude_stream",
+    "codex.reader",
+    "codex.exec",
+    "codex.otel_logs",
+    "claude_code.reader",
+    "claude_code.stream",
     "converted",
-    "inspect_json",
-    "mast_data",
-    "swe_agent",
-    "mini_swe_agent",
-    "atif",
-    "vendor_exports",
-    "openhands",
-    "otel",
-    "trail",
+    "inspect.json",
+    "mast_data.reader",
+    "swe_agent.reader",
+    "swe_agent.mini_swe_agent",
+    "atif.reader",
+    "vendors.reader",
+    "openhands.reader",
+    "otel.reader",
+    "otel.trail",
 )
 """Readers of text that know their format by marks of its own, in the order they are tried in."""
 
-_BINARY: Final = ("inspect_eval", "mast_parquet")
+_BINARY: Final = ("inspect.reader", "mast_data.parquet")
 """Readers of files that are no text."""
 
-_FALLBACK: Final = "message_lists"
+_FALLBACK: Final = "chat.reader"
 """The reader of what many formats share, asked where none of the others knows the file.
 
-Plain text, which everything is in the end, has its reader in ``text``.
+Plain text, which everything is in the end, has its reader in ``logs``.
 """
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.source import Source
 
 
 class Reader(Protocol):

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, TypeVar
 
-from mast_tui.traces.converted import FORMAT, OPENING, VERSION
-from mast_tui.traces.document import DocumentTrace, StepList
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.json_values import (
+from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.io.json_values import (
     as_number,
     as_text,
     canonical_bytes,
     dump_text,
     tokens_of,
 )
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
     Outcome,
@@ -27,9 +27,9 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.run_facts import clamp_score
-from mast_tui.traces.source import Source
 
 _HASH_CHARS: Final = 64
 

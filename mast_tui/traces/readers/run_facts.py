@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.document import Step
-from mast_tui.traces.json_values import as_number, as_text, dump_text
+from mast_tui.traces.index.document import Step
+from mast_tui.traces.io.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import orjson
 
+from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Problem, TraceMeta
-from mast_tui.traces.regular_files import UnreadableFile, read_beside
 
 NO_FACTS: Final = TraceMeta()
 

@@ -17,7 +17,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """The conversation in a folder of files such as ``event-00001-….json`` or ``1.json``."""
     if not any(map(_EVENT.fullmatch, names)):
         return None
-    from mast_tui.traces.readers import openhands
+    from mast_tui.traces.readers.openhands import reader as openhands
 
     files = openhands.event_files(folder)
     if not files:
@@ -28,7 +28,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _read(folder: Path) -> FileReport:
-    from mast_tui.traces.readers import openhands
+    from mast_tui.traces.readers.openhands import reader as openhands
 
     report = openhands.read_event_folder(folder)
     return report or FileReport(folder, failed="its event files cannot be read any more")

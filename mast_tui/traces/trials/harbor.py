@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.json_values import as_number, as_text, dump_text
+from mast_tui.traces.io.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
 from mast_tui.traces.trials.base import Trial, inner, json_object

@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.decoding import decode
-from mast_tui.traces.document import DocumentTrace, StepList
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.json_values import InvalidJSON, as_text, dump_text, load_json
+from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.io.decoding import decode
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
+from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
 from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.run_facts import hidden_fields
-from mast_tui.traces.regular_files import UnreadableFile, is_regular, read_beside
 from mast_tui.traces.trials.base import Trial, json_object
 
 FORMAT: Final = "terminal-bench"

@@ -24,7 +24,7 @@ from textual.widgets import Input
 from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.awaited import awaited_words
+from mast_tui.traces.index.pending import awaited_words
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui import clock
 from mast_tui.ui.actions.registry import Where, bindings_for

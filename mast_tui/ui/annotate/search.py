@@ -20,7 +20,7 @@ from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
 
 if TYPE_CHECKING:
-    from mast_tui.traces.text_search import Matcher, TextSearch
+    from mast_tui.traces.search.text_search import Matcher, TextSearch
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
@@ -69,10 +69,10 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     """
     pattern = pattern_in(typed, regex)
     if pattern is None:
-        from mast_tui.traces.text_search import Needle
+        from mast_tui.traces.search.text_search import Needle
 
         return Needle(typed)
-    from mast_tui.traces.pattern import Pattern
+    from mast_tui.traces.search.pattern import Pattern
 
     return Pattern(pattern)
 
@@ -240,7 +240,7 @@ class Search:
             matcher = matcher_for(self._state.needle, self._regex)
         except ValueError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
-        from mast_tui.traces.text_search import TextSearch  # start-up: few look for anything
+        from mast_tui.traces.search.text_search import TextSearch  # start-up: few look for anything
 
         self._plain = pattern_in(self._state.needle, self._regex) is None
         self._search = TextSearch(self._state.trace, matcher, start)
@@ -384,7 +384,7 @@ class Search:
         return places[max(0, nth - MOST_SHOWN) : nth + MOST_SHOWN]
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
-        from mast_tui.traces.text_search import TooSlow  # it is there since the search began
+        from mast_tui.traces.search.text_search import TooSlow  # it is there since the search began
 
         try:
             places = search.matcher.places(text)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.traces.glances import STATUSES, Glances, Shape, glances
+from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, glances
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.index.trace_summary import facts_of
 from mast_tui.traces.model import Outcome, Trace
-from mast_tui.traces.shelved import facts_of
 from mast_tui.ui.trace_names import natural
 
 if TYPE_CHECKING:

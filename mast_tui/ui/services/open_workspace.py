@@ -16,8 +16,8 @@ from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
 from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
-from mast_tui.traces.private_files import make_private
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, default_workspace_path
 from mast_tui.workspace.places import samples_workspace_path, suggested_name

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
+from mast_tui.traces.index.trace_summary import anew, facts_of
+from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.model import FileReport, Problem, Trace
-from mast_tui.traces.opened_file import changed
-from mast_tui.traces.shelved import anew, facts_of
 
 READ_AT_ONCE: Final = 1 << 20
 """Bytes of a trace's file up to which it is read before its screen is shown."""

@@ -20,7 +20,7 @@ from mast_tui.traces.library import read_again
 from mast_tui.traces.model import FileReport, Trace
 
 if TYPE_CHECKING:
-    from mast_tui.traces.document_process import DocumentProcess
+    from mast_tui.traces.index.document_process import DocumentProcess
 
 BATCH_SECONDS: Final = 0.1
 """How long files are gathered before the screen hears of them."""
@@ -70,8 +70,8 @@ def look_at(
     The first message tells of the last time, even where nothing is known of it. While a big
     document is read, what is known so far and how far that has come is given to ``post``.
     """
-    from mast_tui.traces.last_look import Differences, Looked
-    from mast_tui.traces.shelf import Shelf, shelf_path
+    from mast_tui.traces.index.library_cache import Shelf, shelf_path
+    from mast_tui.traces.scan.scan_diff import Differences, Looked
 
     with Shelf(shelf_path()) as shelf:
         news = Differences()
@@ -80,7 +80,7 @@ def look_at(
             yield LastLook(traces)
             news.expect(traces)
         # Whatever the walk needs is imported only now, when the first traces are on screen.
-        from mast_tui.traces.scanning import Scan
+        from mast_tui.traces.scan.scanning import Scan
         from mast_tui.ui.trace_names import names_under, natural
 
         found: list[Looked] = []

@@ -15,8 +15,8 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.session import Progress, known_trace, progress, set_study, with_traces
 from mast_tui.study import Study, annotators_of, overlap_traces
+from mast_tui.traces.index.trace_summary import anew
 from mast_tui.traces.model import Trace
-from mast_tui.traces.shelved import anew
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.table_screen import TableScreen

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
 
 SLICE_CHARS: Final = 1 << 13
 """How much of the source is set out at a time: a few milliseconds' worth."""

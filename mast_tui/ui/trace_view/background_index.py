@@ -13,8 +13,8 @@ from typing import Final
 from rich.cells import cell_len
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.awaited import stop_waiting
-from mast_tui.traces.glances import STATUSES, Glances, Shape, glances
+from mast_tui.traces.index.pending import stop_waiting
+from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, glances
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.trace_view.repeats import RepeatFinder
 from mast_tui.ui.trace_view.sub_agents import SubAgentFinder

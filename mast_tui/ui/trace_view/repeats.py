@@ -11,7 +11,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Final
 
-from mast_tui.traces.glances import Glances, Shape, glances
+from mast_tui.traces.index.span_columns import Glances, Shape, glances
 from mast_tui.traces.model import Span, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
 

@@ -7,8 +7,8 @@ from typing import Final
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
+from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.model import Trace
-from mast_tui.traces.opened_file import changed
 
 _NO_TEXT: Final = "This step has no text."
 

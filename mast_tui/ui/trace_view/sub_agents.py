@@ -9,7 +9,7 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from mast_tui.traces.glances import TellsThreads
+from mast_tui.traces.index.span_columns import TellsThreads
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import Steps
 

@@ -14,7 +14,7 @@ from mast_tui.labels import AnnotatorKind, Label, PassKind
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Mode
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, WorkspaceError, store_judgement
-from mast_tui.workspace.facts import (
+from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
     PassFinished,

@@ -11,7 +11,7 @@ from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import AnnotatorKind, Answer, Finding, PassKind
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
-from mast_tui.workspace.facts import PassStarted, ReviewGiven, ReviewSet
+from mast_tui.workspace.events.types import PassStarted, ReviewGiven, ReviewSet
 from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, THIRD, Office
 from tests.figures.agreement.build_judge import JUDGE, as_printed

@@ -24,7 +24,7 @@ from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, onl
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
-from mast_tui.workspace.facts import Decided, PassStarted
+from mast_tui.workspace.events.types import Decided, PassStarted
 from tests.adjudication.office import TAXONOMY, THIRD, Office
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order
 

@@ -12,7 +12,7 @@ from typing import Final
 from mast_tui.judges.llm.prompt.redaction import Numbers, Redacted, Redaction
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.safe_text import one_line
-from mast_tui.traces.glances import STATUSES, glances
+from mast_tui.traces.index.span_columns import STATUSES, glances
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
 
 KEPT_CHARS: Final = 1_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mast_tui.traces.json_values import content_text
+from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.model import Outcome
+from mast_tui.traces.readers.chat.messages import MessageMapper, speaks_by_name
 from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript
-from mast_tui.traces.readers.messages import MessageMapper, speaks_by_name
 from mast_tui.traces.readers.run_facts import hidden_fields
 
 _HIDDEN: Final = ("other_data", "note")

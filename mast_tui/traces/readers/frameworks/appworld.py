@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Outcome, Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     Block,

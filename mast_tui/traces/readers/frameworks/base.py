@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from mast_tui.traces.decoding import as_utf8, decode
-from mast_tui.traces.document import DocumentTrace, StepList
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.json_values import InvalidJSON, load_json
+from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.io.decoding import as_utf8, decode
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
     Outcome,
@@ -23,7 +24,6 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.source import Source
 
 LOG_AGENT: Final = "log"
 """Stands as agent of records that no agent wrote."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
-from mast_tui.traces.json_values import content_text
+from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.readers.frameworks.base import (
     Framework,
     Reading,

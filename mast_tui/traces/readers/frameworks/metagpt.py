@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from mast_tui.traces.json_values import as_text
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.model import Role
 from mast_tui.traces.readers.frameworks.base import (
     Framework,

@@ -1,0 +1,116 @@
+"""``mast-tui judge``: let a judge look at traces, without the app."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui.cli.judge.files import traces_under
+from mast_tui.cli.judge.model import ModelCommand, judge_with_model
+from mast_tui.cli.judge.options import MODEL_OPTIONS, model_options
+from mast_tui.cli.judge.progress import show_trace
+from mast_tui.cli.judge.summary import failed_files, print_summary, rules_document, without_findings
+from mast_tui.cli.shared.asking import Asks
+from mast_tui.cli.shared.common import (
+    checked_sight,
+    common_options,
+    json_option,
+    load_chosen_taxonomy,
+    open_workspace,
+    print_json,
+)
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.runner import run_judge
+
+if TYPE_CHECKING:
+    from mast_tui.traces.model import FileReport
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@click.option("--judge", "judge_name", type=click.Choice(["rules", "llm"]), required=True)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Judge traces anew that this judge has seen; a model is asked again.",
+)
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@model_options
+@common_options()
+@json_option
+@click.pass_context
+def judge_command(
+    context: click.Context,
+    /,
+    paths: tuple[Path, ...],
+    judge_name: str,
+    again: bool,
+    quiet: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Let a judge suggest failure modes in traces.
+
+    'rules' needs no model and no network; 'llm' asks a model at any server that speaks the OpenAI
+    API, and --dry-run tells first what that would send and cost. Each trace is kept at once, and
+    one that this version of the judge has seen is passed over: the same command goes on where a
+    run was broken off. What was found is not told to whoever works blind or has traces without
+    suggestions in a study: who this login works here as, else --annotator.
+    """
+    checked_sight(blind, assisted)
+    asks = Asks(annotator, blind, assisted)
+    if judge_name == "llm":
+        command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
+        return judge_with_model(command)
+    _refuse_model_options(context)
+    return _judge_by_rules(paths, workspace, taxonomy, again, quiet, as_json, asks)
+
+
+def _refuse_model_options(context: click.Context) -> None:
+    """Options that only make sense with a model are wrong usage with the rules."""
+    from click.core import ParameterSource
+
+    for name, option in MODEL_OPTIONS.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option} is for --judge llm; the rules ask no model")
+
+
+def _judge_by_rules(
+    paths: tuple[Path, ...],
+    workspace: str | None,
+    taxonomy: Path | None,
+    again: bool,
+    quiet: bool,
+    as_json: bool,
+    asks: Asks,
+) -> int:
+    chosen = load_chosen_taxonomy(taxonomy)
+    place = open_workspace(workspace, create=True)
+    hidden = asks.hides_judges(place, chosen)
+    show = partial(show_trace, hidden=hidden)
+    reports: list[FileReport] = []
+    summary = run_judge(
+        RulesJudge(),
+        chosen,
+        traces_under(paths, reports),
+        place,
+        again=again,
+        on_progress=(lambda _: None) if quiet else show,
+    )
+    place.close()
+    document = rules_document(summary, reports, chosen)
+    if hidden:
+        document = without_findings(document)
+    if as_json:
+        print_json(document)
+    else:
+        print_summary(document, chosen)
+    return failed_files(document)

@@ -1,0 +1,231 @@
+"""``mast-tui judge --judge llm``: what it would cost, the run itself, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mast_tui.cli.judge.files import traces_under
+from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
+from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
+from mast_tui.cli.judge.summary import (
+    Document,
+    estimate_document,
+    failed_files,
+    model_document,
+    print_estimate,
+    print_summary,
+    say_estimate,
+    without_findings,
+)
+from mast_tui.cli.shared.asking import Asks
+from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, print_json, say
+from mast_tui.judges.llm.client.hosts import check_address
+from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.estimate import estimate_run
+from mast_tui.judges.llm.run.running import Watch, run_model_judge
+from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.registers.hold_out import set_aside
+
+if TYPE_CHECKING:
+    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.running import ModelRunSummary
+    from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.traces.model import FileReport
+    from mast_tui.workspace import Workspace
+
+BY_SIGNAL: Final = 128
+"""Added to a signal's number where one ended the run."""
+
+NEW_OBJECTS: Final = 50_000
+OLD_ROUNDS: Final = (20, 20)
+"""Between two looks for garbage during a run: how many objects come to life, and after how many
+such looks older ones are gone over as well."""
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCommand:
+    """What was asked for on the command line, and who asks; ``asked`` holds the options of the
+    model by name."""
+
+    paths: tuple[Path, ...]
+    workspace: str | None
+    taxonomy: Path | None
+    again: bool
+    quiet: bool
+    as_json: bool
+    asked: Mapping[str, Any]
+    asks: Asks
+
+
+@dataclass(slots=True)
+class Ended:
+    """By which signal a run was ended, and what had come of it; None where nothing was begun."""
+
+    by: signal.Signals | None = None
+    summary: ModelRunSummary | None = None
+
+    def on_cancelled(self, summary: ModelRunSummary) -> None:
+        """The run was cancelled."""
+        self.summary = summary
+
+
+def judge_with_model(command: ModelCommand) -> int:
+    """Estimate, tell what is sent where, run, and sum up; the exit code."""
+    request = SetupRequest.of(command.asked)
+    setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
+    check_address(setup.base_url, allow_http=setup.allow_http)
+    if not request.dry_run:
+        find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
+    place = _workspace(command, request)
+    if request.hold_out is not None and place is not None and not request.dry_run:
+        set_aside(place, request.hold_out)
+    setup = with_examples(setup, request, place)
+    reports: list[FileReport] = []
+    if request.dry_run:
+        estimate = _estimate(command, setup, place, reports)
+        return _dry_run(command, setup, estimate, reports)
+    assert place is not None
+    if command.quiet:  # nobody would read the estimate, which costs reading every trace
+        _tell_once(setup, place)
+        return _run(command, setup, place, None)
+    estimate = _estimate(command, setup, place, reports)
+    say_estimate(estimate, setup)
+    if estimate.to_judge:
+        _tell_once(setup, place)
+    return _run(command, setup, place, estimate)
+
+
+def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None:
+    """The workspace; a dry run makes none, and does without where there is none."""
+    if not request.dry_run:
+        return open_workspace(command.workspace, create=True)
+    path = find_workspace(command.workspace)
+    return open_workspace(command.workspace, create=False) if path.exists() else None
+
+
+def _estimate(
+    command: ModelCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
+) -> Estimate:
+    with Counting(command.quiet) as counting:
+        return estimate_run(
+            setup,
+            traces_under(command.paths, reports),
+            place,
+            again=command.again,
+            on_trace=counting.on_trace,
+        )
+
+
+def _dry_run(
+    command: ModelCommand, setup: Setup, estimate: Estimate, reports: list[FileReport]
+) -> int:
+    document = estimate_document(estimate, setup, reports)
+    if command.as_json:
+        print_json(document)
+    else:
+        print_estimate(document, estimate, setup)
+    failed_files(document)
+    return 0
+
+
+def _tell_once(setup: Setup, place: Workspace) -> None:
+    """Say what is sent where before the first request to another machine, once a workspace."""
+    if not is_told(place, setup):
+        say(what_is_sent(setup))
+        note_told(place, setup)
+
+
+def _run(command: ModelCommand, setup: Setup, place: Workspace, estimate: Estimate | None) -> int:
+    reports: list[FileReport] = []
+    ended = Ended()
+    hidden = command.asks.hides_judges(place, setup.taxonomy)
+
+    def sum_up(summary: ModelRunSummary) -> Document:
+        document = model_document(summary, setup, estimate, reports)
+        return without_findings(document) if hidden else document
+
+    shown = run_progress(estimate, setup.prices, hidden=hidden)
+    try:
+        summary = asyncio.run(_judge_all(command, setup, place, shown, reports, ended))
+    except asyncio.CancelledError:
+        if ended.by is None:
+            raise
+        if ended.summary is not None:
+            _sum_up(command, setup, sum_up(ended.summary))
+        say(
+            f"mast-tui judge: ended by {ended.by.name}; what was answered is kept, and the same "
+            "command goes on where it stopped"
+        )
+        return BY_SIGNAL + ended.by
+    finally:
+        place.close()
+    document = sum_up(summary)
+    _sum_up(command, setup, document)
+    return failed_files(document)
+
+
+def _sum_up(command: ModelCommand, setup: Setup, document: Document) -> None:
+    if command.as_json:
+        print_json(document)
+    else:
+        print_summary(document, setup.taxonomy)
+
+
+async def _judge_all(
+    command: ModelCommand,
+    setup: Setup,
+    place: Workspace,
+    shown: Lines | BarLines,
+    reports: list[FileReport],
+    ended: Ended,
+) -> ModelRunSummary:
+    with _ended_by_signals(ended), _seldom_collecting(), shown:
+        return await run_model_judge(
+            setup,
+            traces_under(command.paths, reports),
+            place,
+            again=command.again,
+            watch=Watch(
+                shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
+            ),
+        )
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Within, garbage is looked for less often: each trace makes many objects that are none."""
+    before = gc.get_threshold()
+    gc.set_threshold(NEW_OBJECTS, *OLD_ROUNDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def _ended_by_signals(ended: Ended) -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM cancel the task, and the first stands in ``ended``."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+
+    def end(name: signal.Signals) -> None:
+        ended.by = ended.by or name
+        task.cancel()
+
+    for name in _ENDING:
+        loop.add_signal_handler(name, end, name)
+    try:
+        yield
+    finally:
+        for name in _ENDING:
+            loop.remove_signal_handler(name)

@@ -1,0 +1,136 @@
+"""The options of ``mast-tui judge --judge llm``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.shared.common import Decorated
+from mast_tui.judges.llm.model import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
+
+_OPTIONS: Final = (
+    click.option("--model", metavar="M", help="The model, as its server calls it."),
+    click.option(
+        "--base-url",
+        metavar="URL",
+        help="Where it is asked. Default: OPENAI_BASE_URL, else the configuration, else OpenAI.",
+    ),
+    click.option(
+        "--allow-http",
+        is_flag=True,
+        help="Send traces and key in the clear to another machine, such as one in the same room.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        help="Requests under way at once. Default: 8.",
+    ),
+    click.option(
+        "--samples",
+        type=click.IntRange(1, 50),
+        default=1,
+        metavar="K",
+        help="Ask K times about each trace; confidence is the share that found it.",
+    ),
+    click.option(
+        "--temperature",
+        type=click.FloatRange(0.0, 2.0),
+        metavar="T",
+        help="Default: as the server does it.",
+    ),
+    click.option(
+        "--window-tokens",
+        type=click.IntRange(1_000, 2_000_000),
+        default=WINDOW_TOKENS,
+        metavar="N",
+        help="The most of a trace that one request shows, in tokens; longer ones take several.",
+    ),
+    click.option(
+        "--answer-tokens",
+        type=click.IntRange(200, 200_000),
+        default=ANSWER_TOKENS,
+        metavar="N",
+        help="The most that one answer may take, in tokens.",
+    ),
+    click.option(
+        "--max-tokens-total",
+        type=click.IntRange(1),
+        metavar="N",
+        help="What the run may spend, tokens in and out together.",
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(0.0, min_open=True),
+        metavar="X",
+        help="What the run may spend in money, by the prices in config.toml.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(1.0),
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help="How long one answer may take.",
+    ),
+    click.option(
+        "--few-shot",
+        type=click.Choice(["gold"]),
+        help="Show the model examples from settled gold; their traces are left out of figures.",
+    ),
+    click.option(
+        "--examples",
+        type=click.IntRange(1, 50),
+        metavar="N",
+        help="How many examples. Default: 4.",
+    ),
+    click.option(
+        "--hold-out",
+        type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+        metavar="SHARE",
+        help="Set a share of all traces aside for good, which no prompt may use.",
+    ),
+    click.option(
+        "--redact",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Patterns of your own, one a line, taken out before anything is sent.",
+    ),
+    click.option("--no-redact", is_flag=True, help="Send texts as they are, secrets and all."),
+    click.option(
+        "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
+    ),
+)
+
+MODEL_OPTIONS: Final[Mapping[str, str]] = {
+    name: "--" + name.replace("_", "-")
+    for name in (
+        "model",
+        "base_url",
+        "allow_http",
+        "concurrency",
+        "samples",
+        "temperature",
+        "window_tokens",
+        "answer_tokens",
+        "max_tokens_total",
+        "max_cost",
+        "timeout",
+        "few_shot",
+        "examples",
+        "hold_out",
+        "redact",
+        "no_redact",
+        "dry_run",
+    )
+}
+"""By the name of its parameter how each of them is written."""
+
+
+def model_options(command: Decorated) -> Decorated:
+    """Add them all."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

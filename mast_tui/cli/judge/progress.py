@@ -1,0 +1,199 @@
+"""How far a run of a judge has come, on stderr: a bar in a terminal, else a line a trace."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from mast_tui.cli.shared.common import say
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from mast_tui.configuration import Prices
+    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.runner import Progress
+    from mast_tui.workspace import Usage
+
+
+WAITS_SHOWN: Final = 10.0
+"""Seconds for which it is said at least why requests wait: meanwhile answers still come to what
+was asked before, and no shorter wait is told."""
+
+
+def show_trace(progress: Progress, *, hidden: bool = False) -> None:
+    """Write one line on stderr for a trace that is through.
+
+    Args:
+        progress: The trace, and what came of it.
+        hidden: Do not tell what was found.
+    """
+    outcome = {
+        "judged": "judged" if hidden else f"{progress.suggestions} suggestions",
+        "known": "judged before",
+        "failed": f"failed: {progress.problem}",
+    }[progress.step]
+    say(f"{progress.done:5d}  {progress.trace_id}  {outcome}")
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """A line for each trace, and one for each wait; nothing where ``quiet``."""
+
+    def __init__(self, quiet: bool, *, hidden: bool = False) -> None:
+        self._hidden = hidden
+        self._say: Callable[[str], None] = (lambda _: None) if quiet else say
+        self._quiet = quiet
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def on_trace(self, progress: Progress) -> None:
+        """A trace is through."""
+        if not self._quiet:
+            show_trace(progress, hidden=self._hidden)
+
+    def on_use(self, usage: Usage) -> None:
+        """An answer came."""
+
+    def on_wait(self, words: str) -> None:
+        """Requests wait."""
+        self._say(words)
+
+
+class BarLines(AbstractContextManager["BarLines"]):
+    """A bar with traces, suggestions, tokens, cost, pace and what is left, in a terminal."""
+
+    def __init__(
+        self,
+        traces: int,
+        prices: Prices | None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        hidden: bool = False,
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
+
+        self._prices = prices
+        self._found = 0
+        self._hidden = hidden
+        self._waits = ""
+        self._waits_since = 0.0
+        self._clock = clock
+        said = "{task.completed:.0f} of {task.total:.0f} traces"
+        self._bar: Bar = Progress(
+            TextColumn(said, markup=False, table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=10),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            TextColumn(
+                "{task.fields[facts]}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
+            console=Console(file=sys.stderr),
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=False,
+        )
+        self._task: TaskID = self._bar.add_task("", total=traces, facts="")
+        self._used = ""
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def on_trace(self, progress: Progress) -> None:
+        """A trace is through; why one failed stands above the bar at once."""
+        self._found += progress.suggestions
+        self._bar.update(self._task, completed=progress.done)
+        self._show()
+        if progress.problem is not None:
+            words = f"{progress.path}: {progress.problem}"
+            self._bar.console.print(one_line(words), markup=False, highlight=False, soft_wrap=True)
+
+    def on_use(self, usage: Usage) -> None:
+        """An answer came."""
+        self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
+        if self._prices is not None:
+            self._used += f" · cost {money(self._prices.cost(usage.tokens_in, usage.tokens_out))}"
+        if self._clock() - self._waits_since >= WAITS_SHOWN:
+            self._waits = ""
+        self._show()
+
+    def on_wait(self, words: str) -> None:
+        """Requests wait; the words go with an answer that comes later than some seconds."""
+        self._waits = one_line(words, 80)
+        self._waits_since = self._clock()
+        self._show()
+
+    def _show(self) -> None:
+        speed = self._bar.tasks[0].speed
+        parts = (
+            self._waits,
+            "" if self._hidden else f"{self._found} found",
+            self._used,
+            f"{speed * 60:.0f} a minute" if speed else "",
+        )
+        self._bar.update(self._task, facts=" · ".join(part for part in parts if part))
+
+
+def run_progress(
+    estimate: Estimate | None, prices: Prices | None, *, hidden: bool = False
+) -> Lines | BarLines:
+    """Make what shows a run: a bar where stderr is a terminal; nothing without an estimate.
+
+    Args:
+        estimate: What the run will take, where that was counted.
+        prices: What tokens cost, where that is known.
+        hidden: Do not tell what was found.
+    """
+    if estimate is not None and sys.stderr.isatty():
+        return BarLines(estimate.traces, prices, hidden=hidden)
+    return Lines(quiet=estimate is None, hidden=hidden)
+
+
+class Counting(AbstractContextManager["Counting"]):
+    """How many traces were looked at for the estimate, on one line of a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._shows = not quiet and sys.stderr.isatty()
+
+    def __exit__(self, *_: object) -> None:
+        if self._shows:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def on_trace(self, estimate: Estimate) -> None:
+        """One more was looked at."""
+        if self._shows and estimate.traces % 10 == 0:
+            sys.stderr.write(f"\r{estimate.traces} traces looked at")
+            sys.stderr.flush()
+
+
+def tokens(count: int) -> str:
+    """A number of tokens as people say it."""
+    if count >= 10_000_000:
+        return f"{count / 1e6:,.0f} M"
+    if count >= 999_500:
+        return f"{count / 1e6:.1f} M"
+    return f"{count / 1000:,.0f} k" if count >= 10_000 else f"{count:,}"
+
+
+def money(cost: float) -> str:
+    """A sum in the currency of the prices; small ones with more digits."""
+    return f"{cost:,.2f}" if cost >= 0.1 or cost == 0 else f"{cost:.4f}"

@@ -1,0 +1,163 @@
+"""From the options of ``mast-tui judge --judge llm`` and the configuration to what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.prompt.few_shot import (
+    EXAMPLES,
+    FewShotError,
+    GoldCase,
+    choose_examples,
+    noted,
+    noted_choices,
+    repeat_examples,
+    traces_in_files,
+)
+from mast_tui.judges.llm.run.setup import Allowance, configured_setup
+from mast_tui.workspace.registers.hold_out import held_out
+
+if TYPE_CHECKING:
+    from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
+    from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """The options, as given; None where nothing was said."""
+
+    model: str | None
+    base_url: str | None
+    allow_http: bool
+    concurrency: int | None
+    samples: int
+    temperature: float | None
+    window_tokens: int
+    answer_tokens: int
+    max_tokens_total: int | None
+    max_cost: float | None
+    timeout: float
+    few_shot: str | None
+    examples: int | None
+    hold_out: float | None
+    redact: Path | None
+    no_redact: bool
+    dry_run: bool
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
+        """The options by name; raises ``click.UsageError`` where they do not go together."""
+        request = cls(**asked)
+        if request.examples is not None and request.few_shot is None:
+            raise click.UsageError("--examples goes with --few-shot gold")
+        if request.redact is not None and request.no_redact:
+            raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
+        return request
+
+
+def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
+    """The setup that the options and the configuration describe, still without examples."""
+    configuration = read_judge_configuration()
+    model = request.model or configuration.model
+    if model is None:
+        raise click.UsageError(
+            '--judge llm wants a model: give --model M, or write [judge] model = "M" into '
+            "config.toml"
+        )
+    setup = configured_setup(
+        taxonomy,
+        configuration,
+        parameters=Parameters(
+            model=model.strip(),
+            temperature=request.temperature,
+            samples=request.samples,
+            window_tokens=request.window_tokens,
+            answer_tokens=request.answer_tokens,
+        ),
+        base_url=request.base_url,
+        allowance=Allowance(request.max_tokens_total, request.max_cost),
+        redact=request.redact,
+        no_redact=request.no_redact,
+    )
+    return replace(
+        setup,
+        concurrency=request.concurrency or setup.concurrency,
+        timeout=request.timeout,
+        allow_http=request.allow_http or setup.allow_http,
+    )
+
+
+def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) -> Setup:
+    """The setup with the examples that were asked for.
+
+    A run with the same options that was broken off goes on with the examples that it began with,
+    as long as the gold still says so.
+    """
+    if request.few_shot is None:
+        return setup
+    if place is None:
+        raise FewShotError("there is no workspace here yet, so there is no gold to show")
+    count = request.examples or EXAMPLES
+    asked = (("few_shot", "gold"), ("examples", str(count)))
+    setup = replace(setup, noted=asked)
+    cases = _gold_cases(place, setup.taxonomy)
+    at_hand = traces_in_files(place)
+    begun = _begun_with(setup, place, cases)
+    if begun is not None:
+        return begun
+    chosen = choose_examples(
+        cases,
+        setup.taxonomy,
+        at_hand,
+        setup.redaction,
+        count=count,
+        may_use=lambda trace_id: not held_out(place, trace_id),
+    )
+    return _shown(setup, [choice for choice, _ in chosen], tuple(one for _, one in chosen))
+
+
+def _shown(setup: Setup, choices: list[Choice], examples: tuple[Any, ...]) -> Setup:
+    return replace(setup, examples=examples, noted=(*setup.noted, *noted(choices)))
+
+
+def _begun_with(setup: Setup, place: Workspace, cases: list[GoldCase]) -> Setup | None:
+    """The setup of the last run that was broken off with the same options, if it can go on."""
+    wanted = {*setup.parameters.values(), *setup.noted}
+    for run in reversed(place.runs()):
+        told = run.settings
+        if run.finished_at is not None or told is None or not wanted <= set(told.parameters):
+            continue
+        if (told.model, told.host, run.taxonomy) != (
+            setup.parameters.model,
+            setup.host,
+            setup.taxonomy.ref,
+        ):
+            continue
+        choices = noted_choices(told.parameters)
+        examples = repeat_examples(
+            choices, cases, setup.taxonomy, traces_in_files(place), setup.redaction
+        )
+        if examples is None:
+            continue
+        again = _shown(setup, list(choices), examples)
+        if again.prompt.hash == told.prompt:
+            return again
+    return None
+
+
+def _gold_cases(place: Workspace, taxonomy: Taxonomy) -> list[GoldCase]:
+    order_of = orders_from_files(place)
+    return [
+        GoldCase(trace_id, words.gold(taxonomy, order_of(trace_id)), words.sides)
+        for trace_id, words in words_by_trace(place, taxonomy).items()
+    ]

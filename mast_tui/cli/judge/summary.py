@@ -1,0 +1,257 @@
+"""What came of a run of a judge, as a document, as text, and as lines on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mast_tui.cli.judge.progress import money, tokens
+from mast_tui.cli.shared.common import print_table, say
+from mast_tui.judges.llm.run.consent import what_is_sent
+from mast_tui.judges.runner import Step
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.running import ModelRunSummary
+    from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.judges.runner import Progress, RunSummary, Step
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import FileReport
+
+Document = dict[str, Any]
+
+_REMARKS_SHOWN: Final = 5
+
+_KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_found")
+"""How a quote was found in a trace; the first three count as found."""
+
+
+def rules_document(
+    summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
+) -> Document:
+    """What came of a run of the rules."""
+    return _common(
+        judge=summary.judge,
+        run=summary.run_id,
+        steps=summary.steps,
+        by_mode=summary.by_mode,
+        failed=summary.failed,
+        reports=reports,
+        taxonomy=taxonomy,
+    )
+
+
+def model_document(
+    summary: ModelRunSummary,
+    setup: Setup,
+    estimate: Estimate | None,
+    reports: Sequence[FileReport],
+) -> Document:
+    """What came of a run of a model; tokens and cost are those of the whole run.
+
+    How many traces are left is None where the run is not at its end and nobody had counted them.
+    """
+    document = _common(
+        judge=summary.judge,
+        run=summary.run_id,
+        steps=summary.steps,
+        by_mode=summary.by_mode,
+        failed=summary.failed,
+        reports=reports,
+        taxonomy=setup.taxonomy,
+    )
+    counted = sum(document["traces"].values())
+    at_end = summary.stopped is None and summary.ending is None
+    all_traces = None if estimate is None else estimate.traces
+    left = 0 if at_end else all_traces and max(0, all_traces - counted)
+    document["traces"]["left"] = left
+    used, prices = summary.usage, setup.prices
+    quotes = summary.quotes
+    kinds = {kind: getattr(quotes, kind) for kind in _KINDS}
+    share = quotes.found / quotes.all if quotes.all else None
+    return document | {
+        "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
+        "tokens": {"in": used.tokens_in, "out": used.tokens_out},
+        "cost": None if prices is None else prices.cost(used.tokens_in, used.tokens_out),
+        "requests": {"run": used.requests, "now": summary.asked},
+        "form": summary.form,
+        "model": setup.parameters.model,
+        "host": setup.host,
+        "examples": list(setup.settings().examples),
+        "shortened": summary.shortened,
+        "remarks": dict(sorted(summary.remarks.items())),
+        "resumed": summary.resumed,
+        "ending": summary.ending,
+        "allowance": summary.allowance,
+        "stopped": summary.stopped,
+    }
+
+
+def without_findings(document: Document) -> Document:
+    """Take out of a summary what tells of the suggestions; these fields are null then.
+
+    Remarks are among them, as what was mended or left out tells that something was found.
+    """
+    hidden = ("suggestions", "modes", "quotes", "remarks")
+    return document | {name: None for name in hidden if name in document}
+
+
+def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
+    """What a run would take, and what would be sent where."""
+    return {
+        "judge": setup.judge,
+        "taxonomy": setup.taxonomy.ref,
+        "model": setup.parameters.model,
+        "host": setup.host,
+        "traces": {
+            "all": estimate.traces,
+            "known": estimate.known,
+            "unread": estimate.unread,
+            "to_judge": estimate.to_judge,
+        },
+        "windows": estimate.windows,
+        "requests": estimate.requests,
+        "tokens": {"in": estimate.tokens_in, "out": estimate.tokens_out},
+        "cost": estimate.cost(setup),
+        "shortened": estimate.shortened,
+        "examples": list(setup.settings().examples),
+        "sent": what_is_sent(setup),
+        "failed": _failed((), reports),
+        "skipped": _skipped(reports),
+    }
+
+
+def _common(
+    *,
+    judge: str,
+    run: str | None,
+    steps: Mapping[Step, int],
+    by_mode: Mapping[str, int],
+    failed: Iterable[Progress],
+    reports: Sequence[FileReport],
+    taxonomy: Taxonomy,
+) -> Document:
+    return {
+        "judge": judge,
+        "taxonomy": taxonomy.ref,
+        "run": run,
+        "traces": {step.value: steps.get(step, 0) for step in Step},
+        "suggestions": sum(by_mode.values()),
+        "modes": {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode},
+        "failed": _failed(failed, reports),
+        "skipped": _skipped(reports),
+    }
+
+
+def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
+    return [
+        {"path": str(path), "reason": reason}
+        for path, reason in (
+            *((report.path, report.failed) for report in reports),
+            *((one.path, one.problem) for one in progress),
+        )
+        if reason is not None
+    ]
+
+
+def _skipped(reports: Iterable[FileReport]) -> list[Document]:
+    return [{"path": str(r.path), "reason": r.skipped} for r in reports if r.skipped is not None]
+
+
+def print_summary(document: Document, taxonomy: Taxonomy) -> None:
+    """A summary for people, on stdout."""
+    counts = document["traces"]
+    left = f", {counts['left']} left" if counts.get("left") else ""
+    _line(
+        f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
+        f"{counts['failed']} failed{left}; "
+        + (
+            "what was found is hidden while you work blind or without suggestions"
+            if document["suggestions"] is None
+            else f"{document['suggestions']} suggestions"
+        )
+    )
+    if "tokens" in document:
+        _print_use(document)
+    rows = [
+        (mode.code, mode.name, str(document["modes"][mode.code]))
+        for mode in taxonomy.modes
+        if mode.code in (document["modes"] or ())
+    ]
+    if rows:
+        print_table([("", "mode", "suggestions"), *rows], numbers_from=2)
+
+
+def _print_use(document: Document) -> None:
+    quotes, used = document["quotes"], document["tokens"]
+    if quotes is not None and quotes["all"]:
+        share = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
+        kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
+        _line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
+    cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
+    now, in_all = document["requests"]["now"], document["requests"]["run"]
+    before = f", {in_all - now} of them earlier" if in_all > now else ""
+    if in_all:
+        _line(
+            f"{in_all} requests{before}: {tokens(used['in'])} tokens in, "
+            f"{tokens(used['out'])} out{cost}"
+        )
+    if document["examples"]:
+        named = ", ".join(document["examples"])
+        _line(f"examples from {named}; they are left out of figures")
+    if document["shortened"]:
+        _line(f"in {document['shortened']} traces not all was shown: texts were shortened")
+    by_count = sorted((document["remarks"] or {}).items(), key=lambda said: -said[1])
+    for remark, traces in by_count[:_REMARKS_SHOWN]:
+        _line(f"{remark} ({traces} traces)" if traces > 1 else remark)
+    if len(by_count) > _REMARKS_SHOWN:
+        _line(f"and {len(by_count) - _REMARKS_SHOWN} other remarks; --json has them all")
+    if document["ending"]:
+        _line(f"ended: {document['ending']}; {document['allowance']}")
+
+
+def failed_files(document: Document) -> int:
+    """Name on stderr what failed; the exit code."""
+    for failure in document["failed"]:
+        say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
+    if document.get("stopped"):
+        say(f"mast-tui judge: {document['stopped']}")
+    stopped = document.get("stopped") or document.get("ending")
+    return 1 if document["failed"] or stopped else 0
+
+
+def say_estimate(estimate: Estimate, setup: Setup) -> None:
+    """The estimate on stderr, before a run."""
+    for line in _estimate_lines(estimate, setup):
+        say(line)
+
+
+def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None:
+    """The estimate of a dry run, on stdout: with what would be sent where."""
+    for line in (*_estimate_lines(estimate, setup), document["sent"]):
+        _line(line)
+    _line("Nothing was sent and nothing was written (--dry-run).")
+
+
+def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
+    before = f", {estimate.known} of them judged before" if estimate.known else ""
+    lines = [f"{setup.judge}: {estimate.traces} traces{before}"]
+    if estimate.requests:
+        cost = estimate.cost(setup)
+        what = "no price is known" if cost is None else f"cost about {money(cost)}"
+        lines.append(
+            f"at most about {estimate.requests:,} requests, {tokens(estimate.tokens_in)} tokens "
+            f"in and {tokens(estimate.tokens_out)} out; {what}"
+        )
+    if estimate.shortened:
+        lines.append(
+            f"{estimate.shortened} long texts are shortened; more of them fits with --window-tokens"
+        )
+    return lines
+
+
+def _line(text: str) -> None:
+    click.echo(one_line(text))

@@ -1,0 +1,1 @@
+"""What commands share: options, who asks, what is written."""

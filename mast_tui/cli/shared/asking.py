@@ -1,0 +1,151 @@
+"""Who asks, as a command heeds it: whose sight it keeps to, and how it tells what that hides."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui.cli.shared.common import has_workspace, open_workspace, say
+from mast_tui.session import viewer_of, works_blind
+from mast_tui.workspace import WorkspaceError
+
+if TYPE_CHECKING:
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What the command line says of the one who asks, before a workspace is open."""
+
+    annotator: str | None
+    blind: bool
+    assisted: bool
+
+    def hides_judges(self, place: Workspace, taxonomy: Taxonomy) -> bool:
+        """Whether what judges find must not be told to the one who asks."""
+        viewer = asked_by(
+            place, taxonomy.ref, self.annotator, self.blind, self.assisted, anybody=True
+        )
+        return viewer.judges_hidden
+
+
+def asked_by(
+    place: Workspace,
+    taxonomy: str,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+    *,
+    anybody: bool = False,
+) -> Viewer:
+    """Find out who asks, and say where that is not whom the command line names.
+
+    Args:
+        place: The workspace that is asked.
+        taxonomy: Under which taxonomy, as ``id@version``.
+        annotator: The value of ``--annotator``.
+        blind: Whether ``--blind`` is given.
+        assisted: Whether ``--assisted`` is given.
+        anybody: Whether ``--blind`` has a meaning where nobody is known.
+
+    Raises:
+        click.UsageError: Nobody is known whose sight ``--blind`` could be.
+        SessionError: The name cannot be one.
+    """
+    viewer = viewer_of(place, taxonomy, annotator=annotator, blind=blind, assisted=assisted)
+    if blind and viewer.name is None and not anybody:
+        raise click.UsageError(
+            "--blind hides what somebody has not finished; say who asks with --annotator NAME"
+        )
+    if viewer.named is not None:
+        say(
+            f"this login works here as {viewer.name}: what is shown keeps to what {viewer.name} "
+            f"may see, and is recorded for {viewer.name}, not for {viewer.named}"
+        )
+    return viewer
+
+
+def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
+    """Make the field ``sight`` of a document: whose sight it keeps to, and what that left out.
+
+    Nothing where nobody's sight limits it.
+
+    Args:
+        viewer: Who asks.
+        left_out: The traces that are left out.
+    """
+    if viewer.name is None or not viewer.limited:
+        return {}
+    return {
+        "sight": {
+            "annotator": viewer.name,
+            "blind": viewer.blind,
+            "left_out": len(left_out),
+            "reason": "hidden_until_finished",
+        }
+    }
+
+
+def say_left_out(viewer: Viewer, left_out: Sized) -> None:
+    """Say on stderr how many traces are left out, for whom, why, and what to do.
+
+    Args:
+        viewer: Who asks.
+        left_out: The traces that are left out.
+    """
+    if viewer.name is not None:
+        say_hidden(viewer.name, len(left_out))
+
+
+def say_hidden(name: str, count: int) -> None:
+    """Say on stderr that traces are left out, why, and what to do.
+
+    Args:
+        name: From whom they are hidden.
+        count: How many they are; of none nothing is said.
+    """
+    if not count:
+        return
+    # Some may be finished and come back to be labelled once more, which must not be told.
+    if count == 1:
+        these, they, them = "1 trace is", "it is", "it"
+    else:
+        these, they, them = f"{count} traces are", "they are", "them"
+    say(
+        f"{these} left out: what others say of {them} is hidden from {name} until {they} finished; "
+        f"or take {them} on as adjudicator (K, then o, in the app)"
+    )
+
+
+def hides_outcomes(
+    workspace: str | None, annotator: str | None, blind: bool, assisted: bool
+) -> str | None:
+    """Say why a command that reads traces alone must leave out what these carry; None: nothing.
+
+    Args:
+        workspace: The value of ``--workspace``.
+        annotator: The value of ``--annotator``.
+        blind: Whether ``--blind`` is given.
+        assisted: Whether ``--assisted`` is given.
+    """
+    if blind:
+        return "outcomes, scores and what else --blind hides are left out"
+    if workspace is None and not has_workspace():
+        return None
+    try:
+        place = open_workspace(workspace, create=False)
+    except WorkspaceError as error:
+        # Better too little than what somebody blind must not see.
+        return f"outcomes and scores are left out, as nobody can tell who works blind: {error}"
+    try:
+        name = works_blind(place, annotator, assisted=assisted)
+    finally:
+        place.close()
+    if name is None:
+        return None
+    return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"

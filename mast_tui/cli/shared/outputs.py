@@ -1,0 +1,180 @@
+"""What a command must not write over: labels, traces, and what others have made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.io.packed import beginning
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.readers import recognise
+from mast_tui.traces.scan.label_files import label_file
+from mast_tui.traces.scan.outcomes import FILE_NAME
+from mast_tui.traces.scan.sub_agents import members_beside, thread_of
+
+if TYPE_CHECKING:
+    from mast_tui.workspace import Workspace
+
+_DATABASE: Final = b"SQLite format 3\0"
+_SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+_JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
+"""How the logs of SQLite begin: write-ahead logs in either byte order, and rollback journals."""
+
+_LOOKED_AT: Final = 4 << 20
+"""So many bytes from the start of a file are looked at to recognise a trace."""
+
+_TEXT_TRACES: Final = (".log", ".txt")
+_OWN_TEXTS: Final = (
+    b"# Datasheet\n",
+    b"# Codebook of ",
+    b"\\section{Codebook of ",
+    b"<!doctype html>",
+    b"<View>",
+    b"# Agreement\n",
+    b"Table: Agreement of ",
+    b"% Agreement: ",
+    b"scope,mode,name,statistic,",
+    b"scope,group,mode,name,statistic,",
+    b"# Failure signatures",
+    b"% Failure signatures",
+    b"trace_id,annotator,mode,value,",
+    b"trace_id,annotator,system,model,",
+    b'{"record": "workspace", ',
+    b'{"text": ',
+    b'{"dataType": "CATEGORICAL", ',
+    b'{"feedback_source": {"type": ',
+    b'{"score_name": ',
+    b'{\n "format": "mast-tui-gold"',
+    b'[\n {\n  "data": {\n   "trace_id"',
+    b'[\n {\n  "mas_name"',
+)
+"""How this program's own exports begin, which are no text traces whatever their names end in."""
+
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
+    "in use and its traces are never replaced.",
+)
+
+
+def marked(*marks: str) -> Callable[[bytes], bool]:
+    """A test whether the beginning of a file holds each of these texts."""
+    return lambda head: all(mark.encode() in head for mark in marks)
+
+
+def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
+    """The outputs of a command that works on a workspace.
+
+    Args:
+        workspace: The one in use; neither it nor a trace that it knows is ever replaced.
+        force: Replace what else looks like a trace, a database or somebody else's file.
+    """
+    return Outputs(Rules(never_replaced(workspace), what_looks_precious, force))
+
+
+def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
+    """Tell of a file why it stays in any case: it is the workspace, or of a trace that it knows.
+
+    The workspace may be closed when that is asked for.
+    """
+    labels = database_files(workspace.path) if workspace.path is not None else ()
+    traces = workspace.read_columns(
+        "traces", ("path",), lambda rows: frozenset(_real(path) for (path,) in rows), given="path"
+    )
+
+    def reason(target: Path) -> str | None:
+        real = _real(target)
+        if real in labels:
+            return "the labels are kept in this file"
+        if real.exists() and (real in traces or _is_part(real, traces)):
+            return "this is a trace, and traces are never written to"
+        return None
+
+    return reason
+
+
+def _is_part(real: Path, traces: frozenset[Path]) -> bool:
+    """Whether a file lies in the folder that is a trace, or holds a sub-agent of one."""
+    if not traces.isdisjoint(real.parents):
+        return True
+    thread = thread_of(real)
+    if thread is None or thread.parent is None:
+        return False
+    near = (one for one in traces if one.parent in real.parents)
+    return any(real in map(_real, members_beside(one)) for one in near)
+
+
+def what_looks_precious(target: Path) -> str | None:
+    """What a file is that only somebody who says so may replace; None for any other.
+
+    Told from its content, of which no more than some megabytes are looked at.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    for end in _SIDE_FILES:
+        database = target.with_name(target.name.removesuffix(end))
+        if database != target and _begins_with(database, _DATABASE):
+            return f"belongs to the database {database.name}"
+    if not target.exists() or target.stat().st_size == 0:
+        return None
+    if _begins_with(target, _DATABASE, *_JOURNALS):
+        return "looks like a database or its log"
+    if target.name.casefold() == FILE_NAME:
+        return "tells how runs have ended"
+    return _looks_like_trace(target)
+
+
+def _looks_like_trace(target: Path) -> str | None:
+    source = _Beginning(target)
+    if (reader := recognise(source)) is not None:
+        return f"looks like a trace ({reader.name})"
+    if source.is_binary:
+        return None
+    if (labels := label_file(source)) is not None:
+        return f"looks like {labels.partition(';')[0]}"
+    if target.suffix.lower() in _TEXT_TRACES and (source.json is None or source.damage):
+        own = source.head.startswith(_OWN_TEXTS)
+        return None if own else "looks like a trace (text)"
+    return None
+
+
+class _Beginning(Source):
+    """A file of which only the first megabytes are read, as if it had been cut off there."""
+
+    @cached_property
+    def size(self) -> int:
+        """The length in bytes; of a compressed file no more than is looked at."""
+        return self.path.stat().st_size if self.packing is None else len(self.data)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The content, as far as it is looked at."""
+        if self.packing is not None:
+            return beginning(self.path, _LOOKED_AT)
+        with self.path.open("rb") as file:
+            return file.read(_LOOKED_AT)
+
+
+def _begins_with(path: Path, *marks: bytes) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(max(map(len, marks))).startswith(marks)
+
+
+def database_files(database: Path) -> frozenset[Path]:
+    """The file of an SQLite database and those that SQLite makes beside it, without links."""
+    real = _real(database)
+    return frozenset(real.with_name(real.name + end) for end in ("", *_SIDE_FILES))
+
+
+def _real(path: Path | str) -> Path:
+    return Path(os.path.realpath(Path(path).expanduser()))

@@ -1,0 +1,1 @@
+"""Labels for other tools, papers and platforms."""

@@ -1,0 +1,279 @@
+"""The datasheet of a gold set: who labelled what, how and when, and what the figures rest on.
+
+It is made of the gold document alone, so that it says what the document holds and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from mast_tui.exchange.exporters.datasheet_file import about_lines
+from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.judge import judges_section
+from mast_tui.reports.model import Report
+from mast_tui.reports.render.markdown import plain, render_markdown, table
+
+Values = Mapping[str, Any]
+
+MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
+"""What stands near the beginning of every datasheet that was written to a file."""
+
+_AGREEMENT: Final = ("modes", "spans")
+"""The sections of the report on agreement that are shown, with the table of the same name."""
+
+
+def datasheet(document: Values) -> str:
+    """The datasheet of a gold document as Markdown, fit for a dataset card."""
+    parts = (
+        _head(document),
+        about_lines(document.get("datasheet")),
+        _labelled(document),
+        _settled(document),
+        _protocol(document),
+        _agreement(document),
+        _judges(document),
+        _left_out(document),
+        _agreed(document),
+    )
+    return "\n".join([*(line for part in parts if part for line in [*part, ""])])
+
+
+def _head(document: Values) -> list[str]:
+    taxonomy, tool = document["taxonomy"], document["tool"]
+    traces = document["traces"]
+    spans = sum(trace["spans"] or 0 for trace in traces)
+    systems = _names(trace["system"] for trace in traces)
+    return [
+        "# Datasheet",
+        "",
+        f"{len(traces)} traces of agent runs ({spans} spans where they were counted), labelled "
+        f"for {len(taxonomy['modes'])} failure modes of the taxonomy {plain(taxonomy['ref'])} "
+        f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
+        f"{plain(tool['version'])}.",
+        "",
+        f"- Systems: {systems}",
+        f"- Models: {_names(trace['model'] for trace in traces)}",
+        f"- Benchmarks: {_names(trace['benchmark'] for trace in traces)}",
+        f"- Outcomes: {_counts(trace['outcome'] for trace in traces)}",
+        "",
+        "The unit is trace × mode. A mode that nobody judged in a trace is open: it is not counted "
+        "as absent.",
+    ]
+
+
+def _labelled(document: Values) -> list[str]:
+    """Who labelled, how and when."""
+    sides = [side for trace in document["traces"] for side in trace["annotators"]]
+    rows = []
+    for name in sorted({side["name"] for side in sides}):
+        own = [side for side in sides if side["name"] == name]
+        times = sorted(side["finished_at"] for side in own if side["finished_at"])
+        days = f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"
+        seen = sum(bool(side["judge_seen"]) for side in own)
+        rows.append(
+            [
+                plain(name),
+                _counts(side["kind"] for side in own),
+                str(len(own)),
+                _counts(side["pass_kind"] or "unknown" for side in own),
+                str(seen),
+                str(sum(len(side["labels"]) for side in own)),
+                plain(days),
+            ]
+        )
+    heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
+    per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
+    spread = ", ".join(f"{n} traces by {many}" for many, n in sorted(per_trace.items()))
+    lines = ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
+    return [*lines, *_minutes(document.get("minutes_per_trace"))]
+
+
+def _minutes(worked: Values | None) -> list[str]:
+    """How long a trace took, and how that was counted; nothing where it is known of nobody."""
+    if not worked or not worked["annotators"]:
+        return []
+    told = ", ".join(
+        f"{plain(name)} {one['median']:.1f} ({one['n']} traces)"
+        for name, one in worked["annotators"].items()
+    )
+    return [
+        "",
+        f"Minutes a trace, the median: {told}. Counted from the first thing somebody did on a "
+        f"trace to its finish; a pause of more than {worked['longest_pause']} minutes is cut out. "
+        "Labels that were imported say nothing of it.",
+    ]
+
+
+def _settled(document: Values) -> list[str]:
+    verdicts = [v for trace in document["traces"] for v in trace["verdicts"].values()]
+    if document["gold"]["settled_only"]:
+        # One person's word has no value here, and is no source of anything.
+        verdicts = [v for v in verdicts if v["source"] != "single"]
+    deciders = _counts(v["decided_by"] for v in verdicts if v["decided_by"])
+    sources = _counts(verdict["source"] for verdict in verdicts)
+    rows = []
+    for mode in document["taxonomy"]["modes"]:
+        of_mode = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
+        values = Counter(v["value"] or "unresolved" for v in of_mode if v is not None)
+        rows.append(
+            [plain(mode["code"]), plain(mode["name"])]
+            + [str(values[name]) for name in ("present", "absent", "unsure", "unresolved")]
+        )
+    heads = ("mode", "name", "present", "absent", "unsure", "open or unresolved")
+    seen = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
+    return [
+        "## How verdicts were settled",
+        "",
+        f"- Sources: {sources}",
+        *_of_one_person(document["gold"]),
+        *_not_in_study(document["gold"]),
+        f"- Decided by: {deciders}",
+        f"- Majorities settle verdicts: {_yes(document['majority'])}",
+        f"- Verdicts for which a side or the decision had a judge on screen: {seen} of "
+        f"{len(verdicts)}; leave them out (`judge_seen`) when measuring a judge",
+        "",
+        *table(heads, rows),
+    ]
+
+
+def _of_one_person(mix: GoldMixJson) -> list[str]:
+    """What gold is and what one person's word, where some of it is that or was left out."""
+    if mix["settled_only"]:
+        return ["- Verdicts of one person alone are left out (`--gold settled`)"]
+    single = mix["sources"]["single"]
+    if not single:
+        return []
+    settled = sum(mix["sources"].values()) - single
+    if not settled:
+        return [
+            "- No verdict is more than one person's word; these labels are "
+            f"{plain(gold_words(mix))}"
+        ]
+    return [
+        f"- {single} verdicts are one person's word (`single`), {settled} are agreed on or "
+        "decided; `--gold settled` takes the latter alone"
+    ]
+
+
+def _not_in_study(mix: GoldMixJson) -> list[str]:
+    """Who has labelled without a part in the study."""
+    told = ", ".join(f"{plain(name)} ({n} traces)" for name, n in mix["not_in_study"].items())
+    return [f"- Not counted, as they have no part in the study: {told}"] if told else []
+
+
+def _protocol(document: Values) -> list[str]:
+    study = document["protocol"]
+    lines = ["## Protocol", ""]
+    if study is None:
+        return [*lines, "No study was set up: who labelled what was not fixed beforehand."]
+    traces = sum(len(batch["traces"]) for batch in study["batches"])
+    blind = "without judges' suggestions" if study["blind"] else "with judges' suggestions"
+    open_modes = {
+        "ask": "the annotator was asked",
+        "leave": "stayed open",
+        "absent": "counted as absent",
+    }[study["open_modes"]]
+    return [
+        *lines,
+        f"- Annotators: {_names(study['annotators'])}; adjudicators: "
+        f"{_names(study['adjudicators'])}",
+        f"- {traces} traces in {len(study['batches'])} lots; {study['per_trace']} annotators a "
+        f"trace in a share of {study['overlap']:g}, one in the others; seed {study['seed']}",
+        f"- Labelled {blind}; without suggestions, at random: a share of {study['withheld']:g} of "
+        "the traces with suggestions shown",
+        f"- Repeat, without sight of the first time: a share of {study['retests']:g}",
+        f"- Modes without a verdict at finishing, spans unread: {open_modes}",
+        f"- In adjudication: names hidden {_yes(study['names_hidden'])}, judge shown before the "
+        f"decision {_yes(study['judge_first'])}, places are conflicts "
+        f"{_yes(study['boundaries'])}, reasons asked for {_yes(study['reasons'])}",
+    ]
+
+
+def _agreement(document: Values) -> list[str]:
+    """The figures by mode and on places; the whole report stands in the gold document."""
+    figures = document["agreement"]
+    if len(figures.get("annotators", ())) < 2:
+        return [
+            "## Agreement",
+            "",
+            "No agreement: fewer than two annotators have finished traces.",
+        ]
+    report = agreement_report(figures)
+    sections = [
+        replace(one, facts=(), parts=tuple(part for part in one.parts if part.id in _AGREEMENT))
+        for one in report.sections
+        if one.id in _AGREEMENT
+    ]
+    warnings = tuple(note for note in report.notes if note.warning)
+    shown = replace(report, sections=tuple(sections), notes=warnings)
+    return render_markdown(shown, level=2).splitlines()
+
+
+def _judges(document: Values) -> list[str]:
+    """How judges fare against this gold, where the gold came about without sight of them."""
+    title, judges = "Judges against this gold", document["judges"]
+    if not judges:
+        return [
+            f"## {title}",
+            "",
+            "No judge has looked at these traces, other than as a side of the gold.",
+        ]
+    report = Report("judges", title, "", (judges_section(judges),))
+    return render_markdown(report, level=2).splitlines()
+
+
+def _left_out(document: Values) -> list[str]:
+    left = document["left_out"]
+    unresolved = [trace for trace in document["traces"] if trace["unresolved"]]
+    away = sum(trace["content_hash"] is None for trace in document["traces"])
+    return [
+        "## What was left out",
+        "",
+        f"- Traces begun and not finished, by annotator: {_numbers(left['unfinished'])}",
+        f"- Second readings for agreement with oneself, which are no sides: "
+        f"{_numbers(left['retests'])}",
+        f"- Judges that labelled and are no sides: {_names(left['judges'])}",
+        f"- Traces with something left to decide: {len(unresolved)}",
+        f"- Traces of which only labels are known, never the content: {away}",
+        *_hidden(document.get("sight")),
+    ]
+
+
+def _hidden(sight: Values | None) -> Iterator[str]:
+    if sight is not None and sight["left_out"]:
+        yield (
+            f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
+            f"{sight['left_out']}"
+        )
+
+
+def _agreed(document: Values) -> list[str]:
+    lines = ["## What was agreed about the modes", ""]
+    for code, page in document["guidelines"].items():
+        for guideline in page["guidelines"]:
+            lines.append(
+                f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
+                f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
+            )
+    return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
+
+
+def _names(names: Iterable[str | None]) -> str:
+    found = sorted({name for name in names if name})
+    return ", ".join(map(plain, found)) or "none named"
+
+
+def _counts(names: Iterable[str]) -> str:
+    return _numbers(Counter(names))
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{plain(name)} {n}" for name, n in sorted(counts.items()) if n) or "none"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

@@ -1,0 +1,275 @@
+"""``gold``: one JSON document with the adjudicated labels of every trace, and whence they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mast_tui import __version__
+from mast_tui.exchange.exporters.working_time import minutes_summary
+from mast_tui.gold import (
+    Conflict,
+    GoldLabel,
+    GoldMixJson,
+    GoldTrace,
+    GoldVerdict,
+    Order,
+    Side,
+    gold_mix,
+)
+from mast_tui.labels import Label, Pass, Target
+from mast_tui.study.model import Study
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.workspace.events.protocol_values import study_to_dict
+from mast_tui.workspace.records import TraceRecord
+
+FORMAT: Final = "mast-tui-gold"
+VERSION: Final = 2
+"""Version 1 held no protocol, no guidelines and nothing of what was left out."""
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldEntry:
+    """All that the document says of one trace.
+
+    ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
+    and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
+    key, and None where the trace is not at hand.
+    """
+
+    trace: TraceRecord
+    gold: GoldTrace
+    sides: Sequence[Side]
+    passes: Mapping[str, Pass]
+    order: Order
+    notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    minutes: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How the gold came about: the protocol, what was agreed about modes, and what is not in it.
+
+    ``guidelines`` are by the code of the mode. ``unfinished`` counts traces that were begun only,
+    ``retests`` readings for agreement with oneself, ``not_in_study`` finished traces of people
+    without a part in the study, all by annotator; ``judges`` are those that
+    have labelled and are no side.
+    """
+
+    study: Study | None = None
+    guidelines: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: Mapping[str, int] = field(default_factory=dict)
+    retests: Mapping[str, int] = field(default_factory=dict)
+    not_in_study: Mapping[str, int] = field(default_factory=dict)
+    judges: Sequence[str] = ()
+
+
+def gold_document(
+    entries: Sequence[GoldEntry],
+    taxonomy: Taxonomy,
+    agreement: Mapping[str, Any],
+    judges: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    majority: bool = False,
+    settled_only: bool = False,
+    provenance: Provenance | None = None,
+) -> Values:
+    """The whole document; ``agreement`` is the report of ``agree --json``.
+
+    ``judges`` are the reports on judges against this gold, by name. Traces stand in the order of
+    their ids, modes in that of the taxonomy.
+    """
+    provenance = provenance or Provenance()
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "tool": {"name": "mast-tui", "version": __version__},
+        "taxonomy": {
+            "ref": taxonomy.ref,
+            "content_hash": taxonomy.content_hash,
+            "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
+        },
+        "majority": majority,
+        "gold": _mix(entries, settled_only, provenance.not_in_study),
+        "traces": [
+            _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
+        ],
+        "minutes_per_trace": minutes_summary(
+            pair for entry in entries for pair in entry.minutes.items()
+        ),
+        "agreement": dict(agreement),
+        "judges": {name: dict(report) for name, report in (judges or {}).items()},
+        "protocol": provenance.study and study_to_dict(provenance.study),
+        "guidelines": dict(provenance.guidelines),
+        "left_out": {
+            "unfinished": dict(provenance.unfinished),
+            "retests": dict(provenance.retests),
+            "judges": list(provenance.judges),
+        },
+    }
+
+
+def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
+    """A mode as it was put to those who labelled."""
+    categories = {category.id: category.name for category in taxonomy.categories}
+    return {
+        "code": mode.code,
+        "slug": mode.slug,
+        "name": mode.name,
+        "category": categories.get(mode.category, mode.category),
+        "definition": mode.definition,
+        "applies": list(mode.applies),
+        "applies_not": list(mode.applies_not),
+    }
+
+
+def _mix(
+    entries: Sequence[GoldEntry], settled_only: bool, not_in_study: Mapping[str, int]
+) -> GoldMixJson:
+    """What the gold is made of."""
+    given = {
+        entry.trace.trace_id: [one for one in entry.gold.verdicts if one.value is not None]
+        for entry in entries
+    }
+    return gold_mix(
+        {trace: [one.source for one in verdicts] for trace, verdicts in given.items()},
+        {
+            name
+            for verdicts in given.values()
+            for one in verdicts
+            for name, value in one.sides.items()
+            if value is not None
+        },
+        settled_only=settled_only,
+        not_in_study=not_in_study,
+    )
+
+
+def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:
+    record, gold = entry.trace, entry.gold
+    identity = record.identity
+    codes = {mode.slug: mode.code for mode in taxonomy.modes}
+    return {
+        "trace_id": record.trace_id,
+        "content_hash": None if identity is None else identity.content_hash,
+        "reader": None if identity is None else identity.reader,
+        "key_scheme": None if identity is None else identity.key_scheme,
+        "system": record.system,
+        "model": record.model,
+        "benchmark": record.benchmark,
+        "outcome": record.outcome.value,
+        "score": record.score,
+        "spans": record.spans,
+        "verdicts": {codes[verdict.mode]: _verdict(verdict) for verdict in gold.verdicts},
+        "labels": [_gold_label(label, codes, entry.order) for label in gold.labels],
+        "unresolved": [_conflict(conflict, codes, entry.order) for conflict in gold.conflicts],
+        "annotators": [_side(side, entry, codes) for side in entry.sides],
+    }
+
+
+def _verdict(verdict: GoldVerdict) -> Values:
+    return {
+        "slug": verdict.mode,
+        "value": verdict.value,
+        "source": verdict.source.value,
+        "sides": {name: value and value.value for name, value in verdict.sides.items()},
+        "judge_seen": verdict.judge_seen,
+        "decided_by": verdict.decided_by,
+        "decided_at": verdict.decided_at,
+        "reason": verdict.reason,
+        "changed": verdict.changed,
+    }
+
+
+def _gold_label(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Values:
+    return {
+        "mode": codes[label.mode],
+        "slug": label.mode,
+        "target": target_values(label.target, order),
+        "source": label.source.value,
+        "merged": label.merged,
+        "annotators": list(label.annotators),
+        "labels": list(label.labels),
+        "notes": [{"annotator": name, "note": note} for name, note in label.notes],
+        "severity": label.severity and label.severity.value,
+        "judge_seen": label.judge_seen,
+        "decided_by": label.decided_by,
+        "decided_at": label.decided_at,
+        "reason": label.reason,
+        "changed": label.changed,
+    }
+
+
+def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
+    return {
+        "id": conflict.id,
+        "kind": conflict.kind.value,
+        "mode": codes[conflict.mode],
+        "slug": conflict.mode,
+        "sides": [
+            {
+                "annotator": said.annotator,
+                "value": said.value and said.value.value,
+                "targets": [target_values(target, order) for target in said.targets],
+            }
+            for said in conflict.said
+        ],
+    }
+
+
+def _side(side: Side, entry: GoldEntry, codes: Mapping[str, str]) -> Values:
+    """One annotator's own word, as it was when the pass was finished."""
+    done = entry.passes.get(side.annotator)
+    values = {mode: side.value(mode) for mode in codes}
+    minutes = entry.minutes.get(side.annotator)
+    return {
+        "name": side.annotator,
+        "kind": side.kind.value,
+        "pass": done and done.number,
+        "pass_kind": done and done.kind.value,
+        "finished_at": done and done.finished_at,
+        "minutes": None if minutes is None else round(minutes, 2),
+        "judge_seen": side.judge_seen,
+        "read": done and done.read,
+        "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
+        "labels": [
+            _label(label, codes, entry.order) for label in side.labels if label.mode in codes
+        ],
+        "span_notes": [
+            {"key": key, "index": entry.order(key), "note": text}
+            for key, text in sorted(entry.notes.get(side.annotator, {}).items())
+        ],
+    }
+
+
+def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
+    return {
+        "id": label.id,
+        "mode": codes[label.mode],
+        "slug": label.mode,
+        "target": target_values(label.target, order),
+        "note": label.note,
+        "confidence": label.confidence,
+        "severity": label.severity and label.severity.value,
+        "origin": label.origin.value,
+        "saw_suggestions": label.saw_suggestions,
+        "created_at": label.created_at,
+    }
+
+
+def target_values(target: Target, order: Order) -> Values:
+    """A target with the indices (from 0) of its spans, None where the trace is not at hand."""
+    first, last = target.first, target.last
+    return {
+        "whole_trace": target.is_whole,
+        "first": first,
+        "last": last,
+        "first_index": None if first is None else order(first),
+        "last_index": None if last is None else order(last),
+        "quote": target.quote,
+        "char_start": target.char_start,
+        "char_end": target.char_end,
+    }

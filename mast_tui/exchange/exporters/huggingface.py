@@ -1,0 +1,331 @@
+"""``huggingface``: a folder that ``datasets.load_dataset`` loads as it stands.
+
+It holds what the gold document holds, as tables: JSON lines under ``data/`` and a README whose
+heading names each table, its file and its columns, so that columns without a value keep their
+type. Below the heading stands the datasheet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mast_tui.exchange.exporters.datasheet import datasheet
+from mast_tui.exchange.exporters.datasheet_file import card_values
+from mast_tui.reports.render.markdown import plain
+
+Values = Mapping[str, Any]
+Columns = tuple[tuple[str, str], ...]
+
+CARD: Final = "README.md"
+"""The file that names the tables."""
+
+_LIST: Final = "list of "
+_PAIR: Final = "pair of annotator and "
+_TIME: Final = "timestamp[us, tz=UTC]"
+
+_TRACE: Final[Columns] = (
+    ("trace_id", "string"),
+    ("content_hash", "string"),
+    ("system", "string"),
+    ("model", "string"),
+    ("benchmark", "string"),
+    ("outcome", "string"),
+    ("score", "float64"),
+    ("spans", "int64"),
+)
+_MODE: Final[Columns] = (("taxonomy", "string"), ("mode", "string"), ("slug", "string"))
+_TARGET: Final[Columns] = (
+    ("whole_trace", "bool"),
+    ("first", "string"),
+    ("last", "string"),
+    ("first_index", "int64"),
+    ("last_index", "int64"),
+    ("quote", "string"),
+    ("char_start", "int64"),
+    ("char_end", "int64"),
+)
+_DECISION: Final[Columns] = (
+    ("source", "string"),
+    ("judge_seen", "bool"),
+    ("decided_by", "string"),
+    ("decided_at", _TIME),
+    ("reason", "string"),
+    ("changed", "bool"),
+)
+_GOLD: Final = (*_TRACE, *_MODE, ("value", "string"), *_DECISION, ("sides", _PAIR + "value"))
+_GOLD_LABELS: Final = (
+    ("trace_id", "string"),
+    *_MODE,
+    *_TARGET,
+    *_DECISION,
+    ("merged", "bool"),
+    ("severity", "string"),
+    ("annotators", _LIST + "string"),
+    ("notes", _PAIR + "note"),
+)
+_SIDE: Final[Columns] = (
+    ("trace_id", "string"),
+    ("annotator", "string"),
+    ("kind", "string"),
+    ("pass", "int64"),
+    ("pass_kind", "string"),
+    ("finished_at", _TIME),
+)
+_VERDICTS: Final = (*_SIDE, ("judge_seen", "bool"), *_MODE, ("value", "string"))
+_LABELS: Final = (
+    *_SIDE,
+    ("id", "string"),
+    *_MODE,
+    *_TARGET,
+    ("note", "string"),
+    ("confidence", "float64"),
+    ("severity", "string"),
+    ("origin", "string"),
+    ("saw_suggestions", "bool"),
+    ("created_at", _TIME),
+)
+_MODES: Final[Columns] = (
+    *_MODE,
+    ("name", "string"),
+    ("category", "string"),
+    ("definition", "string"),
+    ("applies", _LIST + "string"),
+    ("applies_not", _LIST + "string"),
+)
+_SIZES: Final = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+)
+"""The Hub's names for how many rows a set has, by the number that they stay below."""
+_GUIDELINES: Final[Columns] = (
+    *_MODE,
+    ("name", "string"),
+    ("text", "string"),
+    ("by", "string"),
+    ("at", _TIME),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One table of the set: its name, what it holds in words, its columns and rows."""
+
+    name: str
+    holds: str
+    columns: Columns
+    rows: list[dict[str, Any]]
+
+    @property
+    def file(self) -> str:
+        return f"data/{self.name}.jsonl"
+
+
+def dataset_files(document: Values) -> dict[str, str]:
+    """The files of the set by their path in its folder, from a gold document.
+
+    A table without rows is left out, since it would not load. Raises ``ValueError`` where there
+    is no trace at all.
+    """
+    tables = [table for table in _tables(document) if table.rows]
+    if not tables:
+        raise ValueError("there is no gold yet: nobody has finished a trace")
+    files = {table.file: "".join(map(_line, table.rows)) for table in tables}
+    return files | {CARD: _card(document, tables)}
+
+
+def tables_named_in(card: str) -> tuple[str, ...] | None:
+    """The files of tables that the ``README.md`` of a set names; None where this project did not
+    write it."""
+    if "Written by mast-tui" not in card:
+        return None
+    heading = card.partition("\n---\n")[0]
+    return tuple(re.findall(r'"path": "(data/[\w-]+\.jsonl)"', heading))
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _tables(document: Values) -> Iterator[_Table]:
+    ref = document["taxonomy"]["ref"]
+    traces = document["traces"]
+    yield _Table(
+        "gold",
+        "the verdict on each mode in each trace, how it was settled, and each side's",
+        _GOLD,
+        [
+            _row(_GOLD, trace, verdict, taxonomy=ref, mode=code, sides=_pairs(verdict["sides"]))
+            for trace in traces
+            for code, verdict in trace["verdicts"].items()
+        ],
+    )
+    yield _Table(
+        "gold_labels",
+        "the places where modes show, as they were settled",
+        _GOLD_LABELS,
+        [
+            _row(_GOLD_LABELS, label, label["target"], trace_id=trace["trace_id"], taxonomy=ref)
+            for trace in traces
+            for label in trace["labels"]
+        ],
+    )
+    yield _Table(
+        "labels",
+        "every annotator's own labels",
+        _LABELS,
+        [
+            _row(_LABELS, side, label, label["target"], **_who(trace, side, ref))
+            for trace, side in _sides(traces)
+            for label in side["labels"]
+        ],
+    )
+    names = sorted({side["name"] for _, side in _sides(traces)})
+    for name, table in zip(names, _table_names(names), strict=True):
+        yield _Table(
+            table,
+            f"the verdicts of {name} alone; a mode that is open has no row",
+            _VERDICTS,
+            [
+                _row(_VERDICTS, side, **_who(trace, side, ref), mode=code, slug=slug, value=value)
+                for trace, side in _sides(traces)
+                if side["name"] == name
+                for code, value in side["verdicts"].items()
+                if value is not None and (slug := _slug_of(document, code))
+            ],
+        )
+    yield _Table(
+        "modes",
+        "the modes as they were defined for those who labelled",
+        _MODES,
+        [
+            _row(_MODES, mode, taxonomy=ref, mode=mode["code"])
+            for mode in document["taxonomy"]["modes"]
+            if traces
+        ],
+    )
+    yield _Table(
+        "guidelines",
+        "what was agreed about the modes",
+        _GUIDELINES,
+        [
+            _row(_GUIDELINES, one, taxonomy=ref, mode=code, slug=page["mode"], name=page["name"])
+            for code, page in document["guidelines"].items()
+            for one in page["guidelines"]
+        ],
+    )
+
+
+def _sides(traces: Iterable[Values]) -> Iterator[tuple[Values, Values]]:
+    for trace in traces:
+        for side in trace["annotators"]:
+            yield trace, side
+
+
+def _who(trace: Values, side: Values, ref: str) -> dict[str, Any]:
+    return {"trace_id": trace["trace_id"], "annotator": side["name"], "taxonomy": ref}
+
+
+def _slug_of(document: Values, code: str) -> str:
+    modes = document["taxonomy"]["modes"]
+    return next(str(mode["slug"]) for mode in modes if mode["code"] == code)
+
+
+def _row(columns: Columns, *sources: Values, **more: Any) -> dict[str, Any]:
+    """A row with every column; of several sources the last one that has it counts."""
+    known: dict[str, Any] = {}
+    for source in (*sources, more):
+        known.update(source)
+    return {
+        name: _time(known.get(name)) if kind == _TIME else known.get(name) for name, kind in columns
+    }
+
+
+def _time(text: object) -> str | None:
+    """A time in one spelling, so that a column has one type; None where there is none."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _pairs(sides: Values) -> list[dict[str, Any]]:
+    return [{"annotator": name, "value": value} for name, value in sides.items()]
+
+
+def _table_names(names: Iterable[str]) -> list[str]:
+    """A name for each annotator's table, in letters, digits and ``_``, none of them twice."""
+    found: list[str] = []
+    for name in names:
+        safe = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
+        while safe.casefold() in (other.casefold() for other in found):
+            safe += "_"
+        found.append(safe)
+    return found
+
+
+def _card(document: Values, tables: list[_Table]) -> str:
+    """The README; its heading is YAML, of which JSON is a part."""
+    heading = {
+        "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
+        "task_categories": ["text-classification"],
+        "size_categories": [_size(len(tables[0].rows))],
+        "tags": ["agents", "failure-analysis", "human-annotation"],
+        **card_values(document.get("datasheet") or {}),
+        "configs": [
+            {
+                "config_name": table.name,
+                "data_files": [{"split": "train", "path": table.file}],
+                **({"default": True} if number == 0 else {}),
+            }
+            for number, table in enumerate(tables)
+        ],
+        "dataset_info": [
+            {
+                "config_name": table.name,
+                "features": [_feature(name, kind) for name, kind in table.columns],
+            }
+            for table in tables
+        ],
+    }
+    lines = ["---", *(f"{key}: {json.dumps(value)}" for key, value in heading.items()), "---", ""]
+    lines += [f"# {plain(str(heading['pretty_name']))}", "", "Each table loads by its name:", ""]
+    lines += [
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        f'gold = load_dataset("PATH", "{tables[0].name}", split="train")',
+        "```",
+        "",
+    ]
+    lines += [f"- `{t.name}` ({len(t.rows)} rows): {plain(t.holds)}" for t in tables]
+    lines += [
+        "",
+        "Quotes are counted in code points of the span's text, span indices from 0. The traces "
+        "themselves are not part of the set: `content_hash` tells them.",
+        "",
+        # One heading of the first level is enough for a card.
+        datasheet(document).replace("# Datasheet", "## Datasheet", 1),
+    ]
+    return "\n".join(lines)
+
+
+def _size(rows: int) -> str:
+    return next((name for most, name in _SIZES if rows < most), "n>1M")
+
+
+def _feature(name: str, kind: str) -> dict[str, Any]:
+    if kind.startswith(_PAIR):
+        fields = ("annotator", kind.removeprefix(_PAIR))
+        return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}
+    if kind.startswith(_LIST):
+        return {"name": name, "list": kind.removeprefix(_LIST)}
+    return {"name": name, "dtype": kind}

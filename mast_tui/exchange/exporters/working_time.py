@@ -1,0 +1,78 @@
+"""How long people were at work on a trace, from the times of what they did there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+from typing import Any, Final
+
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.events.model import IMPORT_PREFIX
+from mast_tui.workspace.events.types import EventKind
+
+LONGEST_PAUSE: Final = 5
+"""So many minutes without an event may lie within the work; a longer pause is cut out whole."""
+
+PassKey = tuple[str, str, int]
+"""Annotator, trace id and number of a pass."""
+
+_Moments = dict[PassKey, list[tuple[str, bool]]]
+
+
+def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
+    """The minutes from the first event of each finished pass to its finish, without long pauses.
+
+    Judges are left out, and passes of which an import made anything: its events say when the file
+    was read. So are those with no event but the finish.
+    """
+    columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
+    imported = set[PassKey]()
+
+    def take(rows: Iterator[tuple[Any, ...]]) -> _Moments:
+        found: _Moments = defaultdict(list)
+        for annotator, trace_id, number, at, kind, action in rows:
+            if trace_id is None or number is None:
+                continue
+            key = (annotator, trace_id, number)
+            found[key].append((at, kind == EventKind.PASS_FINISHED.value))
+            if action.startswith(IMPORT_PREFIX):
+                imported.add(key)
+        return found
+
+    moments = workspace.read_columns("events", columns, take, wanted={"taxonomy": taxonomy.ref})
+    worked = {
+        key: _minutes(times)
+        for key, times in moments.items()
+        if key not in imported and annotator_kind(key[0]) is not AnnotatorKind.JUDGE
+    }
+    return {key: minutes for key, minutes in worked.items() if minutes is not None}
+
+
+def _minutes(moments: Iterable[tuple[str, bool]]) -> float | None:
+    """The minutes up to the last finish; None where it never came, or alone."""
+    times = sorted((datetime.fromisoformat(at), finish) for at, finish in moments)
+    finishes = [place for place, (_, finish) in enumerate(times) if finish]
+    if not finishes or not finishes[-1]:
+        return None
+    until = [time for time, _ in times[: finishes[-1] + 1]]
+    gaps = ((after - before).total_seconds() / 60 for before, after in pairwise(until))
+    return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
+
+
+def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
+    """The median over traces and their number by annotator, with the rule they were counted by."""
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for name, one in minutes:
+        by_name[name].append(one)
+    return {
+        "longest_pause": LONGEST_PAUSE,
+        "annotators": {
+            name: {"n": len(own), "median": round(median(own), 2)}
+            for name, own in sorted(by_name.items())
+        },
+    }

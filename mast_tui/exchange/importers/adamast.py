@@ -1,0 +1,206 @@
+"""``adamast``: what AdaMAST's judges say of traces, under the taxonomy that it has learned.
+
+A file is what ``adamast judge --output`` writes (an object with ``diagnoses``), or a list of
+diagnoses, or one a line. The default judge picks every code that applies, the single one exactly
+one code, which says nothing of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.importers.adamast_codes import (
+    is_taxonomy,
+    shipped_mast,
+    taxonomy_of,
+    taxonomy_of_seen,
+)
+from mast_tui.exchange.trace_files import files_under, read_json
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Evidence,
+    Label,
+    Origin,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.records import TraceRecord
+
+JUDGE: Final = "judge:adamast"
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the files hold: judgements with their place, and taxonomies by path."""
+
+    diagnoses: list[tuple[Path, str, Record, Record]] = field(default_factory=list)
+    taxonomies: dict[Path, Taxonomy] = field(default_factory=dict)
+    problems: list[RowProblem] = field(default_factory=list)
+
+
+def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read diagnoses; a folder stands for the JSON files in it.
+
+    Their taxonomy is the file that they name, where it is among the files or beside them, or the
+    only one among them; else AdaMAST's own list of MAST's modes where all codes are of it; else
+    one made of the codes that were used, so that nothing is said of the others.
+    """
+    found = _Found()
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            _take(file, read_json(file), found)
+        except (ValueError, OSError) as error:
+            found.problems.append(RowProblem(file, "file", str(error)))
+    drafts: dict[tuple[str, str, str], WorkDraft] = {}
+    taxonomies: dict[str, Taxonomy] = {}
+    notes: list[str] = []
+    for file in dict.fromkeys(file for file, _, _, _ in found.diagnoses):
+        of_file = [one for one in found.diagnoses if one[0] == file]
+        try:
+            taxonomy, whole, how = _taxonomy(file, of_file, found)
+        except ValueError as error:
+            found.problems.append(RowProblem(file, "codes", str(error)))
+            continue
+        taxonomies[taxonomy.ref] = taxonomy
+        notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
+        for _, place, head, record in of_file:
+            try:
+                draft = _draft(annotator or _judge(head, record), file, record, taxonomy, whole)
+                key = (draft.annotator, draft.trace_id, draft.taxonomy)
+                if key in drafts:
+                    raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
+            except ValueError as error:
+                found.problems.append(RowProblem(file, place, str(error)))
+                continue
+            drafts[key] = draft
+    unanswered = sum(not (draft.labels or draft.verdicts) for draft in drafts.values())
+    if unanswered:
+        notes.append(f"{unanswered} diagnoses name no code and do not say that none applies")
+    return Incoming(
+        taxonomies=tuple(taxonomies.values()),
+        traces=tuple(TraceRecord(x) for x in dict.fromkeys(d.trace_id for d in drafts.values())),
+        work=tuple(draft.done() for draft in drafts.values()),
+        problems=tuple(found.problems),
+        notes=tuple(notes),
+    )
+
+
+def _take(file: Path, document: object, found: _Found) -> None:
+    if is_taxonomy(document):
+        found.taxonomies[file.resolve()] = taxonomy_of(document, str(file))
+        return
+    head: Record = document if isinstance(document, Mapping) else {}
+    records = head.get("diagnoses") if "diagnoses" in head else document
+    records = records if isinstance(records, list) else [records]
+    for number, record in enumerate(records, start=1):
+        place = f"diagnosis {number}"
+        if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
+            found.diagnoses.append((file, place, head, record))
+        else:
+            reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
+            found.problems.append(RowProblem(file, place, reason))
+
+
+def _taxonomy(
+    file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], found: _Found
+) -> tuple[Taxonomy, bool, str]:
+    """The taxonomy of a file's diagnoses, whether it is whole, and how it was found."""
+    named = diagnoses[0][2].get("taxonomy")
+    if isinstance(named, str) and named:
+        for path in (Path(named), file.parent / Path(named.replace("\\", "/")).name):
+            if path.resolve() in found.taxonomies:
+                return found.taxonomies[path.resolve()], True, f"the taxonomy in {path.name}"
+            try:
+                return taxonomy_of(read_json(path), str(path)), True, f"from {path.name}"
+            except (ValueError, OSError):
+                continue
+    elif len(found.taxonomies) == 1:
+        path, taxonomy = next(iter(found.taxonomies.items()))
+        return taxonomy, True, f"the taxonomy in {path.name}"
+    seen = [pair for *_, record in diagnoses for pair in _codes(record)]
+    mast = shipped_mast()
+    if seen and all(mast.find(code) is not None for code, _ in seen):
+        return mast, True, "AdaMAST's own list of MAST's modes, by its codes"
+    how = "only the codes that are used, as their taxonomy's file is not here"
+    return taxonomy_of_seen(seen), False, how
+
+
+def _codes(record: Record) -> list[tuple[str, str]]:
+    """The codes that a diagnosis names, each with what it is called there."""
+    modes = record.get("failure_modes", [record])
+    return [
+        (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
+        for mode in (modes if isinstance(modes, list) else ())
+        if isinstance(mode, Mapping) and mode.get("code")
+    ]
+
+
+def _judge(head: Record, record: Record) -> str:
+    """The judge's name: ``judge:MODEL@adamast`` where a model is named."""
+    judge, beside = head.get("judge"), record.get("judge_metadata")
+    model = judge.get("model") if isinstance(judge, Mapping) else None
+    if not model and isinstance(beside, Mapping):
+        model = beside.get("judge_model")
+    if not isinstance(model, str) or not model.strip():
+        return JUDGE
+    plain = "".join(char for char in model.strip() if char.isprintable() and char not in ",|")
+    return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
+
+
+def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> WorkDraft:
+    trace_id = record.get("trace_id")
+    if not isinstance(trace_id, str | int) or not str(trace_id).strip():
+        raise ValueError("has no 'trace_id'")
+    kind = annotator_kind(name)
+    kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
+    draft = WorkDraft(name, kind, str(trace_id), taxonomy.ref, file)
+    draft.finished_at = ""
+    picks_all = "failure_modes" in record
+    modes = record["failure_modes"] if picks_all else [record]
+    if not isinstance(modes, list):
+        raise ValueError("'failure_modes' is no list")
+    for value in modes:
+        if not isinstance(value, Mapping) or not isinstance(value.get("code"), str):
+            raise ValueError("a failure mode has no 'code'")
+        mode = taxonomy.find(value["code"])
+        if mode is None:
+            raise ValueError(f"code {value['code']!r} is none of {taxonomy.ref}")
+        draft.add_label(_label(draft, mode.slug, value))
+    if whole and picks_all and (modes or record.get("none_apply") is True):
+        marked = {label.mode for label in draft.labels.values()}
+        for mode in taxonomy.modes:
+            if mode.slug not in marked:
+                draft.add_verdict(mode.slug, VerdictValue.ABSENT)
+    return draft
+
+
+def _label(draft: WorkDraft, slug: str, value: Record) -> Label:
+    evidence, confidence = value.get("evidence"), value.get("confidence")
+    number = confidence if isinstance(confidence, int | float) else None
+    if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
+        raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
+    said = {"confidence": confidence if number is None else None}
+    said |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    remarks = [f"{name.replace('_', ' ')}: {word}" for name, word in said.items() if word]
+    quote = evidence if isinstance(evidence, str) and evidence.strip() else None
+    return Label(
+        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, slug, WHOLE_TRACE),
+        annotator=draft.annotator,
+        trace_id=draft.trace_id,
+        taxonomy=draft.taxonomy,
+        mode=slug,
+        target=WHOLE_TRACE,
+        note="\n".join(remarks),
+        confidence=None if number is None else float(number),
+        origin=Origin.IMPORTED,
+        evidence=None if quote is None else Evidence(None, quote),
+    )

@@ -1,0 +1,169 @@
+"""``agentdash``: what the ``agentdash`` package's judge says of whole traces, mode by mode.
+
+Its answer does not name the trace: that is the record's ``trace_id``, the name under which a
+file keeps the answer, or the file's own name. The package takes a mode that it did not find in the
+model's words for a 0; where these words are kept, such a 0 is no verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.trace_files import files_under, read_json
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Label,
+    Origin,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.records import TraceRecord
+
+JUDGE: Final = "judge:agentdash"
+
+_PRINTED: Final = (
+    "2.6 Action-Reasoning Mismatch",
+    "3.2 No or Incorrect Verification",
+    "3.3 Weak Verification",
+)
+"""The names of the package's prompt for the numbers that other sources bind otherwise."""
+
+_IDS: Final = ("trace_id", "id", "problem_id")
+_MODES: Final = "failure_modes"
+Record = Mapping[str, Any]
+
+
+def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read answers of the package: one, a list, one a line, or an object of them by trace id.
+
+    A folder stands for the JSON files in it. The labels lie on whole traces; the summary is their
+    note. Whether the task was done, as the model saw it, is not taken for the run's outcome.
+    """
+    mast = load_mast()
+    binding = mast_binding(mast, [_PRINTED])
+    name = annotator or JUDGE
+    work: dict[str, IncomingWork] = {}
+    problems: list[RowProblem] = []
+    silent = 0
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            records = list(_records(read_json(file), file))
+        except (ValueError, OSError) as error:
+            problems.append(RowProblem(file, "file", str(error)))
+            continue
+        for place, trace_id, record in records:
+            try:
+                draft, unanswered = _draft(name, file, trace_id, record, binding.slugs, mast)
+                if trace_id in work:
+                    raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
+            except ValueError as error:
+                problems.append(RowProblem(file, place, str(error)))
+                continue
+            silent += unanswered
+            work[trace_id] = draft.done()
+    notes = [binding.in_words]
+    if silent:
+        notes.append(f"{silent} zeros stand for modes that the model did not speak of; left open")
+    return Incoming(
+        taxonomies=(mast,),
+        traces=tuple(TraceRecord(trace_id) for trace_id in work),
+        work=tuple(work.values()),
+        problems=tuple(problems),
+        notes=tuple(notes),
+    )
+
+
+def _records(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
+    """Each answer with its place and its trace."""
+    if isinstance(document, list):
+        for number, value in enumerate(document, start=1):
+            record = _answer(value, f"record {number}")
+            trace_id = _named(value)
+            if trace_id is None:
+                raise ValueError(f"record {number}: has no 'trace_id'; add which trace it judges")
+            yield f"record {number}", trace_id, record
+        return
+    if not isinstance(document, Mapping):
+        raise ValueError("holds no answer of agentdash, which has 'failure_modes'")
+    if _MODES in document or _MODES in _inner(document):
+        yield "file", _named(document) or file.stem, _answer(document, "file")
+        return
+    for trace_id, value in document.items():
+        yield f"{trace_id!r}", trace_id, _answer(value, f"{trace_id!r}")
+
+
+def _inner(value: Record) -> Record:
+    """The answer where a script has put it beside other things."""
+    inner = value.get("annotation")
+    return inner if isinstance(inner, Mapping) else value
+
+
+def _answer(value: object, place: str) -> Record:
+    if isinstance(value, Mapping):
+        answer = value if _MODES in value else _inner(value)
+        if isinstance(answer.get(_MODES), Mapping):
+            return answer
+    raise ValueError(f"{place}: has no 'failure_modes' with a 1 or 0 per mode")
+
+
+def _named(value: object) -> str | None:
+    assert isinstance(value, Mapping)
+    found = (value.get(name) for name in _IDS)
+    return next((str(x) for x in found if isinstance(x, str | int) and str(x).strip()), None)
+
+
+def _draft(
+    name: str,
+    file: Path,
+    trace_id: str,
+    record: Record,
+    slugs: Mapping[str, str],
+    mast: Taxonomy,
+) -> tuple[WorkDraft, int]:
+    """What one answer says, and how many of its zeros stand for no answer."""
+    kind = annotator_kind(name)
+    kind = AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
+    draft = WorkDraft(name, kind, trace_id, mast.ref, file)
+    draft.finished_at = ""
+    silent = 0
+    for code, value in record[_MODES].items():
+        if code not in slugs:
+            raise ValueError(f"mode {code!r} is none of MAST's ({', '.join(slugs)})")
+        if value not in (0, 1):
+            raise ValueError(f"mode {code} is {value!r}, not 1 or 0")
+        if value:
+            draft.add_label(_label(draft, slugs[code], str(record.get("summary") or "")))
+        elif _spoke_of(record.get("raw_response"), code):
+            draft.add_verdict(slugs[code], VerdictValue.ABSENT)
+        else:
+            silent += 1
+    return draft, silent
+
+
+def _spoke_of(words: object, code: str) -> bool:
+    """Whether the model's words name the mode; True where they were not kept."""
+    if not isinstance(words, str):
+        return True
+    return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", words) is not None
+
+
+def _label(draft: WorkDraft, slug: str, note: str) -> Label:
+    return Label(
+        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, slug, WHOLE_TRACE),
+        annotator=draft.annotator,
+        trace_id=draft.trace_id,
+        taxonomy=draft.taxonomy,
+        mode=slug,
+        target=WHOLE_TRACE,
+        note=note,
+        origin=Origin.IMPORTED,
+    )

@@ -1,0 +1,254 @@
+"""AgentRx: every failed step of a run with its category, and which of them is the root cause.
+
+``step_number`` counts from 1, unlike the steps of Who&When. In the half of the set that is from
+τ-bench a ``trajectory_id`` is the ``task_id`` of a record, and step N is its ``/traj/<N - 1>``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, Label, Origin, Severity, Target
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
+
+ANNOTATOR: Final = "agentrx"
+_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "agentrx.toml"
+
+
+def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read label files (lists of ``trajectory_id`` and ``failures``).
+
+    Trajectories are looked for as ``<trajectory_id>.json`` among the other files and folders
+    named, in the label file's own folder and in the folders there, then as the record of τ-bench
+    with this ``task_id`` in the files named. Labels of one that is nowhere are kept under its bare
+    id, with the keys that its messages would have. Raises ``ExchangeError`` where no label file is
+    among ``files``.
+    """
+    taxonomy = load_taxonomy(_TAXONOMY)
+    reader = _Reader(taxonomy, annotator or ANNOTATOR)
+    label_files = []
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            document = read_json(file)
+        except (ValueError, OSError) as error:
+            reader.problems.append(RowProblem(file, "file", str(error)))
+            continue
+        if labels := _label_records(document):
+            label_files.append((file, labels))
+        else:
+            reader.trajectories.setdefault(file.stem, file)
+            reader.add_tasks(file, document)
+    if not label_files and not reader.problems:
+        raise ExchangeError(
+            f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
+        )
+    for file, labels in label_files:
+        reader.look_beside(file)
+        for number, record in enumerate(labels):
+            reader.read(file, number, record)
+    return reader.done()
+
+
+def _label_records(document: object) -> list[Mapping[str, object]]:
+    """The records of a label file; none where the document is something else."""
+    if not isinstance(document, list):
+        return []
+    records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
+    labelled = any("failures" in record for record in records)
+    return records if labelled and len(records) == len(document) else []
+
+
+def _task_ids(document: object) -> Iterator[tuple[int, str]]:
+    """The place and ``task_id`` of each of τ-bench's records; nothing of any other document."""
+    if isinstance(document, list):
+        for place, record in enumerate(document):
+            if isinstance(record, Mapping) and "traj" in record and "task_id" in record:
+                yield place, str(record["task_id"])
+
+
+class _Reader:
+    """What has been read so far."""
+
+    def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
+        self.taxonomy = taxonomy
+        self.annotator = annotator
+        self.trajectories: dict[str, Path] = {}
+        self.problems: list[RowProblem] = []
+        self._tasks: dict[str, list[tuple[Path, int]]] = {}
+        self._read: dict[Path, tuple[Trace, ...]] = {}
+        self._traces: dict[str, TraceRecord] = {}
+        self._drafts: dict[str, WorkDraft] = {}
+        self._notes = ["step_number counts from 1; the root cause is marked fatal"]
+        self._mismatches: dict[str, list[str]] = {}
+
+    def look_beside(self, file: Path) -> None:
+        """Find trajectories in the folder of a label file and the folders in it."""
+        for path in sorted([*file.parent.glob("*.json"), *file.parent.glob("*/*.json")]):
+            self.trajectories.setdefault(path.stem, path)
+
+    def add_tasks(self, file: Path, document: object) -> None:
+        """Keep which tasks of τ-bench a file holds runs of."""
+        for place, task in _task_ids(document):
+            self._tasks.setdefault(task, []).append((file, place))
+
+    def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
+        """Read the labels of one run."""
+        native = str(record["trajectory_id"])
+        failures = record.get("failures")
+        root = record.get("root_cause")
+        if not isinstance(failures, list):
+            self._wrong(file, f"record {number}", "'failures' is no list")
+            return
+        try:
+            trace = self._trace(native)
+        except ValueError as error:
+            self._wrong(file, f"record {number}", str(error))
+            return
+        if trace is None:
+            self._notes.append(f"{native}: trajectory not found; labels kept under this id")
+        trace_id = native if trace is None else trace.identity.trace_id
+        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+        draft = WorkDraft(self.annotator, kind, trace_id, ref, file)
+        for place, failure in enumerate(failures):
+            try:
+                self._add(draft, trace, failure, root)
+            except ValueError as error:
+                self._wrong(file, f"record {number}, failure {place}", str(error))
+        draft.finished_at = ""
+        self._drafts[trace_id] = draft
+        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+
+    def _trace(self, native: str) -> Trace | None:
+        path = self.trajectories.get(native)
+        traces = () if path is None else read_traces(path)
+        return traces[0] if traces else self._run_of_task(native)
+
+    def _run_of_task(self, task: str) -> Trace | None:
+        """The run of a task of τ-bench; raises ``ValueError`` where several runs may be meant."""
+        places = self._tasks.get(task, [])
+        runs = {
+            trace.identity.content_hash: trace
+            for file, place in places
+            for trace in self._runs(file)
+            if trace.record == place
+        }
+        if len(runs) > 1:
+            files = ", ".join(dict.fromkeys(str(file) for file, _ in places))
+            raise ValueError(
+                f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in {files}; "
+                "name only the file whose runs were labelled"
+            )
+        return next(iter(runs.values()), None)
+
+    def _runs(self, file: Path) -> tuple[Trace, ...]:
+        """The traces of a file that holds many, read once."""
+        if file not in self._read:
+            self._read[file] = read_traces(file)
+        return self._read[file]
+
+    def _add(self, draft: WorkDraft, trace: Trace | None, failure: object, root: object) -> None:
+        if not isinstance(failure, Mapping):
+            raise ValueError("a failure is no object")
+        mode = self._mode(str(failure.get("failure_category") or ""))
+        step = failure.get("step_number")
+        if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+            raise ValueError(f"step_number is {step!r}, not a number from 1")
+        spans: tuple[str, str] | None = (f"/{step - 1}", f"/{step - 1}")
+        if trace is not None:
+            spans = message_spans(trace, step - 1)
+        if spans is None:
+            raise ValueError(f"step_number is {step}, but the run has no step {step} (from 1)")
+        self._note_mismatch(draft.trace_id, trace, spans[0], step, failure)
+        # The set writes the same id as a number in one place and as a text in the other.
+        is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
+            failure.get("failure_id")
+        )
+        target = Target(*spans)
+        label = Label(
+            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
+            annotator=draft.annotator,
+            trace_id=draft.trace_id,
+            taxonomy=draft.taxonomy,
+            mode=mode.slug,
+            target=target,
+            note="\n".join(_reasons(failure, root if is_root else None)),
+            severity=Severity.FATAL if is_root else None,
+            origin=Origin.IMPORTED,
+        )
+        known = draft.labels.get(label.id)
+        draft.labels[label.id] = label if known is None else _both(known, label)
+
+    def _mode(self, category: str) -> Mode:
+        wanted = _spelling(category)
+        for mode in self.taxonomy.modes:
+            spellings = (mode.name, *(alias.name for alias in mode.aliases))
+            if wanted in map(_spelling, spellings):
+                return mode
+        names = ", ".join(mode.name for mode in self.taxonomy.modes)
+        raise ValueError(f"failure_category {category!r} is none of {names}")
+
+    def _note_mismatch(
+        self,
+        trace_id: str,
+        trace: Trace | None,
+        key: str,
+        step: int,
+        failure: Mapping[str, object],
+    ) -> None:
+        index = None if trace is None else trace.index_of(key)
+        if trace is None or index is None:
+            return
+        acted, meant = trace.span(index).agent, str(failure.get("failed_agent") or "")
+        if meant and _spelling(acted) != _spelling(meant.split("(")[0]):
+            words = f"step {step} is by {acted!r}, the label names {meant!r}"
+            self._mismatches.setdefault(trace_id, []).append(words)
+
+    def _wrong(self, file: Path, place: str, reason: str) -> None:
+        self.problems.append(RowProblem(file, place, reason))
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        for trace_id, found in self._mismatches.items():
+            more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
+            self._notes.append(f"{trace_id}: {found[0]}{more}")
+        return Incoming(
+            taxonomies=(self.taxonomy,),
+            traces=tuple(self._traces.values()),
+            work=tuple(draft.done() for draft in self._drafts.values()),
+            problems=tuple(self.problems),
+            notes=tuple(self._notes),
+        )
+
+
+def _spelling(name: str) -> str:
+    """A name without case, blanks and signs: the set spells its categories in several ways."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def _reasons(failure: Mapping[str, object], root: object) -> Iterator[str]:
+    seen: set[str] = set()
+    for value in (failure.get("step_reason"), failure.get("category_reason")):
+        text = str(value or "").strip()
+        if text and text not in seen:
+            seen.add(text)
+            yield text
+    if isinstance(root, Mapping) and root.get("reason_for_root_cause"):
+        yield f"Root cause: {root['reason_for_root_cause']}"
+
+
+def _both(first: Label, second: Label) -> Label:
+    """Two failures of one category at one step are one label with both reasons."""
+    notes = [first.note, *([second.note] if second.note not in first.note else [])]
+    return replace(
+        first, note="\n".join(filter(None, notes)), severity=first.severity or second.severity
+    )

@@ -1,0 +1,152 @@
+"""``mast-data``: records with a yes or no per mode, as this program writes them and MAST-Data has.
+
+A record of ours names its trace, annotator and taxonomy. One of MAST-Data numbers its traces
+anew for each system and benchmark, so its trace is known by the log in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined, label_id
+from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.trace_files import files_under, read_json, read_traces
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Label,
+    Origin,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.records import TraceRecord
+
+ANNOTATOR: Final = "mast-data"
+_LABELS: Final = "mast_annotation"
+Record = Mapping[str, Any]
+Known = Callable[[str], Taxonomy | None]
+
+
+def read_mast_data(
+    files: Sequence[Path],
+    *,
+    taxonomy: Taxonomy,
+    known: Known,
+    annotator: str | None = None,
+) -> Incoming:
+    """Read one record, a list of them or one a line; a folder stands for the JSON files in it.
+
+    ``taxonomy`` is that of records which name none, ``known`` finds one by its reference. Null is
+    not judged. A record that cannot be read is a problem.
+    """
+    drafts: dict[tuple[str, str, str], WorkDraft] = {}
+    traces: dict[str, TraceRecord] = {}
+    taxonomies: dict[str, Taxonomy] = {}
+    problems: list[RowProblem] = []
+    foreign = False
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            document = read_json(file)
+        except (ValueError, OSError) as error:
+            problems.append(RowProblem(file, "file", str(error)))
+            continue
+        records = document if isinstance(document, list) else [document]
+        at_hand = _traces_in(file, records)
+        for number, record in enumerate(records):
+            try:
+                chosen = _taxonomy(record, taxonomy, known)
+                trace = _trace(record, at_hand.get(number))
+                draft = _draft(record, trace.trace_id, chosen, file, annotator)
+                key = (draft.annotator, draft.trace_id, draft.taxonomy)
+                if key in drafts:
+                    raise ValueError(f"{key[0]} on trace {key[1]!r} comes twice; keep one record")
+                before = traces.get(trace.trace_id)
+                traces[trace.trace_id] = trace if before is None else joined(before, trace)
+            except ValueError as error:
+                problems.append(RowProblem(file, f"record {number + 1}", str(error)))
+                continue
+            drafts[key] = draft
+            taxonomies[chosen.ref] = chosen
+            foreign = foreign or "annotator" not in record
+    one_name(annotator, (draft.annotator for draft in drafts.values()))
+    return Incoming(
+        taxonomies=tuple(taxonomies.values()),
+        traces=tuple(traces.values()),
+        work=tuple(draft.done() for draft in drafts.values()),
+        problems=tuple(problems),
+        notes=(mast_binding(load_mast(), ()).in_words,) if foreign else (),
+    )
+
+
+def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
+    """The traces that records carry themselves, by the number of the record."""
+    if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
+        return {}
+    return {trace.record or 0: TraceRecord.of(trace) for trace in read_traces(file)}
+
+
+def _taxonomy(record: object, default: Taxonomy, known: Known) -> Taxonomy:
+    if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS), Mapping):
+        raise ValueError(f"has no {_LABELS!r} with a 1 or 0 per mode")
+    ref = record.get("taxonomy")
+    if ref is None or ref == default.ref:
+        return default
+    found = known(str(ref))
+    if found is None:
+        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
+    return found
+
+
+def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
+    if at_hand is not None:
+        return at_hand
+    system, model, benchmark = (
+        None if record.get(name) is None else str(record[name])
+        for name in ("mas_name", "llm_name", "benchmark_name")
+    )
+    name = record.get("trace_id")
+    if isinstance(name, int) and not isinstance(name, bool):
+        # Numbered anew for each system and benchmark, so the number alone names nothing.
+        name = "/".join([*filter(None, (system, model, benchmark)), str(name)])
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("has no 'trace_id', nor a log that would tell the trace")
+    return TraceRecord(name, system=system, model=model, benchmark=benchmark)
+
+
+def _draft(
+    record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, given: str | None
+) -> WorkDraft:
+    ours = record.get("annotator")
+    name = annotator_of(ANNOTATOR if ours is None else str(ours), given)
+    kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
+    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file)
+    draft.finished_at = ""
+    for code, value in record[_LABELS].items():
+        mode = taxonomy.find(str(code))
+        if mode is None:
+            raise ValueError(f"mode {code!r} is none of {taxonomy.ref}")
+        if value is None:
+            continue
+        if value not in (0, 1):
+            raise ValueError(f"mode {code} is {value!r}, not 1, 0 or null")
+        if not value:
+            draft.add_verdict(mode.slug, VerdictValue.ABSENT)
+            continue
+        draft.add_label(
+            Label(
+                id=label_id(name, trace_id, taxonomy.ref, mode.slug, WHOLE_TRACE),
+                annotator=name,
+                trace_id=trace_id,
+                taxonomy=taxonomy.ref,
+                mode=mode.slug,
+                target=WHOLE_TRACE,
+                origin=Origin.IMPORTED,
+            )
+        )
+    return draft

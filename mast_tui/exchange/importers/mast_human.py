@@ -1,0 +1,290 @@
+"""The human labels of the MAST study: three people on whole traces, under older taxonomies.
+
+Two files belong together: label records (``hf_annotations``: mode → annotator → true or false)
+and trace records (``trace_text``, and ``human_labels``: one yes or no per code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.importers.mast_rounds import slugs_by_heading, taxonomy_of
+from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.trace_files import files_under, read_json, read_traces
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Origin, VerdictValue, checked_person
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
+
+CONSENSUS: Final = "mast-consensus"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One record of a file."""
+
+    file: Path
+    number: int
+    fields: Mapping[str, object]
+
+    def text(self, name: str) -> str | None:
+        value = self.fields.get(name)
+        return value if isinstance(value, str) and value.strip() else None
+
+    def table(self, name: str) -> Mapping[str, object]:
+        value = self.fields.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    def problem(self, reason: object) -> RowProblem:
+        return RowProblem(self.file, f"record {self.number}", str(reason))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Whether somebody sees a mode in a trace."""
+
+    annotator: str
+    mode: str
+    present: bool
+
+
+def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read label and trace records; where files of one kind are named, the other is found beside.
+
+    Each label scheme becomes a taxonomy of its own, made of the headings in the file, and the
+    people keep their names. ``human_labels`` are kept under ``annotator`` (``mast-consensus``),
+    their numbers bound to modes of MAST by the names that the file prints. Raises
+    ``ExchangeError`` where no file holds such labels.
+    """
+    problems: list[RowProblem] = []
+    named = list(files_under(files, (".json", ".jsonl")))
+    records = [record for file in named for record in _records(file, problems)]
+    if not records and not problems:
+        raise ExchangeError(
+            f"{files[0]}: no human labels of MAST; its records have 'hf_annotations', or "
+            "'trace_text' and 'human_labels'"
+        )
+    kinds = {_is_label(record) for record in records}
+    if len(kinds) == 1:
+        records += [r for r in _beside(named) if _is_label(r) not in kinds]
+    reader = _Reader([r for r in records if not _is_label(r)], problems)
+    for record in filter(_is_label, records):
+        reader.people(record)
+    reader.consensus(annotator or CONSENSUS)
+    return reader.done()
+
+
+def _is_label(record: _Record) -> bool:
+    return "hf_annotations" in record.fields
+
+
+def _records(file: Path, problems: list[RowProblem]) -> Iterator[_Record]:
+    try:
+        document = read_json(file)
+    except (ValueError, OSError) as error:
+        problems.append(RowProblem(file, "file", str(error)))
+        return
+    for number, fields in enumerate(document if isinstance(document, list) else [document]):
+        if isinstance(fields, Mapping) and (
+            isinstance(fields.get("hf_annotations"), Mapping)
+            or (isinstance(fields.get("trace_text"), str) and "human_labels" in fields)
+        ):
+            yield _Record(file, number, fields)
+
+
+def _beside(named: Sequence[Path]) -> Iterator[_Record]:
+    for folder in sorted({file.parent for file in named}):
+        for file in sorted(folder.glob("*.json")):
+            if file not in named:
+                yield from _records(file, [])
+
+
+class _Reader:
+    """All labels, put on the traces that they belong to."""
+
+    def __init__(self, texts: Sequence[_Record], problems: list[RowProblem]) -> None:
+        self._texts = texts
+        self._found = _traces(texts)
+        self._problems = problems
+        self._notes: list[str] = []
+        self._taxonomies: dict[str, Taxonomy] = {}
+        self._traces: dict[str, TraceRecord] = {}
+        self._drafts: dict[tuple[str, str, str], WorkDraft] = {}
+
+    def people(self, record: _Record) -> None:
+        """The labels of each person in one label record."""
+        try:
+            trace = self._found.get(self._partner(record))
+            headings = record.table("hf_annotations")
+            scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
+            taxonomy = taxonomy_of(scheme, headings)
+            if self._taxonomies.setdefault(taxonomy.ref, taxonomy) != taxonomy:
+                raise ValueError(f"the headings of {scheme} differ from those of another record")
+            answers = list(_people_answers(headings, slugs_by_heading(headings)))
+            incoming = _incoming(trace, record)
+            self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
+        except ValueError as error:
+            self._problems.append(record.problem(error))
+            return
+        if trace is None:
+            self._notes.append(
+                f"{incoming.trace_id}: trace not found; labels are kept under this id"
+            )
+        self._notes.append(
+            f"{taxonomy.ref}: {len(taxonomy.modes)} modes as headed in the file; without a "
+            "crosswalk no mode of MAST is made of them, its 3.2 and 3.3 included"
+        )
+
+    def consensus(self, annotator: str) -> None:
+        """The single yes or no per code that trace records carry."""
+        if not self._texts:
+            return
+        mast = load_mast()
+        try:
+            printed = [_printed_failures(record) for record in self._texts]
+            binding = mast_binding(mast, printed)
+        except ValueError as error:
+            self._problems.append(self._texts[0].problem(error))
+            return
+        for record in self._texts:
+            trace = self._found.get((record.file, record.number))
+            try:
+                if trace is None:
+                    raise ValueError("no trace was recognised in 'trace_text'")
+                said = record.table("human_labels")
+                answers = [
+                    _Answer(annotator, _bound(code, binding.slugs), value)
+                    for code, value in _yes_or_no(said)
+                ]
+                incoming = _incoming(trace, record)
+                self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
+            except ValueError as error:
+                self._problems.append(record.problem(error))
+        self._taxonomies[mast.ref] = mast
+        self._notes.append(f"{annotator}: {binding.in_words}")
+
+    def _partner(self, record: _Record) -> tuple[Path, int] | None:
+        """Which trace record a label record speaks of.
+
+        The number in ``trace_id`` (``hf_3``) is the trace's; round and framework must be the same,
+        and ``instance_id``, where there is one, must stand in the text.
+        """
+        native = record.text("trace_id")
+        if native is None:
+            raise ValueError("no 'trace_id' in the record")
+        if not self._texts:
+            return None
+        for text in self._texts:
+            if str(text.fields.get("index", text.number)) != native.removeprefix("hf_"):
+                continue
+            for ours, theirs in (("iaa_round", "round"), ("mas_name", "mas_name")):
+                if record.fields.get(ours) != text.fields.get(theirs):
+                    raise ValueError(
+                        f"{native}: {ours} is {record.fields.get(ours)!r}, but the trace of this "
+                        f"number has {text.fields.get(theirs)!r}"
+                    )
+            instance = record.text("instance_id")
+            if instance and instance not in str(text.fields["trace_text"]):
+                raise ValueError(f"{native}: instance {instance!r} is not in the trace's text")
+            return text.file, text.number
+        raise ValueError(f"{native}: no trace record with this number")
+
+    def _keep(
+        self,
+        answers: Iterable[_Answer],
+        trace: TraceRecord,
+        taxonomy: Taxonomy,
+        kind: AnnotatorKind,
+        file: Path,
+    ) -> None:
+        """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
+        drafts: dict[tuple[str, str, str], WorkDraft] = {}
+        for answer in answers:
+            key = (answer.annotator, trace.trace_id, taxonomy.ref)
+            if key in self._drafts:
+                raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
+            draft = drafts.setdefault(
+                key, WorkDraft(answer.annotator, kind, trace.trace_id, taxonomy.ref, file)
+            )
+            draft.finished_at = ""
+            if answer.present:
+                draft.add_label(_label(answer, trace.trace_id, taxonomy))
+            else:
+                draft.add_verdict(answer.mode, VerdictValue.ABSENT)
+        self._drafts |= drafts
+        self._traces[trace.trace_id] = trace
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        return Incoming(
+            taxonomies=tuple(self._taxonomies.values()),
+            traces=tuple(self._traces.values()),
+            work=tuple(draft.done() for draft in self._drafts.values()),
+            problems=tuple(self._problems),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+
+def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
+    if trace is not None:
+        return TraceRecord.of(trace)
+    return TraceRecord(
+        record.text("trace_id") or "",
+        system=record.text("mas_name"),
+        benchmark=record.text("benchmark_name"),
+    )
+
+
+def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
+    found: dict[tuple[Path, int] | None, Trace] = {}
+    for file in {record.file for record in texts}:
+        for trace in read_traces(file):
+            found[file, trace.record or 0] = trace
+    return found
+
+
+def _people_answers(headings: Mapping[str, object], slugs: Mapping[str, str]) -> Iterator[_Answer]:
+    for heading, said in headings.items():
+        if not isinstance(said, Mapping):
+            raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
+        for name, present in _yes_or_no(said):
+            yield _Answer(checked_person(name), slugs[heading], present)
+
+
+def _yes_or_no(said: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+    """The answers that were given; an answer of null was not."""
+    for name, value in said.items():
+        if value is None:
+            continue
+        if value not in (True, False):  # 1 and 0 as well
+            raise ValueError(f"{name}: {value!r} is no answer; it is true, false, 1 or 0")
+        yield name, bool(value)
+
+
+def _bound(code: str, slugs: Mapping[str, str]) -> str:
+    if code not in slugs:
+        raise ValueError(f"human_labels: {code!r} is no code of MAST")
+    return slugs[code]
+
+
+def _printed_failures(record: _Record) -> list[str]:
+    failures = record.table("human_label_summary").get("failures")
+    return [f for f in failures if isinstance(f, str)] if isinstance(failures, list) else []
+
+
+def _label(answer: _Answer, trace_id: str, taxonomy: Taxonomy) -> Label:
+    return Label(
+        id=label_id(answer.annotator, trace_id, taxonomy.ref, answer.mode, WHOLE_TRACE),
+        annotator=answer.annotator,
+        trace_id=trace_id,
+        taxonomy=taxonomy.ref,
+        mode=answer.mode,
+        target=WHOLE_TRACE,
+        origin=Origin.IMPORTED,
+    )

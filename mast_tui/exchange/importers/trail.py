@@ -1,0 +1,274 @@
+"""TRAIL: the errors of a run, each with its category and the span in which it shows.
+
+``location`` is the id of a span; the labels of a run lie in a file of its own, which is named by
+the trace id and mostly does not hold it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.trace_files import files_under, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, Label, Origin, Target
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.model import Trace
+from mast_tui.traces.readers.otel import values as otel_values
+from mast_tui.workspace.records import TraceRecord
+
+ANNOTATOR: Final = "trail"
+_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "trail.toml"
+
+_BESIDE: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
+"""Where the traces may lie, seen from the labels' folder; the last is as the set was published."""
+
+_STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+
+
+def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read label files: objects with ``errors`` and, where they tell it, ``trace_id``.
+
+    Traces are looked for by this id, else by the label file's stem, among the other files and
+    folders named, beside the label file, and where the published set keeps them. Labels of a
+    trace that is nowhere are kept under the id, on the span ids themselves. Raises
+    ``ExchangeError`` where no label file is among ``files``.
+    """
+    reader = _Reader(load_taxonomy(_TAXONOMY), annotator or ANNOTATOR)
+    found = []
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            document = _read(file)
+        except (ValueError, OSError) as error:
+            reader.problems.append(RowProblem(file, "file", str(error)))
+            continue
+        if labels := _label_records(document):
+            found.append((file, labels))
+        else:
+            reader.note_trace(file, document)
+    if not found and not reader.problems:
+        raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
+    for file, labels in found:
+        for number, record in enumerate(labels):
+            reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
+    return reader.done()
+
+
+def _read(file: Path) -> object:
+    """The file as JSON; commas before a closing bracket, as one published file has, are let be."""
+    try:
+        return read_json(file)
+    except ValueError as error:
+        text = file.read_text("utf-8", "replace")
+        mended = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
+        try:
+            return load_json(mended)
+        except InvalidJSON:
+            raise error from None
+
+
+def _label_records(document: object) -> list[Mapping[str, object]]:
+    """The records of a label file; none where the document is something else."""
+    records = document if isinstance(document, list) else [document]
+    found = [record for record in map(_label_record, records) if record is not None]
+    return found if len(found) == len(records) else []
+
+
+def _label_record(value: object) -> Mapping[str, object] | None:
+    """The labels that a value is, or that a row of the set's tables holds as ``labels``."""
+    if isinstance(value, Mapping) and "labels" in value and "trace" in value:
+        value = value["labels"]
+        if isinstance(value, str):
+            try:
+                value = load_json(value)
+            except InvalidJSON:
+                return None
+    if isinstance(value, Mapping) and "errors" in value and "spans" not in value:
+        return value
+    return None
+
+
+class _Reader:
+    """What has been read so far."""
+
+    def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
+        self.taxonomy = taxonomy
+        self.annotator = annotator
+        self.problems: list[RowProblem] = []
+        self._modes = {
+            _spelling(name): mode
+            for mode in taxonomy.modes
+            for name in (mode.name, *(alias.name for alias in mode.aliases))
+        }
+        self._files: dict[str, Path] = {}
+        self._beside: dict[Path, dict[str, list[Path]]] = {}
+        self._traces: dict[str, TraceRecord] = {}
+        self._drafts: dict[str, WorkDraft] = {}
+        self._notes = [
+            "the impact that TRAIL gives stands in the note; no severity follows from it"
+        ]
+        self._unquoted = 0
+
+    def note_trace(self, file: Path, document: object) -> None:
+        """Remember a file that may hold a trace, by its name and by the id in it."""
+        self._files.setdefault(file.stem, file)
+        native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
+        if native is not None:
+            self._files.setdefault(otel_values.trace_id(native) or native, file)
+
+    def read(self, file: Path, place: str, record: Mapping[str, object]) -> None:
+        """Read the labels of one run."""
+        errors = record.get("errors")
+        if not isinstance(errors, list):
+            self._wrong(file, place, "'errors' is no list")
+            return
+        native = as_text(record.get("trace_id")) or file.stem
+        native = otel_values.trace_id(native) or native
+        trace = self._trace(file, native)
+        if trace is None:
+            self._notes.append(f"{native}: trace not found; labels kept under this id")
+        trace_id = native if trace is None else trace.identity.trace_id
+        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+        draft = self._drafts.setdefault(
+            trace_id, WorkDraft(self.annotator, kind, trace_id, ref, file, finished_at="")
+        )
+        for number, error in enumerate(errors):
+            try:
+                self._add(draft, trace, error)
+            except ValueError as problem:
+                where = f"error {number}" if place == "file" else f"{place}, error {number}"
+                self._wrong(file, where, str(problem))
+        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+
+    def _trace(self, file: Path, native: str) -> Trace | None:
+        for path in self._candidates(file, native):
+            traces = read_traces(path)
+            for trace in traces:
+                if trace.identity.trace_id == native or len(traces) == 1:
+                    return trace
+        return None
+
+    def _candidates(self, file: Path, native: str) -> Iterator[Path]:
+        folder = file.parent.resolve()
+        if folder not in self._beside:
+            beside = self._beside[folder] = {}
+            for pattern in _BESIDE:
+                above = folder.parent if pattern.startswith("../") else folder
+                for path in sorted(above.glob(pattern.removeprefix("../"))):
+                    beside.setdefault(path.stem, []).append(path)
+        own = file.resolve()
+        for name in dict.fromkeys((native, file.stem)):
+            if name in self._files:
+                yield self._files[name]
+            yield from (path for path in self._beside[folder].get(name, ()) if path != own)
+
+    def _add(self, draft: WorkDraft, trace: Trace | None, error: object) -> None:
+        if not isinstance(error, Mapping):
+            raise ValueError("an error is no object")
+        mode = self._mode(as_text(error.get("category")) or "")
+        location = as_text(error.get("location"))
+        if location is None:
+            raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
+        span = otel_values.span_id(location) or location.strip()
+        evidence = as_text(error.get("evidence"))
+        target = Target(span, span)
+        if trace is not None:
+            target = _target(trace, span, evidence)
+        if trace is not None and evidence is not None and target.quote is None:
+            self._unquoted += 1
+        notes = [as_text(error.get("description"))]
+        if evidence is not None and target.quote is None:
+            notes.append(f"Evidence: {evidence.strip()}")
+        if (impact := as_text(error.get("impact"))) is not None:
+            notes.append(f"Impact: {impact.strip()}")
+        label = Label(
+            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
+            annotator=draft.annotator,
+            trace_id=draft.trace_id,
+            taxonomy=draft.taxonomy,
+            mode=mode.slug,
+            target=target,
+            note="\n".join(note.strip() for note in notes if note),
+            origin=Origin.IMPORTED,
+        )
+        known = draft.labels.get(label.id)
+        draft.labels[label.id] = label if known is None else _both(known, label)
+
+    def _mode(self, category: str) -> Mode:
+        mode = self._modes.get(_spelling(category))
+        if mode is None:
+            names = ", ".join(mode.name for mode in self.taxonomy.modes)
+            raise ValueError(f"category {category!r} is none of {names}")
+        return mode
+
+    def _wrong(self, file: Path, place: str, reason: str) -> None:
+        self.problems.append(RowProblem(file, place, reason))
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        if self._unquoted:
+            words = "labels have evidence that is not in the text of their span; it is in the note"
+            self._notes.append(f"{self._unquoted} {words}")
+        return Incoming(
+            taxonomies=(self.taxonomy,),
+            traces=tuple(self._traces.values()),
+            work=tuple(draft.done() for draft in self._drafts.values()),
+            problems=tuple(self.problems),
+            notes=tuple(self._notes),
+        )
+
+
+def _spelling(name: str) -> str:
+    """A name without case, signs and plurals: the set spells its categories in several ways."""
+    return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
+
+
+def _target(trace: Trace, span: str, evidence: str | None) -> Target:
+    """Where in a trace a label lies: on the words of its evidence, else on the span.
+
+    One span of the source may be several here; the first that holds the words is taken, else the
+    first. Raises ``ValueError`` where the trace has no such span.
+    """
+    parts = [
+        index
+        for index in range(len(trace))
+        if (key := trace.span(index).key) == span or key.startswith(f"{span}/")
+    ]
+    if not parts:
+        raise ValueError(f"location is {span!r}, but the trace has no such span")
+    for index in parts if evidence is not None else ():
+        text = trace.text(index)
+        if (place := _place(text, evidence or "")) is not None:
+            key = trace.span(index).key
+            return Target(key, key, text[place[0] : place[1]], *place)
+    exact = trace.index_of(span)
+    key = trace.span(parts[0] if exact is None else exact).key
+    return Target(key, key)
+
+
+def _place(text: str, evidence: str) -> tuple[int, int] | None:
+    """Where the words stand in a text, whatever white space is between them."""
+    evidence = evidence.strip()
+    plain = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
+    for words in dict.fromkeys((evidence, plain, plain.strip("\"'` \n"))):
+        if not words.strip():
+            continue
+        start = text.find(words)
+        if start >= 0:
+            return start, start + len(words)
+        found = re.search(r"\s+".join(map(re.escape, words.split())), text)
+        if found is not None:
+            return found.start(), found.end()
+    return None
+
+
+def _both(first: Label, second: Label) -> Label:
+    """Two errors of one category at one place are one label with both notes."""
+    notes = [first.note, *([second.note] if second.note not in first.note else [])]
+    return replace(first, note="\n".join(filter(None, notes)))

@@ -1,0 +1,124 @@
+"""Who&When: runs with the agent and the step of their decisive error.
+
+``mistake_step`` is a text and counts from 0, unlike the step numbers of AgentRx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from mast_tui.exchange.errors import RowProblem
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
+from mast_tui.labels import AnnotatorKind, Label, Origin, Target
+from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.records import TraceRecord
+
+ANNOTATOR: Final = "who-and-when"
+MODE: Final = "decisive_error"
+_TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "who_and_when.toml"
+
+
+def read_who_and_when(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read the labels carried in Who&When files; a folder stands for the JSON files in it.
+
+    The label lies on the span of the step; where its agent is another than the label names, the
+    notes say so and the label's own note too.
+    """
+    taxonomy = load_taxonomy(_TAXONOMY)
+    name = annotator or ANNOTATOR
+    traces: dict[str, TraceRecord] = {}
+    drafts: dict[str, WorkDraft] = {}
+    problems: list[RowProblem] = []
+    mismatches: list[str] = []
+    for file in files_under(files, (".json", ".jsonl")):
+        try:
+            found = _labelled(file)
+        except (ValueError, OSError) as error:
+            problems.append(RowProblem(file, "file", str(error)))
+            continue
+        for trace, record in found:
+            place = "file" if trace.record is None else f"record {trace.record}"
+            try:
+                label, mismatch = _label(name, trace, record, taxonomy)
+            except ValueError as error:
+                problems.append(RowProblem(file, place, str(error)))
+                continue
+            if mismatch:
+                mismatches.append(f"{file}: {mismatch}")
+            trace_id = trace.identity.trace_id
+            draft = WorkDraft(name, AnnotatorKind.IMPORTED, trace_id, taxonomy.ref, file)
+            draft.add_label(label)
+            draft.finished_at = ""
+            drafts[trace_id] = draft
+            traces[trace_id] = TraceRecord.of(trace)
+    return Incoming(
+        taxonomies=(taxonomy,),
+        traces=tuple(traces.values()),
+        work=tuple(draft.done() for draft in drafts.values()),
+        problems=tuple(problems),
+        notes=("mistake_step counts from 0", *mismatches),
+    )
+
+
+def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
+    """The file's traces with the records that label them."""
+    document = read_json(file)
+    records = document if isinstance(document, list) else [document]
+    traces = read_traces(file)
+    if not traces:
+        raise ValueError("no trace was recognised in the file")
+    found = []
+    for trace in traces:
+        record = records[trace.record or 0]
+        if not isinstance(record, Mapping) or "mistake_step" not in record:
+            raise ValueError("no 'mistake_step' in the record; this is no file of Who&When")
+        found.append((trace, record))
+    return found
+
+
+def _label(
+    name: str, trace: Trace, record: Mapping[str, object], taxonomy: Taxonomy
+) -> tuple[Label, str | None]:
+    step = _step(record["mistake_step"])
+    spans = message_spans(trace, step)
+    if spans is None:
+        raise ValueError(f"mistake_step is {step}, but the run has no step {step} (from 0)")
+    index = trace.index_of(spans[0])
+    acted = trace.span(index).agent if index is not None else ""
+    meant = str(record.get("mistake_agent") or "")
+    note = str(record.get("mistake_reason") or "")
+    mismatch = None
+    if _plain(meant) != _plain(acted):
+        mismatch = f"step {step} is by {acted!r}, the label names {meant!r}"
+        note = f"{note}\n({mismatch})".strip()
+    target = Target(*spans)
+    trace_id = trace.identity.trace_id
+    label = Label(
+        id=label_id(name, trace_id, taxonomy.ref, MODE, target),
+        annotator=name,
+        trace_id=trace_id,
+        taxonomy=taxonomy.ref,
+        mode=MODE,
+        target=target,
+        note=note,
+        origin=Origin.IMPORTED,
+    )
+    return label, mismatch
+
+
+def _step(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        return int(value)
+    raise ValueError(f"mistake_step is {value!r}, not a number from 0")
+
+
+def _plain(agent: str) -> str:
+    """An agent's name without the remark in brackets that hand-crafted runs add."""
+    return agent.split("(")[0].strip().casefold()

@@ -1,0 +1,1 @@
+"""What is kept of traces: spans as columns, texts by offset, caches."""

@@ -1,0 +1,238 @@
+"""A trace that was read whole: its spans and their texts in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
+from mast_tui.traces.io.opened_file import OpenedFile
+from mast_tui.traces.keys import UniqueKeys
+from mast_tui.traces.model import (
+    PREVIEW_CHARS,
+    Loaded,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.preview import call_preview, preview
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a reader found of one span, before it has an index and a preview.
+
+    ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
+    ``Span``. ``text`` is the span's whole text as read; its first ``lead`` code points (a
+    heading, a prompt that every turn repeats) are passed over by the preview, and ``shown``
+    stands in its place where that is known from an earlier reading.
+    """
+
+    key: str
+    kind: SpanKind
+    role: Role
+    agent: str
+    text: str
+    place: str
+    name: str | None = None
+    parent: str | None = None
+    start: float | None = None
+    end: float | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
+    lead: int = 0
+    tokens: Tokens | None = None
+    shown: str | None = None
+
+
+class StepList:
+    """The steps of one trace in reading order, each under a key of its own."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._keys = UniqueKeys()
+        self._places: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(
+        self,
+        key: str,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        text: str,
+        *,
+        place: str,
+        name: str | None = None,
+        parent: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        lead: int = 0,
+        tokens: Tokens | None = None,
+        shown: str | None = None,
+    ) -> str:
+        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken."""
+        unique = self._keys.take(key)
+        self._places[unique] = len(self.steps)
+        self.steps.append(
+            Step(
+                unique,
+                kind,
+                role,
+                agent,
+                text,
+                place,
+                name,
+                parent,
+                start,
+                end,
+                status,
+                lead,
+                tokens,
+                shown,
+            )
+        )
+        return unique
+
+    def amend(
+        self,
+        key: str,
+        *,
+        end: float | None = None,
+        status: SpanStatus | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
+        """Tell what became known of the step with this key after it was added; None keeps."""
+        place = self._places[key]
+        step = self.steps[place]
+        self.steps[place] = replace(
+            step,
+            end=step.end if end is None else end,
+            status=status or step.status,
+            tokens=tokens or step.tokens,
+        )
+
+
+class DocumentTrace:
+    """A trace whose source was parsed once; ``advance`` has nothing left to do."""
+
+    def __init__(
+        self,
+        identity: TraceIdentity,
+        path: Path,
+        steps: Sequence[Step],
+        *,
+        record: int | None = None,
+        meta: TraceMeta | None = None,
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        self._identity = identity
+        self._path = path
+        self._steps = tuple(steps)
+        self._spans: list[Span | None] = [None] * len(self._steps)
+        self._index = {step.key: index for index, step in enumerate(self._steps)}
+        self._record = record
+        self._meta = meta or TraceMeta()
+        self.opened: OpenedFile | None = None
+        self._problems = tuple(problems)
+        self._glances = GlancesAtSteps()
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        return self._identity
+
+    @property
+    def path(self) -> Path:
+        """The file the trace was read from."""
+        return self._path
+
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its file, or None where it is the only one."""
+        return self._record
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the source tells about the run as a whole."""
+        return self._meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of this trace could not be read."""
+        return self._problems
+
+    @property
+    def loaded(self) -> Loaded:
+        """Always complete."""
+        size = self._identity.content_bytes
+        return Loaded(size, size, complete=True)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``; its preview is made on first use."""
+        self._check(index)
+        span = self._spans[index]
+        if span is None:
+            span = self._spans[index] = _span(index, self._steps[index])
+        return span
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, as read."""
+        self._check(index)
+        return self._steps[index].text
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._steps[first:end])
+
+    def changed(self) -> str | None:
+        """Say why the document is not what was read; None where it is, or nobody knows."""
+        return None if self.opened is None else self.opened.changed()
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None."""
+        return self._index.get(key)
+
+    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
+        """Nothing is ever left to read."""
+        return False
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._steps):
+            raise IndexError(f"no span {index} in a trace of {len(self._steps)}")
+
+
+def _span(index: int, step: Step) -> Span:
+    if step.shown is not None:
+        line, whole = " ".join(step.shown[:PREVIEW_CHARS].splitlines()), False
+    elif step.kind is SpanKind.TOOL_CALL:
+        line, whole = call_preview(step.text)
+    else:
+        line, whole = preview(step.text, step.lead)
+    return Span(
+        index=index,
+        key=step.key,
+        kind=step.kind,
+        role=step.role,
+        agent=step.agent,
+        name=step.name,
+        parent=step.parent,
+        start=step.start,
+        end=step.end,
+        status=step.status,
+        place=step.place,
+        preview=line,
+        whole=whole,
+        tokens=step.tokens,
+    )

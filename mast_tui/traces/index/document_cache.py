@@ -1,0 +1,105 @@
+"""The folder in which big documents are kept as files of spans, so that they are read only once.
+
+Everything in it can be made again: it may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.index.code_version import newest_change
+from mast_tui.traces.index.document_format import FORMAT
+from mast_tui.traces.index.document_trace import BROKEN, Kept, open_kept
+from mast_tui.traces.io.private_files import make_private
+
+MOST_BYTES: Final = 2 << 30
+"""How much is kept in all; what was used longest ago goes first."""
+
+MOST_FILES: Final = 500
+"""How many documents are kept."""
+
+SUFFIX: Final = ".spans"
+_PART: Final = ".part"
+_FORSAKEN_SECONDS: Final = 600
+"""How long nobody has written to a part that was given up."""
+
+
+class KeptDocuments:
+    """The documents kept in ``folder``, each good while its size and time of change are the same
+    and the code that has read it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of_the_user(cls) -> KeptDocuments:
+        """Those in the user's folder for what may be deleted."""
+        from platformdirs import user_cache_path
+
+        return cls(user_cache_path("mast-tui", appauthor=False) / "documents")
+
+    def place_of(self, path: Path) -> Path:
+        """Where the document at ``path`` is kept as it is now. ``OSError`` comes through."""
+        stat = path.stat()
+        stamp = f"{stat.st_size} {stat.st_mtime_ns} {FORMAT} {newest_change()}"
+        name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
+        return self.folder / f"{name[:32]}{SUFFIX}"
+
+    def open(self, path: Path) -> Kept | None:
+        """What came of a document that was read before; None where it is not kept.
+
+        What is damaged goes, and is read anew.
+        """
+        try:
+            place = self.place_of(path)
+            kept = open_kept(place, path)
+        except OSError:
+            return None
+        except BROKEN:
+            with suppress(OSError):
+                place.unlink()
+            return None
+        if kept is not None:
+            with suppress(OSError):  # used just now; a folder that may only be read is no matter
+                os.utime(place)
+        return kept
+
+    def why_not(self) -> str | None:
+        """Why nothing can be kept here; None where something can."""
+        try:
+            make_private(self.folder)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None if os.access(self.folder, os.W_OK | os.X_OK) else "it may not be written to"
+
+    def make_room(self, size: int, most: int = MOST_BYTES, most_files: int = MOST_FILES) -> None:
+        """Remove what was used longest ago until there is room for one more of ``size`` bytes."""
+        entries = sorted(self._entries(), reverse=True)
+        room = most - size
+        for number, (_used, length, place) in enumerate(entries, 1):
+            room -= length
+            if room < 0 or number >= most_files:
+                with suppress(OSError):
+                    place.unlink()
+
+    def clear_away(self) -> None:
+        """Remove the parts of files whose writers have ended before their time."""
+        try:
+            for place in self.folder.glob(f"*{_PART}"):
+                if time.time() - place.stat().st_mtime > _FORSAKEN_SECONDS:
+                    place.unlink()
+        except OSError:
+            return  # another process was quicker, or may do more here
+
+    def _entries(self) -> Iterator[tuple[int, int, Path]]:
+        """Of each document when it was used last, its size, and where it lies."""
+        for place in self.folder.glob(f"*{SUFFIX}"):
+            with suppress(OSError):
+                stat = place.stat()
+                yield stat.st_mtime_ns, stat.st_size, place

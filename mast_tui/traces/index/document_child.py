@@ -1,0 +1,148 @@
+"""A process that reads one document and writes it as a file of spans.
+
+Parsing holds the interpreter lock and takes many times the document's size in memory: here that is
+nobody else's. It tells how far it is on its standard output, one JSON list a line, and ends when
+its standard input does, so that it never outlives whoever has begun it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.index.document_cache import KeptDocuments
+from mast_tui.traces.index.document_format import path_of_part, write_kept
+from mast_tui.traces.index.document_process import DONE, FAILED, PARSING, READING, WRITING
+from mast_tui.traces.io.private_files import open_private
+from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.file_reader import read_known
+
+_READ_BYTES: Final = 4 << 20
+_WRITE_BYTES: Final = 1 << 20
+_NICE: Final = 5
+"""By how much others go first: somebody may be pressing keys meanwhile."""
+
+
+class _ReadInPieces(Source):
+    """A source that tells how much of the file has been read."""
+
+    def __init__(self, path: Path, tell: Callable[[int, int], None]) -> None:
+        super().__init__(path)
+        self._tell = tell
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole content."""
+        if self.packing is not None:
+            data = super().data
+            self._tell(len(data), len(data))
+            return data
+        pieces = []
+        done, size = 0, self.size
+        with open_regular(self.path) as file:
+            while piece := file.read(_READ_BYTES):
+                pieces.append(piece)
+                done += len(piece)
+                self._tell(min(done, size), size)
+        return b"".join(pieces)
+
+
+class _Teller:
+    """Tells whoever has begun this process how far it is."""
+
+    def __init__(self) -> None:
+        self._last: list[object] = []
+
+    def say(self, *words: object) -> None:
+        """Say it, as soon as it differs from what was said last."""
+        if list(words) != self._last:
+            self._last = list(words)
+            sys.stdout.write(json.dumps(words) + "\n")
+            sys.stdout.flush()
+
+    def reading(self, done: int, size: int) -> None:
+        """So much of the file has been read."""
+        self.say(READING, done, size)
+        if done == size:
+            self.say(PARSING)
+
+    def writing(self, done: int, total: int) -> None:
+        """So many spans have been written."""
+        if total:
+            self.say(WRITING, done * 100 // total, 100)
+
+
+def keep(path: Path, documents: KeptDocuments, place: Path, teller: _Teller) -> None:
+    """Read the document at ``path`` and keep it at ``place``; what goes wrong is said."""
+    source = _ReadInPieces(path, teller.reading)
+    report = read_known(source)
+    if report is not None:
+        if report.failed is not None:
+            teller.say(FAILED, report.failed)
+            return
+        for trace in report.traces:
+            while trace.advance():
+                pass
+    try:
+        _write(report, documents, place, teller)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        teller.say(FAILED, f"what was read cannot be kept in {documents.folder}: {reason}")
+        return
+    teller.say(DONE)
+
+
+def _write(
+    report: FileReport | None, documents: KeptDocuments, place: Path, teller: _Teller
+) -> None:
+    part = path_of_part(place, os.getpid())
+    try:
+        descriptor = open_private(part, empty=True)
+        with open(descriptor, "wb", buffering=_WRITE_BYTES) as file:  # noqa: PTH123
+            write_kept(file, report, teller.writing)
+        documents.make_room(part.stat().st_size)
+        part.replace(place)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _end_with_input() -> None:
+    """Have the system end this process when its standard input ends.
+
+    No thread could do so: one long call of the parser keeps all others waiting.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    if select.select([0], [], [], 0)[0]:  # it has ended already
+        sys.exit(1)
+
+
+def main(path: str, folder: str, place: str) -> None:
+    """Keep the document at ``path`` in the ``folder`` at ``place``."""
+    _end_with_input()
+    gc.disable()  # there is next to nothing to collect in what is parsed, and very much to look at
+    os.nice(_NICE)
+    documents = KeptDocuments(Path(folder))
+    documents.clear_away()
+    teller = _Teller()
+    try:
+        keep(Path(path), documents, Path(place), teller)
+    except MemoryError:
+        teller.say(FAILED, "there is not enough memory to read it")
+    except BrokenPipeError:
+        os._exit(1)  # nobody is there any more

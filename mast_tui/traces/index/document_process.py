@@ -1,0 +1,193 @@
+"""The process in which one big document is read, as it is seen from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE, Popen, TimeoutExpired
+from time import monotonic
+from typing import Final
+from weakref import finalize
+
+from mast_tui.traces.index.document_cache import KeptDocuments
+from mast_tui.traces.index.document_format import path_of_part
+
+READING: Final = "reading"
+PARSING: Final = "parsing"
+WRITING: Final = "writing"
+FAILED: Final = "failed"
+DONE: Final = "done"
+"""What the process tells: the first and the third with how much of how much."""
+
+STOPPED: Final = "reading it was stopped"
+"""What is said of a document whose reading somebody has ended."""
+
+_BEGIN: Final = """import sys
+sys.path[:] = sys.argv[1].split(sys.argv[2])
+from mast_tui.traces.index.document_child import main
+main(*sys.argv[3:])
+"""
+_ASKED_AT_ONCE: Final = 64 * 1024
+_COMPLAINTS_KEPT: Final = 4096
+_ENDING_SECONDS: Final = 10.0
+"""How long a process may take to end that has closed its standard output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the reading of a document has come, in bytes; ``words`` say it for people."""
+
+    done: int
+    total: int
+    words: str
+
+
+class DocumentProcess:
+    """Reads the document at ``path`` in a process of its own, so that it is kept.
+
+    It is asked by one thread, again and again, with ``wait``. The process ends with ``stop``, when
+    nobody holds this any more, and whenever this process does, whatever ends it.
+    """
+
+    def __init__(self, path: Path, documents: KeptDocuments) -> None:
+        self.path = path
+        self.failed: str | None = None
+        """Why the document is not kept, once it is over; None where all went well."""
+        size = path.stat().st_size
+        self._progress = Progress(0, size, "reading …")
+        self._parsing_since: float | None = None
+        place = documents.place_of(path)
+        paths = map(os.fspath, (path.absolute(), documents.folder.absolute(), place.absolute()))
+        self._process = Popen(
+            [
+                sys.executable,
+                *("-I", "-W", "ignore", "-c", _BEGIN),
+                *(os.pathsep.join(sys.path), os.pathsep),
+                *paths,
+            ],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            process_group=0,  # what a terminal sends to the app is not meant for this one
+        )
+        self._end = finalize(self, _end, self._process, place)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
+        self._said = select.poll()
+        for pipe in (self._out, self._err):
+            os.set_blocking(pipe, False)
+            self._said.register(pipe, select.POLLIN)
+        self._heard = b""
+        self._complained = b""
+        self._done = False
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is: of the bytes first, then of the spans."""
+        since = self._parsing_since
+        if since is None:
+            return self._progress
+        # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
+        size, seconds = self._progress.total, monotonic() - since
+        return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it is over, after ``seconds`` at the most (None: any time)."""
+        due = None if seconds is None else monotonic() + seconds
+        while self._end.alive:
+            left = None if due is None else max(0, round((due - monotonic()) * 1000))
+            ready = [pipe for pipe, _event in self._said.poll(left)]
+            if not ready:
+                return False
+            if self._err in ready and not self._hear_complaints():  # it waits where that is full
+                self._said.unregister(self._err)
+            if self._out in ready:
+                heard = os.read(self._out, _ASKED_AT_ONCE)
+                if heard:
+                    self._hear(heard)
+                else:
+                    self._over()
+        return True
+
+    def stop(self) -> None:
+        """End the process, from any thread; whoever waits is told that it is over."""
+        self.failed = STOPPED
+        self._process.kill()
+
+    def _hear(self, heard: bytes) -> None:
+        *lines, self._heard = (self._heard + heard).split(b"\n")
+        for line in lines:
+            what, *numbers = json.loads(line)
+            self._take(what, *numbers)
+
+    def _take(self, what: str, done: int | str = 0, total: int = 0) -> None:
+        size = self._progress.total
+        of_size = f"{size / 1e6:,.0f} MB"
+        if what == FAILED:
+            self.failed = str(done)
+        elif what == READING and isinstance(done, int):
+            read = size * done // max(1, total)
+            self._progress = Progress(
+                read, size, f"reading {done / max(1, total):.0%} of {of_size}"
+            )
+        elif what == PARSING:
+            self._parsing_since = monotonic()
+        elif what == WRITING:
+            self._parsing_since = None
+            self._progress = Progress(size, size, f"setting out its spans, {done} %")
+        elif what == DONE:
+            self._done = True
+
+    def _hear_complaints(self) -> bool:
+        """Take what stands on its standard error, and keep the last of it; False for nothing."""
+        heard = b""
+        with suppress(BlockingIOError):
+            heard = os.read(self._err, _ASKED_AT_ONCE)
+        self._complained = (self._complained + heard)[-_COMPLAINTS_KEPT:]
+        return bool(heard)
+
+    def _over(self) -> None:
+        """It has ended by itself, or somebody else has ended it."""
+        try:
+            code = self._process.wait(_ENDING_SECONDS)
+        except TimeoutExpired:  # it tells nothing any more, and does not end
+            self._process.kill()
+            code = self._process.wait()
+        self._hear_complaints()  # no more than a pipe holds is left
+        said = self._complained.decode("utf-8", "replace").strip()
+        self._end()
+        if self.failed is None and not (self._done and code == 0):
+            self.failed = _words_on(code, said)
+
+
+def _words_on(code: int, said: str) -> str:
+    """Why a process has ended before its work was done."""
+    if code < 0:
+        with suppress(ValueError):
+            name = signal.Signals(-code).name
+            hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
+            return f"the process that was reading it was ended ({name}{hint}); try it again"
+    last = said.rpartition("\n")[2]
+    return f"the process that was reading it has failed: {last or f'exit code {code}'}"
+
+
+def _end(process: Popen[bytes], place: Path) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    with suppress(OSError):
+        path_of_part(place, process.pid).unlink()

@@ -1,0 +1,418 @@
+"""Traces read from a file of spans, which another process has made of a document."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from errno import EIO
+from io import FileIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+from weakref import finalize
+
+from mast_tui.traces.index import cached_values as kept_values
+from mast_tui.traces.index.document_format import BEFORE_TEXT, from_json, known_of
+from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lru import Remembered
+from mast_tui.traces.index.span_columns import Glances
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.opened_file import OpenedFile
+from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.model import (
+    FileReport,
+    Loaded,
+    Outcome,
+    Problem,
+    Role,
+    Span,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.search.byte_prefilter import Sieve, Sifted
+
+_FIRST_SLICE: Final = 256 * 1024
+"""Of how much of a single trace the rows are taken in before it is handed out, in bytes."""
+
+_PREVIEW_BYTES: Final = 4096
+"""How much of a line of text its preview takes at most, with all that stands before the text."""
+
+_KINDS: Final = MappingProxyType({kind.value: kind for kind in SpanKind})
+_ROLES: Final = MappingProxyType({role.value: role for role in Role})
+_STATUSES: Final = MappingProxyType({status.value: status for status in SpanStatus})
+
+BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What comes of a file of spans that holds something else than it should."""
+
+_DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
+_IDENTITY: Final = fields(TraceIdentity)
+
+_CACHED_CHARS: Final = 4 << 20
+_CACHED_PREVIEWS: Final = 8192
+_SIFTED_AT_ONCE: Final = 4096
+
+
+class Kept(NamedTuple):
+    """What came of a document, read from its file of spans; None where no reader knows it."""
+
+    report: FileReport | None
+
+
+def open_kept(kept: Path, path: Path) -> Kept | None:
+    """What came of the document at ``path``, from its file of spans; None where that is no whole
+    one.
+
+    Raises:
+        OSError: from the file system.
+        Exception: one of ``BROKEN``, where it holds something else than it should.
+    """
+    spans = _SpanFile(open_regular(kept))
+    known = known_of(spans.file)
+    if known is None:
+        return None
+    about = known["report"]
+    if about is None:
+        return Kept(None)
+    about = kept_values.mapping(about)
+    traces = tuple(
+        KeptTrace(path, spans, kept_values.mapping(head))
+        for head in kept_values.sequence(known["traces"])
+    )
+    if len(traces) == 1:
+        traces[0].advance(_FIRST_SLICE)
+    report = FileReport(
+        path,
+        format=kept_values.text_or_none(about["format"]),
+        traces=traces,
+        problems=kept_values.problems(about["problems"]),
+        skipped=kept_values.text_or_none(about["skipped"]),
+        failed=kept_values.text_or_none(about["failed"]),
+        thread=kept_values.thread(about["thread"]),
+    )
+    return Kept(report)
+
+
+class _SpanFile:
+    """An open file of spans; it can be read even when it has been removed from its folder."""
+
+    def __init__(self, file: FileIO) -> None:
+        self.file = file
+        self.size = os.fstat(file.fileno()).st_size
+        finalize(self, file.close)
+
+    def drop(self) -> None:
+        """Remove it from its folder: it is damaged, and its document is to be read anew."""
+        with suppress(OSError):
+            os.unlink(self.file.name)  # noqa: PTH108
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on; all there are, even beyond 2 GB."""
+        data = os.pread(self.file.fileno(), length, offset)
+        if 0 < len(data) < length:
+            return data + self.read(offset + len(data), length - len(data))
+        return data
+
+
+class _Part:
+    """A part of a file of spans."""
+
+    def __init__(self, spans: _SpanFile, begin: int) -> None:
+        self._spans = spans
+        self._begin = begin
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on, counted from where the part begins."""
+        return self._spans.read(self._begin + offset, length)
+
+
+class KeptTrace:
+    """A trace whose rows are taken in slice by slice and whose texts are read when asked for.
+
+    It tells the same of every span as the trace that was read from the document itself.
+    """
+
+    def __init__(self, path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> None:
+        self._path = path
+        self._file = spans
+        self._record = kept_values.count_or_none(head["record"])
+        self._total, self._spans = (
+            kept_values.count(head["total"]),
+            kept_values.count(head["spans"]),
+        )
+        spawned = kept_values.pairs(list(kept_values.mapping(head["spawned"]).items()))
+        self._spawned = MappingProxyType(dict(spawned))
+        identity = kept_values.mapping(head["identity"])
+        self._identity = kept_values.identity([identity[field.name] for field in _IDENTITY])
+        self._meta = _meta(kept_values.mapping(head["meta"]))
+        self.opened: OpenedFile | None = None
+        self._problems = kept_values.problems(head["problems"])
+        rows_begin, rows_bytes = map(kept_values.count, head["rows"])
+        texts_begin, texts_bytes = map(kept_values.count, head["texts"])
+        if max(rows_begin + rows_bytes, texts_begin + texts_bytes) > spans.size:
+            raise ValueError("it ends before its spans do")
+        self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
+        self._bytes = max(1, rows_bytes + texts_bytes)
+        self._texts = _Part(spans, texts_begin)
+        self._starts = _offsets(texts_bytes)  # of the lines of text, and the end of the last
+        self._table = SpanTable()
+        self._places = _Words(rows_bytes)
+        self._turns = array("I")  # spans whose thread is not that of the one before
+        self._thread = ""
+        self._odd_parents: dict[int, str] = {}  # parents that do not come before their children
+        self._known_texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
+        self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        return self._identity
+
+    @property
+    def path(self) -> Path:
+        """The document."""
+        return self._path
+
+    @property
+    def record(self) -> int | None:
+        """The place of the trace among those of its document."""
+        return self._record
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the document tells about the run."""
+        return self._meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of this trace could not be read."""
+        return self._problems
+
+    @property
+    def spawned(self) -> Mapping[str, str]:
+        """Where sub-agents were at work."""
+        return self._spawned
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the rows have been taken in, as a share of the document; how many there are."""
+        total, size = self._total, self._rows.size
+        if self._rows.complete:
+            return Loaded(total, total, complete=True)
+        return Loaded(total * self._rows.done // size, total, False, self._spans, True)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``; its preview is read when that is looked at."""
+        self._check(index)
+        span = self._table.span(index, lambda: self._preview(index))
+        parent = self._odd_parents.get(index, span.parent)
+        return moved(span, index, self._places[index] or span.key, parent)
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, read from the file or from a small cache."""
+        self._check(index)
+        known = self._known_texts.get(index)
+        if known is not None:
+            return known
+        begin, end = self._starts[index], self._starts[index + 1]
+        try:
+            text = _text_of(self._texts.read(begin, end - begin))
+        except BROKEN as error:
+            self._file.drop()
+            raise OSError(EIO, _DAMAGED) from error
+        self._known_texts.add(index, text)
+        return text
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+
+        Previews stand on the lines of their texts, so that rows are sifted with them by one word.
+        """
+        words = None if sieve is None else sieve.by_word()
+        used = words or sieve
+        end = bisect_left(self._starts, self._starts[begin] + max_bytes, begin + 1)
+        end = max(begin + 1, min(end, limit, begin + _SIFTED_AT_ONCE))
+        rows = sieve is None or words is not None
+        try:
+            spans = self._spans_hit(used, words is not None, begin, end, max_bytes)
+        except OSError:
+            return Sifted(limit, ())
+        return Sifted(end, ((index, self.text(index)) for index in spans), rows)
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
+        place = bisect_right(self._turns, first)
+        return place == len(self._turns) or self._turns[place] >= end
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._table.glances(first, end)
+
+    def changed(self) -> str | None:
+        """Say why the document is not what was read; None where it is, or nobody knows."""
+        return None if self.opened is None else self.opened.changed()
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+        return self._table.index_of(key)
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Take in the rows of about ``max_bytes`` more of the document; False when none is left.
+
+        An error of the file system ends the trace where it stands and becomes a problem.
+        """
+        try:
+            for line in self._rows.advance(max_bytes * self._rows.size // self._bytes):
+                self._take(from_json(line))
+        except OSError as error:
+            self._end_here(error.strerror or str(error))
+        except BROKEN:
+            self._file.drop()
+            self._end_here(_DAMAGED)
+        return not self._rows.complete
+
+    def _end_here(self, reason: str) -> None:
+        self._problems += (Problem("whole file", f"the rest cannot be read: {reason}"),)
+        self._rows.size = self._rows.done
+
+    def _take(self, row: object) -> None:
+        length, key, kind, role, agent, name, parent, start, end, status, tokens, place = _row(row)
+        index = len(self._table)
+        if isinstance(parent, int) and not 0 <= parent < index:
+            raise ValueError(f"no span before it: {parent}")
+        self._starts.append(self._starts[-1] + length)
+        self._places.add(place or "")
+        before, slash, _rest = key.partition("/")
+        thread = before if slash else ""
+        if thread != self._thread:
+            self._thread = thread
+            self._turns.append(index)
+        if isinstance(parent, str):
+            self._odd_parents[index] = parent
+        self._table.add(
+            index + 1,
+            index + 1,
+            _KINDS[kind],
+            _ROLES[role],
+            agent,
+            key=key,
+            name=name,
+            parent=None if isinstance(parent, str) else parent,
+            start=start,
+            status=_STATUSES[status],
+        )
+        self._table.set_end(index, end)
+        if tokens is not None:
+            self._table.set_tokens(index, Tokens(*map(_count, tokens)))
+
+    def _preview(self, index: int) -> tuple[str, bool]:
+        shown = self._previews.get(index)
+        if shown is not None:
+            return shown
+        begin, end = self._starts[index], self._starts[index + 1]
+        try:
+            head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
+            value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
+            shown = (kept_values.text(value["preview"]), kept_values.flag(value["whole"]))
+        except OSError as error:
+            return f"[cannot be read any more: {error.strerror}]", False
+        except BROKEN:
+            return f"[cannot be read any more: {_DAMAGED}]", False
+        self._previews.add(index, shown)
+        return shown
+
+    def _spans_hit(
+        self, sieve: Sieve | None, names_too: bool, begin: int, end: int, max_bytes: int
+    ) -> Sequence[int]:
+        """The spans whose lines may hold what is looked for, and where asked those whose name
+        does."""
+        if sieve is None:
+            return range(begin, end)
+        found = set(self._table.rows_with(sieve, begin, end) if names_too else ())
+        start, stop = self._starts[begin], self._starts[end]
+        most = max(max_bytes, 2 * sieve.overlap)
+        while start < stop:  # of one very long line only a piece is in memory at a time
+            block = self._texts.read(start, min(stop - start, most))
+            if not block:
+                break
+            for hit in sieve.hits(block):
+                found.add(bisect_left(self._starts, start + hit + 1) - 1)
+            last = start + len(block) >= stop
+            start += len(block) if last else len(block) - sieve.overlap
+        return sorted(found)
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._table):
+            raise IndexError(f"no span {index} in a trace of {len(self._table)}")
+
+
+class _Words:
+    """Many short texts, kept as UTF-8 in one piece of no more than ``size`` bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._bytes = bytearray()
+        self._ends = _offsets(size)
+
+    def __getitem__(self, index: int) -> str:
+        own = self._bytes[self._ends[index] : self._ends[index + 1]]
+        return own.decode("utf-8", "surrogatepass")
+
+    def add(self, words: str) -> None:
+        """Append a text."""
+        self._bytes += words.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._bytes))
+
+
+def _count(told: int | str | None) -> int | None:
+    return None if told is None else int(told)
+
+
+def _row(value: object) -> Sequence[Any]:
+    """The row of a span, each value of the kind that it must be."""
+    row = kept_values.sequence(value)
+    length, key, _kind, _role, agent, name, parent, start, end, _status, tokens, place = row
+    if not (type(length) is int and length >= 0 and type(key) is type(agent) is str):
+        raise ValueError("a row of a file of spans holds something else")
+    if parent is not None and type(parent) is not int:
+        kept_values.text(parent)
+    for one in (name, place):
+        kept_values.text_or_none(one)
+    for one in (start, end):
+        kept_values.number_or_none(one)
+    if tokens is not None and len(kept_values.sequence(tokens)) != 2:
+        raise ValueError("a row of a file of spans holds no tokens")
+    return row
+
+
+def _offsets(size: int) -> array[int]:
+    """A column of places in ``size`` bytes, with the first of them."""
+    return array("I" if size < 1 << 32 else "Q", [0])
+
+
+def _text_of(line: bytes) -> str:
+    text = from_json(line.partition(BEFORE_TEXT)[2].rstrip(b"\n")[:-1])
+    if not isinstance(text, str):
+        raise TypeError("a line of a file of spans holds no text")
+    return text
+
+
+def _meta(value: Mapping[str, Any]) -> TraceMeta:
+    return TraceMeta(
+        kept_values.text_or_none(value["task"]),
+        kept_values.text_or_none(value["system"]),
+        kept_values.text_or_none(value["model"]),
+        kept_values.text_or_none(value["benchmark"]),
+        Outcome(value["outcome"]),
+        kept_values.score_or_none(value["score"]),
+        kept_values.pairs(value["hidden"]),
+    )

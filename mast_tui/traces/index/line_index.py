@@ -1,0 +1,179 @@
+"""Where the lines of a big file begin, found slice by slice and read again when asked for."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, count
+from operator import add
+from typing import Final, Protocol
+
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.opened_file import OpenedFile
+from mast_tui.traces.io.source import Source
+
+READ_BYTES: Final = 4 << 20
+"""How much is read at once of a very long text."""
+
+_PIECE_BYTES: Final = 256 * 1024
+"""How much is read at once to find lines in it."""
+
+_AHEAD_BYTES: Final = 128 * 1024
+"""How much is read at once for lines that are asked for one after the other."""
+
+_MOST_NARROW: Final = (1 << 32) - 1
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+class Content(Protocol):
+    """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
+
+    def read(self, offset: int, length: int, /) -> bytes: ...
+
+
+class MemoryContent:
+    """Bytes that are in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on."""
+        return self._data[offset : offset + length]
+
+
+class LineIndex:
+    """The places of the lines of some content, split at ``\\n`` only; lines count from 1.
+
+    The index grows by ``advance``, called from one thread; ``read`` may be called from others.
+    It covers the content as long as it was at the beginning: what is appended later is not read.
+    """
+
+    # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
+    # and no single step keeps other threads waiting for long.
+
+    def __init__(self, content: Content, size: int, opened: OpenedFile | None = None) -> None:
+        self._content = content
+        self._opened = opened
+        self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
+        self._found: list[bytes] = []  # the lines of the last piece, of which some were given out
+        self._given = 0
+        self._carry: list[bytes] = []  # what has been read of the line behind those
+        self._read_to = 0
+        self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
+        self._behind = size  # where the lines that were read last have ended
+        self.size = size
+        self.done = 0
+        self.ends_open = False
+
+    @classmethod
+    def of(cls, source: Source) -> LineIndex:
+        """The index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
+        opened = source.opened
+        if source.packing is not None or source.head.startswith(_WIDE_MARKS):
+            data = as_utf8(source.data)
+            return cls(MemoryContent(data), len(data), opened)
+        opened.let_grow()
+        return cls(opened, opened.size, opened)
+
+    def __len__(self) -> int:
+        return self._given
+
+    def changed(self) -> str | None:
+        """Say why its file is not what was indexed; None where it is, or there is none."""
+        return None if self._opened is None else self._opened.changed()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line has been found."""
+        return self.done >= self.size
+
+    def advance(self, max_bytes: int) -> Sequence[bytes]:
+        """The next lines of about ``max_bytes`` in all, without their line feeds.
+
+        A line is never cut: there is at least one, however long, until the end is reached.
+        ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
+        the file system comes through and leaves the index as it was.
+        """
+        end = self.done + max(max_bytes, 1)
+        lines = self._give_out(max_bytes)
+        while self.done < end and not self.complete:
+            try:
+                self._find()
+            except OSError:
+                if lines:
+                    break  # It is told when no line is left to be given out.
+                raise
+            lines += self._give_out(end - self.done)
+        return lines
+
+    def _find(self) -> None:
+        """Read on until there are whole lines to be given out, or the content is at its end."""
+        self._found = []
+        while not self._found and self._read_to < self.size:
+            length = min(_PIECE_BYTES, self.size - self._read_to)
+            piece = self._content.read(self._read_to, length)
+            if not piece:  # The file has become shorter since it was opened.
+                self.size = self._read_to
+                break
+            self._read_to += len(piece)
+            self._take(piece)
+        if not self._found and self._carry:
+            self.ends_open = True
+            self._found = [b"".join(self._carry)]
+            self._starts.append(self._read_to)
+            self._carry = []
+        elif not self._found:
+            self.done = self.size
+
+    def _take(self, piece: bytes) -> None:
+        lines = piece.split(b"\n")
+        rest = lines.pop()
+        if lines and self._carry:
+            lines[0] = b"".join((*self._carry, lines[0]))
+            self._carry = []
+        if rest:
+            self._carry.append(rest)
+        lengths = accumulate(map(len, lines))
+        self._starts.extend(map(add, lengths, count(self._starts[-1] + 1)))
+        self._found = lines
+
+    def _give_out(self, max_bytes: int) -> list[bytes]:
+        """Of the lines that were found those that follow, about ``max_bytes`` of them."""
+        first, known = self._given, len(self._starts) - 1
+        if first == known:
+            return []
+        end = bisect_left(self._starts, self.done + max_bytes, first + 1, known)
+        lines = self._found[first - known : end - known or None]
+        self._given, self.done = end, self._starts[end]
+        return lines
+
+    def read(self, first: int, last: int, most: int | None = None) -> bytes:
+        """The bytes of the lines ``first`` to ``last``, without the last line feed.
+
+        No more than ``most`` are read where that is given. Where one asks for lines in their order
+        what follows is read ahead. ``OSError`` from the file system comes through.
+        """
+        begin, end = self.range_of(first, last)
+        if most is not None and most < end - begin:
+            return self.read_range(begin, begin + most)
+        offset, ahead = self._ahead
+        if not offset <= begin <= end <= offset + len(ahead):
+            follows, self._behind = 0 <= begin - self._behind <= _AHEAD_BYTES, end
+            stop = min(begin + _AHEAD_BYTES, self._starts[-1]) if follows else end
+            offset, ahead = begin, self.read_range(begin, max(stop, end))
+            self._ahead = (offset, ahead) if follows and stop > end else (0, b"")
+        return ahead[begin - offset : end - offset].removesuffix(b"\n")
+
+    def range_of(self, first: int, last: int) -> tuple[int, int]:
+        """From which byte to which (exclusive) the lines ``first`` to ``last`` reach."""
+        return self._starts[first - 1], self._starts[last]
+
+    def line_at(self, offset: int) -> int:
+        """The line on which the byte at ``offset`` lies; behind the last known line the next."""
+        return bisect_right(self._starts, offset)
+
+    def read_range(self, begin: int, end: int) -> bytes:
+        """These bytes of the content; ``OSError`` from the file system comes through."""
+        return self._content.read(begin, end - begin)

@@ -1,0 +1,242 @@
+"""A run whose sub-agents lie in files of their own, as one trace."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.span_columns import Glances, GlancesAtParts, glances
+from mast_tui.traces.io.opened_file import changed
+from mast_tui.traces.model import (
+    Loaded,
+    Problem,
+    Span,
+    Spawning,
+    Thread,
+    Trace,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.search.byte_prefilter import Sieve, Sifted, sift
+
+_SIFTED_AT_ONCE: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a run: the thread it holds, its trace, and its name as places show it."""
+
+    thread: Thread
+    trace: Trace
+    name: str
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the spans of a member have been taken into the run.
+
+    ``places`` has the index in the run of each span taken so far; ``parent`` is the key of the
+    call that began the member.
+    """
+
+    member: Member
+    parent: str | None = None
+    begun: bool = False
+    places: array[int] = field(default_factory=lambda: array("Q"))
+
+
+class RunTrace:
+    """The spans of a run's main thread with those of its sub-agents where they were at work.
+
+    A sub-agent's spans stand before the span that its spawner names, which is the result of the
+    call that began it; one that is named nowhere comes at the end. The run goes by the identity
+    and the facts of its main thread; places of sub-agents' spans begin with the file's name.
+    """
+
+    def __init__(self, main: Member, others: Iterable[Member]) -> None:
+        self._main = main.trace
+        self._files = [_Progress(main), *(_Progress(other) for other in others)]
+        self._read_last = self._files[0]
+        self._by_thread = {one.member.thread.id: one for one in reversed(self._files)}
+        self._order = array("Q")
+        self._inner = array("Q")
+        self._glances = GlancesAtParts()
+        self._stack = [0]
+        self._files[0].begun = True
+        self._finished = False
+        self._take_in()
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the main thread is known again."""
+        return self._main.identity
+
+    @property
+    def path(self) -> Path:
+        """The main thread's file."""
+        return self._main.path
+
+    @property
+    def record(self) -> int | None:
+        """Always None: the files are one trace."""
+        return None
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the main thread tells about the run."""
+        return self._main.meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What could not be read in any of the files."""
+        return tuple(
+            problem if one is self._files[0] else _named(problem, one.member.name)
+            for one in self._files
+            for problem in one.member.trace.problems
+        )
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the indices of all files have come."""
+        each = [one.member.trace.loaded for one in self._files]
+        return Loaded(
+            sum(loaded.done for loaded in each),
+            sum(loaded.total for loaded in each),
+            self._finished,
+        )
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``, under its index in the run."""
+        one, inner = self._at(index)
+        span = one.member.trace.span(inner)
+        if one is self._files[0]:
+            return span if inner == index else moved(span, index, span.place, span.parent)
+        return moved(span, index, f"{one.member.name} {span.place}", span.parent or one.parent)
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``."""
+        one, inner = self._at(index)
+        self._read_last = one
+        return one.member.trace.text(inner)
+
+    def changed(self) -> str | None:
+        """Say why the main file, or the one of the text read last, is not what was read.
+
+        A run may have hundreds of files, and this is asked with each text that is shown.
+        """
+        main, last = self._files[0], self._read_last
+        reason = changed(main.member.trace)
+        if reason is not None or last is main:
+            return reason
+        reason = changed(last.member.trace)
+        return None if reason is None else f"{last.member.name}: {reason}"
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for, as far as one file's spans follow."""
+        number, inner = self._order[begin], self._inner[begin]
+        last = min(limit, begin + _SIFTED_AT_ONCE)
+        end = begin + 1
+        while end < last and self._order[end] == number:
+            end += 1
+        trace = self._files[number].member.trace
+        done, texts, rows = sift(trace, sieve, inner, inner + end - begin, max_bytes)
+        shift = begin - inner
+        return Sifted(done + shift, ((index + shift, text) for index, text in texts), rows)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._parts(first, end))
+
+    def _parts(self, first: int, end: int) -> Iterator[tuple[int, Glances]]:
+        """The glances at each stretch of one file's spans, with the number of the file."""
+        for number, stretch in groupby(self._order[first:end]):
+            length, inner = len(list(stretch)), self._inner[first]
+            yield number, glances(self._files[number].member.trace, inner, inner + length)
+            first += length
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+        for one in self._files:
+            inner = one.member.trace.index_of(key)
+            if inner is not None and inner < len(one.places):
+                return one.places[inner]
+        return None
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Read about ``max_bytes`` more of the file whose turn it is; False when all is read."""
+        if self._finished:
+            return False
+        self._files[self._stack[-1]].member.trace.advance(max_bytes)
+        self._take_in()
+        return not self._finished
+
+    def _take_in(self) -> None:
+        """Take in every span that is known and whose turn has come."""
+        while self._stack:
+            number = self._stack[-1]
+            one = self._files[number]
+            trace = one.member.trace
+            awaited = self._awaited(trace)
+            while len(one.places) < len(trace):
+                inner = len(one.places)
+                child = awaited.pop(trace.span(inner).key, None) if awaited else None
+                if child is not None:
+                    self._begin(child, trace.span(inner).parent)
+                    break
+                one.places.append(len(self._order))
+                self._order.append(number)
+                self._inner.append(inner)
+            else:
+                if not trace.loaded.complete:
+                    return
+                self._stack.pop()
+            if not self._stack:
+                self._begin_unnamed()
+        self._finished = True
+
+    def _awaited(self, trace: Trace) -> dict[str, int]:
+        """By key the spans before which a sub-agent belongs that has not begun yet."""
+        spawned: Mapping[str, str] = trace.spawned if isinstance(trace, Spawning) else {}
+        found = {}
+        for thread, key in spawned.items():
+            one = self._by_thread.get(thread)
+            if one is not None and not one.begun:
+                found[key] = self._files.index(one)
+        return found
+
+    def _begin(self, number: int, parent: str | None) -> None:
+        one = self._files[number]
+        one.begun, one.parent = True, parent
+        self._stack.append(number)
+
+    def _begin_unnamed(self) -> None:
+        """Let the first sub-agent that nobody has named follow."""
+        waiting = (number for number, one in enumerate(self._files) if not one.begun)
+        number = next(waiting, None)
+        if number is not None:
+            self._begin(number, None)
+
+    def _at(self, index: int) -> tuple[_Progress, int]:
+        if not 0 <= index < len(self._order):
+            raise IndexError(f"no span {index} in a trace of {len(self._order)}")
+        return self._files[self._order[index]], self._inner[index]
+
+
+def joined(main: Member, others: Sequence[Member]) -> Trace:
+    """The run of these files; a thread that is there twice is taken once."""
+    by_thread = {other.thread.id: other for other in reversed(others)}
+    by_thread.pop(main.thread.id, None)
+    kept = [other for other in others if by_thread.get(other.thread.id) is other]
+    return RunTrace(main, kept) if kept else main.trace
+
+
+def _named(problem: Problem, name: str) -> Problem:
+    return Problem(f"{name} {problem.place}", problem.message)

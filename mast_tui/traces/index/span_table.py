@@ -1,0 +1,259 @@
+"""The spans of a long trace as columns: what is known of each but its text, in a few bytes."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from math import nan
+from typing import Final
+
+from mast_tui.traces.index.columns import wider
+from mast_tui.traces.index.key_table import KeyTable
+from mast_tui.traces.index.lazy_span import late_span
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, ShapeNumbers
+from mast_tui.traces.model import Problem, Role, Span, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.search.byte_prefilter import Lines, Sieve
+
+_LISTED_PROBLEMS: Final = 200
+_UNKNOWN: Final = SpanStatus.UNKNOWN
+_MOST_COUNTED: Final = (1 << 32) - 1
+
+
+class SpanTable:
+    """The spans found so far, each with the lines that hold its text.
+
+    One thread adds and amends; others may ask meanwhile for spans below ``len``.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.prefix = ""
+        """What every key begins with: ``<thread id>/``; set before there are any spans."""
+        self.spawned: dict[str, str] = {}
+        """By thread id the key of the span before which a sub-agent's spans belong."""
+        self._shapes = ShapeNumbers()
+        self._first = array("I")
+        self._last = self._first  # a column of its own once a span lies on several lines
+        self._shape = array("H")
+        self._status = bytearray()
+        self._parent = array("H")  # so many spans before this one; 0 for none
+        self._start = array("d")
+        self._end = array("d")
+        self._tokens = _TokenColumn()
+        self._keys = KeyTable(self._first)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def repeats(self) -> int:
+        """How many spans did not get the key they asked for, as it was taken."""
+        return self._keys.repeats
+
+    def add(
+        self,
+        first: int,
+        last: int,
+        kind: SpanKind,
+        role: Role,
+        agent: str,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        parent: int | None = None,
+        start: float | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+    ) -> int:
+        """Append a span whose text lies on the lines ``first`` to ``last``; return its index.
+
+        Without a ``key`` of its own it goes by its first line. ``parent`` is the index of an
+        earlier span.
+        """
+        shape = (kind, role, agent, name)
+        return self.append(first, last, shape, key, parent, start, status)
+
+    def append(
+        self,
+        first: int,
+        last: int,
+        shape: Shape,
+        key: str | None,
+        parent: int | None,
+        start: float | None,
+        status: SpanStatus,
+    ) -> int:
+        """What ``add`` does, for a reader that adds most of a million spans."""
+        number = len(self._first)
+        if last != first or self._last is not self._first:
+            self._add_last(last)
+        self._first.append(first)
+        known = self._shapes[shape]
+        try:
+            self._shape.append(known)
+        except OverflowError:
+            self._shape = wider(self._shape, known)
+        back = 0 if parent is None else number - parent
+        try:
+            self._parent.append(back)
+        except OverflowError:
+            self._parent = wider(self._parent, back)
+        self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
+        self._start.append(nan if start is None else start)
+        self._end.append(nan)
+        self._keys.add(key)  # the last, as it makes the span known
+        return number
+
+    def _add_last(self, last: int) -> None:
+        if self._last is self._first:
+            self._last = self._first[:]
+        self._last.append(last)
+
+    def set_end(self, index: int, end: float | None) -> None:
+        """Tell when the step at ``index`` was over."""
+        if end is not None:
+            self._end[index] = end
+
+    def set_status(self, index: int, status: SpanStatus) -> None:
+        """Tell how the step at ``index`` went."""
+        self._status[index] = STATUSES.index(status)
+
+    def set_tokens(self, index: int, tokens: Tokens) -> None:
+        """Tell what the model call behind the step at ``index`` took and gave."""
+        self._tokens.set(index, tokens.input, tokens.output)
+
+    def set_counts(self, index: int, taken: int | None, given: int | None) -> None:
+        """Tell so many tokens of the model call behind the step at ``index``."""
+        self._tokens.set(index, taken, given)
+
+    def complain(self, line: int, message: str) -> None:
+        """Note a problem; of a file that is broken all over only the first are listed."""
+        if len(self.problems) < _LISTED_PROBLEMS:
+            self.problems.append(Problem(f"line {line}", message))
+        elif len(self.problems) == _LISTED_PROBLEMS:
+            self.problems.append(Problem(f"line {line}", "from here on problems are not listed"))
+
+    def lines_of(self, index: int) -> tuple[int, int]:
+        """The first and the last line that hold the text of the span at ``index``."""
+        return self._first[index], self._last[index]
+
+    def on_lines(self, index: LineIndex) -> Lines:
+        """Where the texts of all spans lie."""
+        return Lines(index, self._first, self._last)
+
+    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
+        """Of the spans from ``first`` to ``end`` (exclusive) those whose rows may hold what the
+        sieve is for while their lines do not."""
+        shapes = self._shape[first:end]
+        told = {number for number in set(shapes) if self._tells(self._shapes.told[number], sieve)}
+        if not told:
+            return []
+        return [index for index, number in enumerate(shapes, first) if number in told]
+
+    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
+        """Whether rows of this shape may hold what the sieve is for beside the text."""
+        name = shape[3]
+        return name is not None and sieve.may_be_in(name)
+
+    def key_of(self, index: int) -> str:
+        """The key of the span at ``index``."""
+        return self.prefix + self._keys[index]
+
+    def kind_of(self, index: int) -> SpanKind:
+        """What the step at ``index`` is."""
+        return self._shapes.told[self._shape[index]][0]
+
+    def name_of(self, index: int) -> str | None:
+        """The tool's name of the call or result at ``index``."""
+        return self._shapes.told[self._shape[index]][3]
+
+    def status_of(self, index: int) -> SpanStatus:
+        """How the step at ``index`` went, as far as it is known."""
+        return STATUSES[self._status[index]]
+
+    def one_thread(self, first: int, end: int) -> bool:
+        """Whether the keys of these spans name no thread but that of the prefix, if any."""
+        return not self._keys.any_holds(b"/", first, end)
+
+    def find_own(self, key: str) -> int | None:
+        """The index of the span that got this key, given without the prefix."""
+        return self._keys.find(key)
+
+    def index_of(self, key: str) -> int | None:
+        """The index of the span with this key."""
+        if not key.startswith(self.prefix):
+            return None
+        return self._keys.find(key[len(self.prefix) :])
+
+    def glances(self, first: int, end: int) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return Glances(
+            first,
+            self._shape[first:end],
+            self._shapes.told,
+            bytes(self._status[first:end]),
+            self._start[first:end],
+            self._end[first:end],
+        )
+
+    def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
+        """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
+        kind, role, agent, name = self._shapes.told[self._shape[index]]
+        back, start, end = self._parent[index], self._start[index], self._end[index]
+        return late_span(
+            look,
+            index,
+            self.prefix + self._keys[index],
+            kind,
+            role,
+            agent,
+            name,
+            self.prefix + self._keys[index - back] if back else None,
+            start if start == start else None,
+            end if end == end else None,
+            STATUSES[self._status[index]],
+            f"line {self._first[index]}",
+            self._tokens.of(index),
+        )
+
+
+class _TokenColumn:
+    """The tokens of those spans that have any, in the order of the spans."""
+
+    def __init__(self) -> None:
+        self._index = array("I")
+        self._input = array("I")  # counted from 1; 0 where the source does not tell
+        self._output = array("I")
+        self._huge: dict[int, Tokens] = {}
+
+    def of(self, index: int) -> Tokens | None:
+        """The tokens of the span at ``index``, if it has any."""
+        if self._huge and index in self._huge:
+            return self._huge[index]
+        place = bisect_left(self._index, index)
+        if place == len(self._index) or self._index[place] != index:
+            return None
+        taken, given = self._input[place], self._output[place]
+        return Tokens(taken - 1 if taken else None, given - 1 if given else None)
+
+    def set(self, index: int, taken_in: int | None, given_out: int | None) -> None:
+        """Give the span at ``index`` these tokens."""
+        taken = 0 if taken_in is None else taken_in + 1
+        given = 0 if given_out is None else given_out + 1
+        if taken > _MOST_COUNTED or given > _MOST_COUNTED:
+            self._huge[index] = Tokens(taken_in, given_out)
+            return
+        self._huge.pop(index, None)
+        if not self._index or self._index[-1] < index:  # as it nearly always is
+            self._input.append(taken)
+            self._output.append(given)
+            self._index.append(index)
+            return
+        place = bisect_left(self._index, index)
+        if self._index[place] == index:
+            self._input[place], self._output[place] = taken, given
+            return
+        self._input.insert(place, taken)
+        self._output.insert(place, given)
+        self._index.insert(place, index)

@@ -1,0 +1,1 @@
+"""Bytes of foreign files: opened, unpacked, decoded."""

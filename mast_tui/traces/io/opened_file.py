@@ -1,0 +1,125 @@
+"""The file of a trace as it was when it was opened, to which one comes back for its texts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from errno import ESTALE
+from io import FileIO
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
+from mast_tui.traces.model import Trace
+
+_HEAD_BYTES: Final = 64 * 1024
+_TAIL_BYTES: Final = 4096
+
+
+class SourceChanged(UnreadableFile):
+    """The file of a trace is no longer the one that was read, or holds something else."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason, ESTALE)
+
+
+class OpenedFile:
+    """A file that is open as ``file`` now and is to be read from again later.
+
+    It is the same as long as it is in its place, a regular file with the same device and inode,
+    size and time of change.
+    """
+
+    def __init__(self, path: Path, file: FileIO) -> None:
+        found = os.fstat(file.fileno())
+        self.path = path
+        self.size = found.st_size
+        """Its length when it was opened, in bytes."""
+        self._file = (found.st_dev, found.st_ino)
+        self._state = (found.st_size, found.st_mtime_ns)
+        self._ends: bytes | None = None
+
+    def let_grow(self) -> None:
+        """Take it for the same where it has become longer, as the log of a run does that goes on.
+
+        Its first and last known bytes tell then that nothing else was written. ``OSError`` comes
+        through.
+        """
+        with self.open() as file:
+            self._ends = _ends_of(file, self.size)
+
+    def open(self) -> FileIO:
+        """Open the file again.
+
+        Raises:
+            SourceChanged: it is not what it was; the message says so in words.
+            OSError: from the file system.
+        """
+        try:
+            file = open_regular(self.path)
+        except FileNotFoundError:
+            raise SourceChanged(self.path, "the file has gone") from None
+        except UnreadableFile as error:
+            raise SourceChanged(self.path, f"it is {error.strerror} any more") from None
+        try:
+            self._check(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Read up to ``length`` bytes from ``offset`` on; raises as ``open`` does."""
+        with self.open() as file:
+            file.seek(offset)
+            return file.read(length) or b""
+
+    def changed(self) -> str | None:
+        """Say why the file is not what it was; None where it is, or just has grown."""
+        try:
+            self.open().close()
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def _check(self, file: FileIO) -> None:
+        found = os.fstat(file.fileno())
+        if (found.st_dev, found.st_ino) != self._file:
+            raise SourceChanged(self.path, "another file is in its place")
+        state = (found.st_size, found.st_mtime_ns)
+        if state == self._state:
+            return
+        if found.st_size < self.size:
+            raise SourceChanged(self.path, "the file has been cut")
+        grown = self._ends is not None and found.st_size > self.size
+        if not grown or _ends_of(file, self.size) != self._ends:
+            raise SourceChanged(self.path, "the file has changed")
+        self._state = state
+
+
+def _ends_of(file: FileIO, size: int) -> bytes:
+    """A digest of the first bytes of a file, and of the last ones before ``size``."""
+    number = file.fileno()
+    digest = hashlib.blake2b(os.pread(number, min(size, _HEAD_BYTES), 0), digest_size=16)
+    if size > _HEAD_BYTES:
+        digest.update(os.pread(number, _TAIL_BYTES, size - _TAIL_BYTES))
+    return digest.digest()
+
+
+@runtime_checkable
+class ReadWhole(Protocol):
+    """A trace that reads nothing more of its file, and is told by others what that was."""
+
+    opened: OpenedFile | None
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A trace that can tell whether its file is still what was read."""
+
+    def changed(self) -> str | None: ...
+
+
+def changed(trace: Trace) -> str | None:
+    """Say why the file of a trace is not what was read; None where it is, or nobody knows."""
+    return trace.changed() if isinstance(trace, Watched) else None

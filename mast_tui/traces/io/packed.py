@@ -1,0 +1,154 @@
+"""Compressed files: what is in them, up to a bound that no bomb gets past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from errno import EFBIG
+from pathlib import Path
+from typing import IO, Final, NamedTuple, Protocol
+
+from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
+
+MOST_BYTES: Final = 256 << 20
+"""How much of a compressed file is held in memory at most, unpacked."""
+
+_PIECE: Final = 1 << 20
+_MARK_BYTES: Final = 8
+
+
+class TooBig(UnreadableFile):
+    """A compressed file holds more than may be unpacked in memory."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        size = f"{most >> 20} MB"
+        super().__init__(path, f"holds more than {size} when unpacked; unpack it first", EFBIG)
+
+
+class Unpacked(NamedTuple):
+    """The content of a compressed file; ``broken`` says why it ends before its time."""
+
+    data: bytes
+    broken: str | None
+
+
+def packing_of(head: bytes) -> str | None:
+    """The name of the compression that a file's first bytes give away; None for none."""
+    return next((name for mark, name, _open in _KINDS if head.startswith(mark)), None)
+
+
+def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
+    """The unpacked content of a compressed file, as far as it is intact.
+
+    Raises ``TooBig`` where that is more than ``most`` bytes, and ``OSError`` from the file system.
+    """
+    pieces: list[bytes] = []
+    broken = None
+    with open_regular(path) as file:
+        head = file.read(_MARK_BYTES)
+        file.seek(0)
+        size = 0
+        try:
+            for piece in _pieces(head, file):
+                size += len(piece)
+                if size > most:
+                    raise TooBig(path, most)
+                pieces.append(piece)
+        except _Broken as error:
+            broken = f"the compressed data is broken: {error}"
+    return Unpacked(b"".join(pieces), broken)
+
+
+def beginning(path: Path, length: int) -> bytes:
+    """The first ``length`` bytes of the unpacked content of a compressed file, as far as they are
+    intact; ``OSError`` from the file system comes through."""
+    data = b""
+    with open_regular(path) as file:
+        head = file.read(_MARK_BYTES)
+        file.seek(0)
+        try:
+            for piece in _pieces(head, file):
+                data += piece
+                if len(data) >= length:
+                    break
+        except _Broken:
+            return data
+    return data[:length]
+
+
+def holds_more_than(path: Path, size: int) -> bool:
+    """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
+    with open_regular(path) as file:
+        head = file.read(_MARK_BYTES)
+        file.seek(0)
+        left = size
+        try:
+            for piece in _pieces(head, file):
+                left -= len(piece)
+                if left < 0:
+                    return True
+        except _Broken:
+            return False
+    return False
+
+
+class _Broken(Exception):
+    """The compressed data cannot be read on; the message says why."""
+
+
+def _pieces(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
+    opener = next(opener for mark, _name, opener in _KINDS if head.startswith(mark))
+    return opener(file)
+
+
+def _zstd(file: IO[bytes]) -> Iterator[bytes]:
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    try:
+        while piece := reader.read(_PIECE):
+            yield piece
+    except zstandard.ZstdError as error:
+        raise _Broken(str(error)) from error
+
+
+def _gzip(file: IO[bytes]) -> Iterator[bytes]:
+    import gzip
+    import zlib
+
+    return _stream(gzip.GzipFile(fileobj=file), zlib.error)
+
+
+def _bzip2(file: IO[bytes]) -> Iterator[bytes]:
+    import bz2
+
+    return _stream(bz2.BZ2File(file), EOFError)
+
+
+def _xz(file: IO[bytes]) -> Iterator[bytes]:
+    import lzma
+
+    return _stream(lzma.LZMAFile(file), lzma.LZMAError)
+
+
+class _Reads(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+
+
+def _stream(stream: _Reads, broken: type[Exception]) -> Iterator[bytes]:
+    try:
+        while piece := stream.read1(_PIECE):
+            yield piece
+    except (EOFError, broken) as error:
+        raise _Broken(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:  # of the file system, not of the data
+            raise
+        raise _Broken(str(error)) from error
+
+
+_KINDS: Final[tuple[tuple[bytes, str, Callable[[IO[bytes]], Iterator[bytes]]], ...]] = (
+    (b"\x28\xb5\x2f\xfd", "zstd", _zstd),
+    (b"\x1f\x8b", "gzip", _gzip),
+    (b"BZh", "bzip2", _bzip2),
+    (b"\xfd7zXZ", "xz", _xz),
+)

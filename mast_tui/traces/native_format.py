@@ -1,0 +1,111 @@
+"""The project's own trace format: JSON lines, one trace a line, nothing left to look up.
+
+A line is an object with these fields, in this order::
+
+    format     "mast-tui trace"
+    version    1
+    id         the trace id
+    source     {"file", "record", "reader", "key_scheme", "native", "content_hash",
+               "content_bytes"}: where the trace was read from, and by what it is known again
+    task, system, model, benchmark    texts or null
+    outcome    "failed", "succeeded" or "unknown"
+    score      a number in [0, 1] or null
+    hidden     {name: text}: reward, ground truth, labels carried in the file
+    spans      [{"key", "kind", "role", "agent", "name", "parent", "start", "end", "status",
+               "tokens", "place", "preview", "text"}] in reading order
+    problems   [{"place", "message"}]: what of the source could not be read
+
+``kind`` is message, reasoning, tool_call, tool_result or log; ``role`` is system, user, agent,
+tool or log; ``status`` is ok, error or unknown; ``start`` and ``end`` are Unix seconds or null;
+``tokens`` is {"input", "output"}, each a number or null, or null. ``preview`` is the line that
+stands for a span whose text begins with what others repeat; null where it is the text's beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from mast_tui.traces.io.json_values import replace_surrogates
+from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
+from mast_tui.traces.preview import call_preview, preview
+
+FORMAT: Final = "mast-tui trace"
+VERSION: Final = 1
+OPENING: Final = b'{"format":"mast-tui trace",'
+"""What every line of the format begins with."""
+
+
+def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
+    """Write the trace as one line of the format, with its line feed.
+
+    Args:
+        trace: The trace; its index must be complete.
+        veiled: Leave out what somebody working blind must not see.
+    """
+    identity, meta = trace.identity, trace.meta
+    record = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": identity.trace_id,
+        "source": {
+            "file": trace.path.name,
+            "record": trace.record,
+            "reader": identity.reader,
+            "key_scheme": identity.key_scheme,
+            "native": identity.native,
+            "content_hash": identity.content_hash,
+            "content_bytes": identity.content_bytes,
+        },
+        "task": meta.task,
+        "system": meta.system,
+        "model": meta.model,
+        "benchmark": meta.benchmark,
+        "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
+        "score": None if veiled else meta.score,
+        "hidden": {} if veiled else dict(meta.hidden),
+        "spans": [_fields(trace.span(i), trace.text(i)) for i in range(len(trace))],
+        "problems": [
+            {"place": problem.place, "message": problem.message} for problem in trace.problems
+        ],
+    }
+    try:
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # A lone surrogate, for example in a file's name.
+        return orjson.dumps(_encodable(record), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _fields(span: Span, text: str) -> dict[str, object]:
+    return {
+        "key": span.key,
+        "kind": span.kind.value,
+        "role": span.role.value,
+        "agent": span.agent,
+        "name": span.name,
+        "parent": span.parent,
+        "start": span.start,
+        "end": span.end,
+        "status": span.status.value,
+        "tokens": None
+        if span.tokens is None
+        else {"input": span.tokens.input, "output": span.tokens.output},
+        "place": span.place,
+        "preview": _preview_of_its_own(span, text),
+        "text": text,
+    }
+
+
+def _preview_of_its_own(span: Span, text: str) -> str | None:
+    usual = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
+    return None if usual == (span.preview, span.whole) else span.preview
+
+
+def _encodable(value: object) -> object:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(name): _encodable(item) for name, item in value.items()}
+    return value

@@ -1,0 +1,178 @@
+"""The fields of ATIF records, in the standard's spelling and in those that are met beside it.
+
+Beside ``tool_call_id`` stand ``toolCallId`` and, off the standard, plain ``id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.preview import preview
+
+AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
+TOOL_SOURCES: Final = frozenset({"tool", "environment", "observation"})
+SOURCES: Final = AGENT_SOURCES | TOOL_SOURCES | {"system", "user"}
+"""Who a step may come from."""
+
+_LOOKED_AT: Final = 20
+_CALL_IDS: Final = ("tool_call_id", "source_call_id", "call_id")
+
+_CAMEL_CASE: Final[Mapping[str, str]] = {
+    "".join(("_" + char.lower()) if char.isupper() else char for char in name): name
+    for name in (
+        "callId",
+        "completionTokens",
+        "continuedTrajectoryRef",
+        "exitCode",
+        "functionName",
+        "inputTokens",
+        "isCopiedContext",
+        "isError",
+        "llmCallCount",
+        "modelName",
+        "outputTokens",
+        "promptTokens",
+        "reasoningContent",
+        "schemaVersion",
+        "sessionId",
+        "sourceCallId",
+        "stepId",
+        "subagentTrajectories",
+        "subagentTrajectoryRef",
+        "toolCallId",
+        "toolCalls",
+        "trajectoryId",
+        "trajectoryPath",
+    )
+}
+
+
+def field(record: Mapping[str, object], name: str) -> object:
+    """The field under its name or its name in camel case; None where there is neither."""
+    value = record.get(name)
+    return record.get(_CAMEL_CASE[name]) if value is None and name in _CAMEL_CASE else value
+
+
+def is_trajectory(value: object) -> bool:
+    """Whether a JSON value is an ATIF trajectory, by its version or by its steps."""
+    if not isinstance(value, Mapping):
+        return False
+    steps = value.get("steps")
+    if not isinstance(steps, list):
+        return False
+    if follows_the_standard(value):
+        return True
+    if not isinstance(value.get("agent"), Mapping | str):
+        return False
+    looked_at = steps[:_LOOKED_AT]
+    found = sum(
+        isinstance(step, Mapping)
+        and field(step, "step_id") is not None
+        and source_of(step) in SOURCES
+        for step in looked_at
+    )
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def follows_the_standard(record: Mapping[str, object]) -> bool:
+    """Whether a trajectory says that it is ATIF, of whatever version."""
+    return "ATIF" in (as_text(field(record, "schema_version")) or "").upper()
+
+
+def steps_of(record: Mapping[str, object]) -> Sequence[object]:
+    """The steps of a trajectory."""
+    steps = record.get("steps")
+    return steps if isinstance(steps, list) else ()
+
+
+def source_of(step: Mapping[str, object]) -> str:
+    """Who a step comes from; empty where that is not told."""
+    source = as_text(step.get("source")) or as_text(step.get("role")) or ""
+    return preview(source)[0].lower()
+
+
+def calls_of(step: Mapping[str, object]) -> Sequence[object]:
+    """The tool calls of a step."""
+    calls = field(step, "tool_calls")
+    if isinstance(calls, Mapping):
+        return (calls,)
+    return calls if isinstance(calls, list) else ()
+
+
+def results_of(step: Mapping[str, object]) -> list[tuple[str, object]]:
+    """The results of a step, each under its JSON pointer within the step."""
+    observation = step.get("observation")
+    if isinstance(observation, Mapping):
+        results = observation.get("results")
+        if isinstance(results, list):
+            return [(f"/observation/results/{n}", one) for n, one in enumerate(results)]
+        return [("/observation", observation)] if observation else []
+    if isinstance(observation, list):
+        return [(f"/observation/{number}", one) for number, one in enumerate(observation)]
+    return [("/observation", observation)] if observation not in (None, "") else []
+
+
+def call_id_of(value: object) -> str | None:
+    """The id of a tool call, or that of the call which a result names."""
+    if not isinstance(value, Mapping):
+        return None
+    names = _CALL_IDS if "content" in value or "source" in value else (*_CALL_IDS, "id")
+    return next((found for name in names if (found := identifier(field(value, name)))), None)
+
+
+def identifier(value: object) -> str | None:
+    """An id, which may be a text or a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return as_text(value)
+
+
+def ids_of(record: Mapping[str, object]) -> list[str]:
+    """The ids that a trajectory goes by: its own before that of its session."""
+    found = (identifier(field(record, name)) for name in ("trajectory_id", "session_id"))
+    return [one for one in found if one]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The ids by which a result refers to a sub-agent's trajectory, and the path of its file."""
+
+    ids: list[str]
+    path: str | None = None
+
+
+def refers_to(result: Mapping[str, object]) -> list[Reference]:
+    """The sub-agents that a result refers to."""
+    refs = field(result, "subagent_trajectory_ref")
+    found = []
+    for ref in refs if isinstance(refs, list) else [refs]:
+        if isinstance(ref, Mapping):
+            found.append(Reference(ids_of(ref), as_text(field(ref, "trajectory_path"))))
+        elif ref is not None:
+            found.append(Reference([one] if (one := identifier(ref)) else []))
+    return found
+
+
+def agent_name(record: Mapping[str, object]) -> str | None:
+    """The name of the agent whose trajectory this is."""
+    agent = record.get("agent")
+    name = as_text(agent.get("name")) if isinstance(agent, Mapping) else as_text(agent)
+    return preview(name)[0] if name else None
+
+
+def status_of(result: Mapping[str, object]) -> SpanStatus:
+    """Whether a result went well: only what its record says outright."""
+    for holder in (result, result.get("extra")):
+        if not isinstance(holder, Mapping):
+            continue
+        flag = field(holder, "is_error")
+        if isinstance(flag, bool):
+            return SpanStatus.ERROR if flag else SpanStatus.OK
+        code = field(holder, "exit_code")
+        if isinstance(code, int) and not isinstance(code, bool):
+            return SpanStatus.ERROR if code else SpanStatus.OK
+    return SpanStatus.UNKNOWN

@@ -1,0 +1,204 @@
+"""ATIF, the Agent Trajectory Interchange Format, as Harbor, VS Code and others write it.
+
+Versions 1.0 to 1.8 are read, and files that only resemble them. A file holds one trajectory, a list
+or bundle of them, or one a line; a trajectory that another of the file refers to is its sub-agent.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import DocumentTrace, Step
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.readers.atif.fields import (
+    agent_name,
+    field,
+    ids_of,
+    is_trajectory,
+    refers_to,
+    results_of,
+    steps_of,
+)
+from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.run_facts import facts_of_record, hidden_fields, task_of
+
+_MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
+_LOOKED_AT: Final = 20
+_PART: Final = "-cont-"
+"""Stands in the id of a session which Terminus goes on with in another file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One trajectory of a file; ``number`` is None where the file is that trajectory."""
+
+    found: Located
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AtifReader:
+    """Reads ATIF; keys are JSON pointers within the trajectory, calls and results go by their id.
+
+    The keys of a sub-agent's spans begin with its trajectory's id, or that of its session.
+    """
+
+    name: ClassVar[str] = "atif"
+    key_scheme: ClassVar[int] = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file holds trajectories of the format, most of its first records."""
+        head = as_utf8(source.head)
+        if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+            return False
+        lines = json_lines_head(source)
+        if len(lines) > 1:
+            return _mostly(lines)
+        document = read_document(source)
+        return _mostly(lines if document is None else [one for _place, one in _contained(document)])
+
+    def read(self, source: Source) -> FileReport:
+        """One trace per trajectory that no other refers to."""
+        problems: list[Problem] = []
+        records = _records(source, problems)
+        scope = ChainMap(by_id([record.found for record in records]))
+        referred = {name for record in records for name in _referred(record.found.record)}
+        shown: set[str] = set()
+        traces: dict[int, DocumentTrace] = {}
+        roots = [not referred.intersection(ids_of(one.found.record)) for one in records]
+        for wanted in (True, False):  # those that only refer to each other are left for the end
+            for place, record in enumerate(records):
+                if roots[place] is wanted and record.found.place not in shown:
+                    traces[place] = self._trace(source, record, scope, shown)
+        return FileReport(
+            source.path,
+            format=self.name,
+            traces=tuple(traces[place] for place in sorted(traces)),
+            problems=tuple(problems),
+        )
+
+    def _trace(
+        self, source: Source, record: _Record, scope: ChainMap[str, Located], shown: set[str]
+    ) -> DocumentTrace:
+        spans = TrajectorySpans(shown)
+        spans.add(record.found, scope)
+        return DocumentTrace(
+            self._identity(source, record),
+            source.path,
+            spans.steps.steps,
+            record=record.number,
+            meta=_facts(record.found.record, spans.steps.steps),
+            problems=spans.problems,
+        )
+
+    def _identity(self, source: Source, record: _Record) -> TraceIdentity:
+        """The trajectory's own id; that of its session only where one file has the session.
+
+        A file that begins with copied steps goes on with a session which another file began,
+        unless the session's id says which part it is.
+        """
+        value = record.found.record
+        content = source.data if record.number is None else canonical_bytes(value)
+        identity = identity_by_content(
+            source.path, record.number, content, reader=self.name, key_scheme=self.key_scheme
+        )
+        ids = ids_of(value)
+        continues = field(value, "trajectory_id") is None and any(
+            isinstance(step, Mapping) and field(step, "is_copied_context") is True
+            for step in steps_of(value)
+        )
+        if not ids or (continues and _PART not in ids[0]):
+            return identity
+        return replace(identity, trace_id=ids[0], native=True)
+
+
+READER: Final = AtifReader()
+
+
+def _mostly(values: Sequence[object]) -> bool:
+    looked_at = values[:_LOOKED_AT]
+    found = sum(map(is_trajectory, looked_at))
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def _contained(document: object) -> list[tuple[str, object]]:
+    """The trajectories of a document under their JSON pointers: itself, or those in a list."""
+    if isinstance(document, list):
+        return [(f"/{number}", value) for number, value in enumerate(document)]
+    if isinstance(document, Mapping) and not is_trajectory(document):
+        bundle = document.get("trajectories")
+        if isinstance(bundle, list):
+            return [(f"/trajectories/{number}", value) for number, value in enumerate(bundle)]
+    return [("", document)]
+
+
+def _records(source: Source, problems: list[Problem]) -> list[_Record]:
+    """The trajectories of a file; what is none of them goes to ``problems``."""
+    document = None
+    found: list[tuple[str, int | None, object]]
+    if len(json_lines_head(source)) < 2:
+        document = read_document(source)
+    if document is None:
+        found = [
+            (f"line {line.number} ", line.record, line.value)
+            for line in read_lines(source, problems)
+        ]
+    else:
+        found = [
+            (place, number if place else None, value)
+            for number, (place, value) in enumerate(_contained(document))
+        ]
+    records = []
+    for place, number, value in found:
+        if isinstance(value, Mapping) and is_trajectory(value):
+            records.append(_Record(Located(value, place), number))
+        else:
+            problems.append(Problem(place.strip() or "whole file", "no trajectory, left out"))
+    return records
+
+
+def _referred(record: Mapping[str, object]) -> set[str]:
+    """The ids of the sub-agents that a trajectory refers to, its own ids left out."""
+    names = {
+        name
+        for step in steps_of(record)
+        if isinstance(step, Mapping)
+        for _place, result in results_of(step)
+        if isinstance(result, Mapping)
+        for ref in refers_to(result)
+        for name in ref.ids
+    }
+    return names.difference(ids_of(record))
+
+
+def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+    """What a trajectory and its ``extra`` tell about the run."""
+    extra = record.get("extra")
+    meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
+    own_hidden = hidden_fields(record) if isinstance(extra, Mapping) else ()
+    return replace(
+        meta,
+        task=task_of(steps=steps),
+        system=agent_name(record),
+        model=_model(record),
+        hidden=own_hidden + meta.hidden,
+    )
+
+
+def _model(record: Mapping[str, object]) -> str | None:
+    """The model of the agent, or of the first step that names one."""
+    agent = record.get("agent")
+    for holder in (agent, *steps_of(record)[:_LOOKED_AT]):
+        if not isinstance(holder, Mapping):
+            continue
+        if name := as_text(field(holder, "model_name")) or as_text(holder.get("model")):
+            return name
+    return None

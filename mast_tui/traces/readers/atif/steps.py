@@ -1,0 +1,385 @@
+"""The steps of one ATIF trajectory to spans, with those of its sub-agents in their places."""
+
+from __future__ import annotations
+
+from collections import ChainMap, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.index.document import StepList
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
+from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.atif.fields import (
+    AGENT_SOURCES,
+    TOOL_SOURCES,
+    Reference,
+    agent_name,
+    call_id_of,
+    calls_of,
+    field,
+    ids_of,
+    refers_to,
+    results_of,
+    source_of,
+    status_of,
+    steps_of,
+)
+from mast_tui.traces.readers.atif.order import LateResults
+from mast_tui.traces.times import unix_seconds
+
+_DEEPEST: Final = 16
+"""How many levels of sub-agents are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A trajectory and where it stands in its file."""
+
+    record: Mapping[str, object]
+    place: str
+
+
+Scope = ChainMap[str, Located]
+"""The trajectories that can be referred to from some place, by their ids."""
+
+
+class TrajectorySpans:
+    """The spans of one trace: a trajectory and the sub-agents that it refers to.
+
+    ``shown`` holds the places of the trajectories that have been added, so that each is shown once.
+    """
+
+    def __init__(self, shown: set[str]) -> None:
+        self.steps = StepList()
+        self.problems: list[Problem] = []
+        self.shown = shown
+
+    def add(self, found: Located, scope: Scope, thread: str | None = None, depth: int = 0) -> None:
+        """Add the spans of a trajectory; ``thread`` is the id of a sub-agent."""
+        self.shown.add(found.place)
+        _Reading(self, found, scope, thread, depth).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A tool result before it is known which call it answers."""
+
+    value: Mapping[str, object]
+    text: str
+    pointer: str
+    start: float | None
+    call_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is kept of a tool call until its result comes."""
+
+    name: str | None
+    start: float | None
+
+
+class _Reading:
+    """Reads one trajectory into the spans of its trace."""
+
+    def __init__(
+        self, spans: TrajectorySpans, found: Located, scope: Scope, thread: str | None, depth: int
+    ) -> None:
+        self._spans = spans
+        self._steps = spans.steps
+        self._found = found
+        self._thread = thread
+        self._depth = depth
+        self._agent = agent_name(found.record) or thread or "agent"
+        self._children = _children(found)
+        self._scope = scope.new_child(by_id(self._children, ids_of(found.record)))
+        self._late = LateResults(found.record, steps_of(found.record))
+        self._calls: dict[str, str] = {}
+        self._made: dict[str, _Call] = {}
+        self._open: OrderedDict[str, None] = OrderedDict()
+        self._postponed: dict[str, list[_Result]] = {}
+
+    def run(self) -> None:
+        """Add every step, then what no step refers to."""
+        record = self._found.record
+        copied = 0
+        for number, step in enumerate(steps_of(record)):
+            pointer = f"/steps/{number}"
+            if not isinstance(step, Mapping):
+                self._log(pointer, step)
+                self._complain(pointer, "not a step but a bare value")
+            elif field(step, "is_copied_context") is True:
+                copied += 1
+            elif number not in self._late.moved:
+                self._step(number, step, pointer)
+        for result in (one for waiting in self._postponed.values() for one in waiting):
+            self._result(result, None)
+        for child in self._children:
+            if child.place not in self._spans.shown:
+                self._complain_at(child.place, "no result refers to this sub-agent; shown last")
+                self._sub_agent(child)
+        if notes := as_text(record.get("notes")):
+            self._log("/notes", notes, "notes")
+        if copied:
+            words = "step is" if copied == 1 else "steps are"
+            self._complain("/steps", f"{copied} {words} copied from an earlier context; not shown")
+        if refs := field(record, "continued_trajectory_ref"):
+            line, _whole = preview(dump_text(refs))
+            self._complain("/continued_trajectory_ref", f"the run goes on in {line}")
+
+    def _step(self, number: int, step: Mapping[str, object], pointer: str) -> None:
+        before = len(self._steps)
+        start = unix_seconds(step.get("timestamp"))
+        source = source_of(step)
+        message = field(step, "message")
+        text = content_text(step.get("content") if message is None else message)
+        call_id = call_id_of(step)
+        if source in TOOL_SOURCES or (call_id and source == "system"):
+            self._answer_later(_Result(step, text, pointer, start, call_id), number)
+            return
+        own = self._said(step, text, pointer, start)
+        calls = [
+            self._call(call, f"{pointer}/tool_calls/{place}", start)
+            for place, call in enumerate(calls_of(step))
+        ]
+        results = results_of(step)
+        if len(self._steps) == before and (not results or step.get("metrics") is not None):
+            own = self._say(pointer, SpanKind.MESSAGE, step, text, start)
+        if len(self._steps) > before and (tokens := _tokens(step)):
+            self._steps.amend(self._steps.steps[-1].key, tokens=tokens)
+        self._flush(step, calls, number)
+        self._results(step, results, pointer, start, calls, number, own)
+
+    def _said(
+        self, step: Mapping[str, object], text: str, pointer: str, start: float | None
+    ) -> str | None:
+        """Add what the step says; the key of its first span."""
+        first = None
+        thought = field(step, "reasoning_content")
+        if thought is None:
+            thought = step.get("reasoning")
+        if isinstance(thought, str | list) and (reasoning := content_text(thought)).strip():
+            at = f"{pointer}/reasoning_content"
+            first = self._say(at, SpanKind.REASONING, step, reasoning, start)
+        if text.strip():
+            said = self._say(pointer, SpanKind.MESSAGE, step, text, start)
+            first = first or said
+        return first
+
+    def _say(
+        self,
+        pointer: str,
+        kind: SpanKind,
+        step: Mapping[str, object],
+        text: str,
+        start: float | None,
+    ) -> str:
+        source = source_of(step)
+        role = {"system": Role.SYSTEM, "user": Role.USER}.get(source, Role.AGENT)
+        agent = source if role is not Role.AGENT else self._agent
+        if role is Role.AGENT and source not in AGENT_SOURCES:
+            agent = source or self._agent
+        return self._steps.add(
+            self._key(pointer), kind, role, agent, text, place=self._place(pointer), start=start
+        )
+
+    def _call(self, call: object, pointer: str, start: float | None) -> str | None:
+        if not isinstance(call, Mapping):
+            self._log(pointer, call)
+            self._complain(pointer, "not a tool call but a bare value")
+            return None
+        function = call.get("function")
+        asked = function if isinstance(function, Mapping) else call
+        name = as_text(field(asked, "function_name")) or as_text(asked.get("name"))
+        arguments = next(
+            (asked[one] for one in ("arguments", "args", "input") if asked.get(one) is not None),
+            None,
+        )
+        name = preview(name)[0] if name else None
+        call_id = call_id_of(call)
+        key = self._steps.add(
+            self._id_key(call_id, "call") if call_id else self._key(pointer),
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            self._agent,
+            dump_text(arguments),
+            place=self._place(pointer),
+            name=name,
+            start=start,
+        )
+        if call_id:
+            self._calls[call_id] = key
+        self._made[key] = _Call(name, start)
+        self._open[key] = None
+        return key
+
+    def _flush(self, step: Mapping[str, object], calls: Sequence[str | None], number: int) -> None:
+        """Add the results that stand before these calls in the file."""
+        for call_id in map(call_id_of, calls_of(step)):
+            for result in self._postponed.pop(call_id, ()) if call_id else ():
+                self._result(result, self._calls.get(result.call_id or ""))
+        for key, (place, earlier) in zip(calls, self._late.before(number), strict=False):
+            text = content_text(field(earlier, "message"))
+            start = unix_seconds(earlier.get("timestamp"))
+            self._result(_Result(earlier, text, f"/steps/{place}", start, None), key)
+
+    def _results(
+        self,
+        step: Mapping[str, object],
+        values: Sequence[tuple[str, object]],
+        pointer: str,
+        start: float | None,
+        calls: Sequence[str | None],
+        number: int,
+        own: str | None,
+    ) -> None:
+        """Add a step's results; those that name no call answer its calls in turn, if they can."""
+        results = []
+        for where, value in values:
+            record = value if isinstance(value, Mapping) else {"content": value}
+            content = record.get("content")
+            text = content_text(record.get("output") if content is None else content)
+            results.append(_Result(record, text, pointer + where, start, call_id_of(record)))
+        named = {self._calls.get(result.call_id) for result in results if result.call_id}
+        waiting = [key for key in calls if key is not None and key not in named]
+        nameless = [result for result in results if not result.call_id]
+        in_turn = iter(waiting if len(waiting) == len(nameless) else ())
+        for result in results:
+            if result.call_id:
+                self._answer_later(result, number)
+                continue
+            call = next(in_turn, None) or (waiting[0] if len(waiting) == 1 else None)
+            if call is None and source_of(step) not in AGENT_SOURCES:
+                call = self._only_open()
+            self._result(result, call, own, source_of(step))
+        if nameless:  # a result of the step as a whole answers all of its calls
+            for key in waiting:
+                self._open.pop(key, None)
+
+    def _answer_later(self, result: _Result, number: int) -> None:
+        """Add a result after its call, which may come in a later step."""
+        call = self._calls.get(result.call_id) if result.call_id else None
+        if call is None and result.call_id and self._late.comes_later(result.call_id, number):
+            self._postponed.setdefault(result.call_id, []).append(result)
+            return
+        if call is None and result.call_id is None:
+            call = self._only_open()
+        self._result(result, call)
+
+    def _only_open(self) -> str | None:
+        """The call that waits for its result, where it is the only one."""
+        return next(iter(self._open)) if len(self._open) == 1 else None
+
+    def _result(
+        self, result: _Result, call: str | None, step: str | None = None, source: str = ""
+    ) -> None:
+        """Add a result behind the sub-agents that it refers to."""
+        refs = refers_to(result.value)
+        for ref in refs:
+            self._refer(ref, result.pointer)
+        if refs and not result.text and not result.call_id and call is None:
+            return
+        of_tool = call is not None or source not in ("system", "user")
+        made = self._made[call] if call else _Call(None, None)
+        self._steps.add(
+            self._id_key(result.call_id, "result") if result.call_id else self._key(result.pointer),
+            SpanKind.TOOL_RESULT if of_tool else SpanKind.LOG,
+            Role.TOOL if of_tool else Role.LOG,
+            self._agent if of_tool else source,
+            result.text,
+            place=self._place(result.pointer),
+            name=made.name,
+            parent=call or step,
+            start=result.start,
+            status=status_of(result.value),
+        )
+        if call:
+            self._open.pop(call, None)
+            if made.start is not None and result.start is not None and result.start > made.start:
+                self._steps.amend(call, end=result.start)
+
+    def _refer(self, ref: Reference, pointer: str) -> None:
+        """Show the sub-agent that is referred to, unless it has been shown."""
+        own = ids_of(self._found.record)
+        for name in ref.ids:
+            found = self._scope.get(name) if name not in own else None
+            if found is not None:
+                if found.place not in self._spans.shown:
+                    self._sub_agent(found)
+                return
+        line, _whole = preview(ref.path or "".join(ref.ids[:1]) or "?")
+        self._complain(pointer, f"the sub-agent's trajectory is not in this file: {line}")
+
+    def _sub_agent(self, found: Located) -> None:
+        if self._depth >= _DEEPEST:
+            self._complain_at(found.place, "sub-agents nested too deeply; left out")
+            return
+        ids = ids_of(found.record)
+        thread = preview(ids[0])[0] if ids else f"sub-agent {found.place}"
+        self._spans.add(found, self._scope, thread, self._depth + 1)
+
+    def _log(self, pointer: str, value: object, name: str | None = None) -> None:
+        self._steps.add(
+            self._key(pointer),
+            SpanKind.LOG,
+            Role.LOG,
+            "log",
+            dump_text(value),
+            place=self._place(pointer),
+            name=name,
+        )
+
+    def _key(self, pointer: str) -> str:
+        return (self._thread or "") + pointer
+
+    def _id_key(self, call_id: str, part: str) -> str:
+        own = f"{call_id}:{part}"
+        return f"{self._thread}/{own}" if self._thread else own
+
+    def _place(self, pointer: str) -> str:
+        return self._found.place + pointer
+
+    def _complain(self, pointer: str, message: str) -> None:
+        self._complain_at(self._place(pointer), message)
+
+    def _complain_at(self, place: str, message: str) -> None:
+        self._spans.problems.append(Problem(place, message))
+
+
+def _children(found: Located) -> list[Located]:
+    """The trajectories that are embedded in another."""
+    embedded = field(found.record, "subagent_trajectories")
+    return [
+        Located(record, f"{found.place}/subagent_trajectories/{number}")
+        for number, record in enumerate(embedded if isinstance(embedded, list) else ())
+        if isinstance(record, Mapping)
+    ]
+
+
+def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[str, Located]:
+    """Trajectories under each of their ids, the first that has an id; none ``without``.
+
+    A sub-agent may bear the id of the session that it shares with who called it.
+    """
+    found: dict[str, Located] = {}
+    for one in trajectories:
+        for name in ids_of(one.record):
+            if name not in without:
+                found.setdefault(name, one)
+    return found
+
+
+def _tokens(step: Mapping[str, object]) -> Tokens | None:
+    """The tokens of the step's model calls; None where no model was called."""
+    metrics = step.get("metrics")
+    if not isinstance(metrics, Mapping) or field(step, "llm_call_count") == 0:
+        return None
+    for taken_in, given_out in (
+        ("prompt_tokens", "completion_tokens"),
+        ("input_tokens", "output_tokens"),
+    ):
+        if tokens := tokens_of(field(metrics, taken_in), field(metrics, given_out)):
+            return tokens
+    return None

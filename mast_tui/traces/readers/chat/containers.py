@@ -1,0 +1,307 @@
+"""Where in a JSON value the messages of a run stand: the lists, records and logs that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.model import Tokens
+from mast_tui.traces.readers.chat.fields import Fields, fields_of, kind_of, model_of, usage_of
+from mast_tui.traces.readers.chat.shapes import is_message
+
+Messages = tuple[tuple[str, object], ...]
+"""Messages in reading order, each under its JSON pointer."""
+
+_CONTAINERS: Final = (
+    "messages",
+    "history",
+    "traj",
+    "trajectory",
+    "conversation",
+    "conversations",
+    "input",
+    "contents",
+    "events",
+    "chat_history",
+    "message_history",
+    "all_messages",
+)
+_ANSWERED: Final = frozenset({"messages", "input", "contents"})
+"""The containers that hold what a model was asked: beside them its response may stand."""
+
+_NESTS: Final = (
+    "data",
+    "request",
+    "request_body",
+    "body",
+    "inputs",
+    "input",
+    "values",
+    "state",
+    "result",
+    "session",
+    "conversation",
+    "trajectory",
+    "trace",
+    "run",
+    "response",
+    "output",
+    "outputs",
+)
+_RESPONSES: Final = ("response", "completion", "response_body", "output")
+_PROMPTS: Final = ("input", "prompt")
+_SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
+_RESPONSE_OBJECTS: Final = ("response", "chat.completion")
+
+_FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
+    map(
+        frozenset,
+        (
+            ("trajectory", "history", "info"),
+            ("steps", "agent"),
+            ("steps", "schema_version"),
+            ("eval", "samples"),
+            ("cells", "nbformat"),
+            ("sessionId", "uuid"),
+            ("type", "payload"),
+            ("run_type",),
+            ("dotted_order",),
+            ("observations",),
+            ("op_name",),
+            ("span_attributes",),
+            ("span_data",),
+            ("span_id",),
+            ("spans",),
+            ("traceId",),
+            ("resourceSpans",),
+            ("resource_spans",),
+        ),
+    )
+)
+"""Fields by which records of other formats are told, that hold messages too."""
+
+_LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
+"""Those of them that are lists there, and may be counts or texts beside messages."""
+
+_LOOKED_AT: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A run's messages and the record around them.
+
+    ``usage`` and ``model`` are those of the response that ends the run, where the file keeps
+    responses whole.
+    """
+
+    messages: Messages
+    record: Fields
+    usage: Tokens | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    messages: Messages
+    usage: Tokens | None
+    model: str | None
+
+
+def mostly_messages(values: Iterable[object]) -> bool:
+    """Whether at least half of the first values are chat messages."""
+    looked_at = [value for value, _ in zip(values, range(_LOOKED_AT), strict=False)]
+    found = sum(map(is_message, looked_at))
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def conversation_in(value: object) -> Conversation | None:
+    """The messages in a JSON value: a bare list of them, or a record that holds them.
+
+    They may stand one object deep, and be JSON texts; a request and its response are read as one.
+    """
+    if isinstance(value, list):
+        listed = _message_list(value)
+        return None if listed is None else Conversation(_pointers("", listed), {})
+    if not isinstance(value, Mapping) or _is_foreign(value):
+        return None
+    holders: list[tuple[str, Fields]] = [("", value)]
+    for field in _NESTS:
+        inner = _object(value.get(field))
+        if inner is not None and not _is_foreign(inner):
+            holders.append((f"/{field}", inner))
+    for find in (_asked_and_answered, _answered_only):
+        for at, record in holders:
+            if (found := find(record, at, value)) is not None:
+                return found
+    return None
+
+
+def is_set(document: object) -> bool:
+    """Whether a JSON document is a list of conversations."""
+    return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
+
+
+def _asked_and_answered(record: Fields, at: str, whole: Fields) -> Conversation | None:
+    """A list of messages in ``record``, which stands at ``at`` in ``whole``, and the response."""
+    container, asked = _asked(record, at)
+    if container is None:
+        return None
+    answer = _answer(record, at, whole) if container in _ANSWERED else None
+    return _conversation(record, at, whole, asked, answer)
+
+
+def _answered_only(record: Fields, at: str, whole: Fields) -> Conversation | None:
+    """A response in ``record`` without a list of messages before it, or a list of outputs."""
+    answer = _answer(record, at, whole)
+    if answer is not None:
+        return _conversation(record, at, whole, _prompt(record, at), answer)
+    output = _message_list(record.get("output"))
+    if output is None:
+        return None
+    return _conversation(record, at, whole, _pointers(f"{at}/output", output), None)
+
+
+def _conversation(
+    record: Fields, at: str, whole: Fields, asked: Messages, answer: _Answer | None
+) -> Conversation:
+    about = record if record is whole else {**record, **whole}
+    messages = _system(record, at) + asked
+    if answer is None:
+        return Conversation(messages, about)
+    answered = answer.messages
+    if asked and answered and _are_equal(asked[-1][1], answered[0][1]):
+        answered = answered[1:]  # the log of the request holds the answer already
+    return Conversation(messages + answered, about, answer.usage, answer.model)
+
+
+def _are_equal(one: object, other: object) -> bool:
+    """Whether two JSON values are equal, however deeply they are nested."""
+    return canonical_bytes(one) == canonical_bytes(other)
+
+
+def _asked(record: Fields, at: str) -> tuple[str | None, Messages]:
+    for container in _CONTAINERS:
+        if (messages := _message_list(record.get(container))) is not None:
+            return container, _pointers(f"{at}/{container}", messages)
+    return None, ()
+
+
+def _prompt(record: Fields, at: str) -> Messages:
+    """The prompt of a request that is a text."""
+    for field in _PROMPTS:
+        if as_text(record.get(field)):
+            return ((f"{at}/{field}", {"role": "user", "content": record[field]}),)
+    return ()
+
+
+def _system(record: Fields, at: str) -> Messages:
+    """The system prompt beside the messages."""
+    if "input" in record or "output" in record:
+        instructions = record.get("instructions")
+        if isinstance(instructions, list) and mostly_messages(instructions):
+            return _pointers(f"{at}/instructions", instructions)
+        if as_text(instructions):
+            return ((f"{at}/instructions", {"role": "system", "content": instructions}),)
+    for field in _SYSTEMS:
+        value = record.get(field)
+        if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
+            return ((f"{at}/{field}", {"role": "system", "parts": value["parts"]}),)
+        if value and (field == "system" or isinstance(value, str)):
+            return ((f"{at}/{field}", {"role": "system", "content": value}),)
+    return ()
+
+
+def _answer(record: Fields, at: str, whole: Fields) -> _Answer | None:
+    """The response in a record that is one, or that has one beside the request."""
+    if (found := _own_answer(record, at)) is not None:
+        return found
+    found = _answer_beside(record, at)
+    if found is None and record is not whole:
+        found = _answer_beside(whole, "")
+    return found
+
+
+def _answer_beside(record: Fields, at: str) -> _Answer | None:
+    for field in _RESPONSES:
+        inner = _object(record.get(field))
+        if inner is None or _is_foreign(inner):
+            continue
+        if (found := _own_answer(inner, f"{at}/{field}")) is not None:
+            return found
+        if isinstance(inner.get("role"), str) and is_message(inner):
+            return _Answer(((f"{at}/{field}", inner),), None, model_of(inner))
+    return None
+
+
+def _own_answer(record: Fields, at: str) -> _Answer | None:
+    """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
+    if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
+        return _Answer(((at, record),), None, None)
+    found: list[tuple[str, object]] = []
+    for number, choice in enumerate(_listed(record.get("choices"))):
+        message = fields_of(choice).get("message")
+        if is_message(message):
+            found.append((f"{at}/choices/{number}/message", message))
+        elif isinstance(text := fields_of(choice).get("text"), str):
+            found.append((f"{at}/choices/{number}", {"role": "assistant", "content": text}))
+    for number, candidate in enumerate(_listed(record.get("candidates"))):
+        content = fields_of(candidate).get("content")
+        if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+            found.append((f"{at}/candidates/{number}/content", {"role": "model", **content}))
+    if not found and is_message(record.get("message")):
+        found.append((f"{at}/message", record["message"]))
+    is_response = record.get("object") in _RESPONSE_OBJECTS or at.rpartition("/")[-1] in _RESPONSES
+    if not found and (is_response or any(prompt in record for prompt in _PROMPTS)):
+        items = _message_list(record.get("output")) or ()
+        found.extend(_pointers(f"{at}/output", items))
+    return _Answer(tuple(found), usage_of(record), model_of(record)) if found else None
+
+
+def _message_list(value: object) -> Sequence[object] | None:
+    """The list of messages that ``value`` is, or that it holds as a JSON text."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        value = _parsed(value)
+    if not isinstance(value, list) or not value:
+        return None
+    if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
+        if not mostly_messages(map(_unpacked, value[:_LOOKED_AT])):
+            return None
+        return [_unpacked(element) for element in value]
+    return value if mostly_messages(value) else None
+
+
+def _unpacked(element: object) -> object:
+    """A message that is a JSON text; any other element as it is."""
+    found = _object(element)
+    return element if found is None else found
+
+
+def _object(value: object) -> Fields | None:
+    """The JSON object that ``value`` is, or that it holds as a text."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        value = _parsed(value)
+    return value if isinstance(value, Mapping) else None
+
+
+def _parsed(text: str) -> object:
+    try:
+        return load_json(text)
+    except InvalidJSON:
+        return None
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _pointers(container: str, messages: Sequence[object]) -> Messages:
+    return tuple((f"{container}/{number}", message) for number, message in enumerate(messages))
+
+
+def _is_foreign(record: Fields) -> bool:
+    return any(
+        marks <= record.keys() and all(isinstance(record[mark], list) for mark in marks & _LISTS)
+        for marks in _FOREIGN
+    )

@@ -1,0 +1,180 @@
+"""The messages of a chat transcript to spans, one after the other, calls tied to their results.
+
+What shapes a message comes in is told in ``message_shapes``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mast_tui.traces.index.document import StepList
+from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
+from mast_tui.traces.readers.chat.pieces import Piece, noted, status_in_text
+from mast_tui.traces.readers.chat.shapes import BARE, is_message, turn_of
+from mast_tui.traces.readers.chat.speakers import Speaker, speaker_of, speaks_by_name
+
+__all__ = ["MessageMapper", "is_message", "speaks_by_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    key: str
+    agent: str
+    name: str | None
+    start: float | None
+
+
+class MessageMapper:
+    """Adds the spans of one message after the other, and ties tool results to their calls.
+
+    ``prefix`` goes before the key of a message to make its place in the file. With ``by_name`` a
+    message's ``name`` says who speaks (see ``speaks_by_name``). ``model`` is the first model that
+    a message names.
+    """
+
+    def __init__(self, steps: StepList, *, by_name: bool = False, prefix: str = "") -> None:
+        self.problems: list[Problem] = []
+        self.model: str | None = None
+        self._steps = steps
+        self._by_name = by_name
+        self._prefix = prefix
+        self._calls: dict[str, _Call] = {}
+        self._open = _OpenCalls()
+        self._standing: str | None = None
+        self._last: str | None = None
+        self._speakers: dict[str, Speaker] = {}
+
+    def add(self, message: object, key: str) -> None:
+        """Add the spans of ``message``; ``key`` is its JSON pointer or line in the source."""
+        if not isinstance(message, Mapping):
+            self._add(noted(message), key, None)
+            self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
+            return
+        if message.keys() <= BARE and self._add_plain(message, key):
+            return
+        turn = turn_of(message, self._by_name)
+        self._last = None
+        for piece in turn.pieces:
+            self._add(piece, key, turn.start)
+        self.model = self.model or turn.model
+        self.count_tokens(turn.tokens)
+
+    def count_tokens(self, tokens: Tokens | None) -> None:
+        """Give the tokens of a model call to the last span of the message that was added last."""
+        if tokens is not None and self._last is not None:
+            self._steps.amend(self._last, tokens=tokens)
+
+    def _add_plain(self, message: Mapping[str, object], key: str) -> bool:
+        """Add a message that is a role and a text, as most are; whether it was that.
+
+        It has one piece and nothing around it, which need not be looked for.
+        """
+        role, text = message.get("role"), message.get("content")
+        if not isinstance(role, str) or not isinstance(text, str):
+            return False
+        speaker = self._speakers.get(role) or speaker_of(message)
+        if speaker is None or speaker.role is Role.TOOL:
+            return False
+        self._speakers[role] = speaker
+        self._last = self._steps.add(
+            key or "/",
+            speaker.kind,
+            speaker.role,
+            speaker.agent,
+            text,
+            place=self._prefix + (key or "/"),
+            status=status_in_text(text),
+        )
+        return True
+
+    def _add(self, piece: Piece, key: str, start: float | None) -> None:
+        if piece.standing:
+            if piece.text == self._standing:
+                return
+            self._standing = piece.text
+        pointer = key + piece.at or "/"
+        start = start if piece.start is None else piece.start
+        if piece.problem:
+            self.problems.append(Problem(self._prefix + pointer, piece.problem))
+        if piece.kind is SpanKind.TOOL_CALL:
+            self._call(piece, pointer, start)
+        elif piece.kind is SpanKind.TOOL_RESULT:
+            self._result(piece, pointer, start)
+        else:
+            self._last = self._steps.add(
+                pointer,
+                piece.kind,
+                piece.role,
+                piece.agent,
+                piece.text,
+                place=self._prefix + pointer,
+                name=piece.name,
+                start=start,
+                status=piece.status,
+            )
+
+    def _call(self, piece: Piece, pointer: str, start: float | None) -> None:
+        key = self._steps.add(
+            f"{piece.call_id}:call" if piece.call_id else pointer,
+            piece.kind,
+            piece.role,
+            piece.agent,
+            piece.text,
+            place=self._prefix + pointer,
+            name=piece.name,
+            start=start,
+            status=piece.status,
+        )
+        self._last = key
+        made = _Call(key, piece.agent, piece.name, start)
+        self._open.add(made)
+        if piece.call_id:
+            self._calls[piece.call_id] = made
+
+    def _result(self, piece: Piece, pointer: str, start: float | None) -> None:
+        if piece.call_id is None:
+            call = self._open.oldest(piece.name)
+        else:
+            call = self._calls.get(piece.call_id)
+        if call is not None:
+            self._open.close(call)
+            if start is not None and call.start is not None and start >= call.start:
+                self._steps.amend(call.key, end=start)
+        self._last = self._steps.add(
+            f"{piece.call_id}:result" if piece.call_id else pointer,
+            piece.kind,
+            piece.role,
+            call.agent if call else piece.agent,
+            piece.text,
+            place=self._prefix + pointer,
+            name=(call.name if call else None) or piece.name,
+            parent=call.key if call else None,
+            start=start,
+            status=piece.status,
+        )
+
+
+class _OpenCalls:
+    """The calls that no result has answered yet, oldest first, by the tool's name and all."""
+
+    def __init__(self) -> None:
+        self._closed: set[str] = set()
+        self._waiting: dict[str | None, deque[_Call]] = {}
+
+    def add(self, call: _Call) -> None:
+        """Let a call wait for its result."""
+        for name in {call.name, None}:
+            self._waiting.setdefault(name, deque()).append(call)
+
+    def close(self, call: _Call) -> None:
+        """Let a call that was answered wait no longer."""
+        self._closed.add(call.key)
+
+    def oldest(self, name: str | None) -> _Call | None:
+        """The call of this tool, or of any, that has waited longest."""
+        waiting = self._waiting.get(name, deque())
+        while waiting and waiting[0].key in self._closed:
+            waiting.popleft()
+        return waiting[0] if waiting else None

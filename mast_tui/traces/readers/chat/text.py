@@ -1,0 +1,133 @@
+"""The text that a person reads of a message's content, whatever parts it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.readers.chat.fields import Fields, fields_of, kind_of, name_in
+
+_THOUGHT_FIELDS: Final = (
+    "thinking",
+    "reasoning",
+    "reasoning_content",
+    "text",
+    "content",
+    "summary",
+)
+_FILE_KINDS: Final = frozenset(
+    {
+        "audio",
+        "binary",
+        "computer_screenshot",
+        "document",
+        "document-url",
+        "file",
+        "image",
+        "image-url",
+        "image_url",
+        "input_audio",
+        "input_file",
+        "input_image",
+        "media",
+        "video",
+        "video-url",
+        "video_url",
+    }
+)
+_FILE_NAMES: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
+_MEDIA_TYPES: Final = ("media_type", "mime_type", "mimeType", "mediaType")
+_SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
+
+
+def said_text(content: object) -> str:
+    """The text of a message's content: a string, a part, a list of parts, or None.
+
+    Parts are joined by newlines. A picture, sound or file becomes a note in brackets.
+    """
+    if isinstance(content, list):
+        return "\n".join(map(_part_text, content))
+    if isinstance(content, Mapping):
+        return _part_text(content)
+    return content_text(content)
+
+
+def output_text(output: object) -> str:
+    """The text of a tool's output, without the object or list around it."""
+    if isinstance(output, Mapping):
+        if "stdout" in output:
+            texts = (as_text(output.get("stdout")), as_text(output.get("stderr")))
+            return "\n".join(text for text in texts if text)
+        if kind_of(output) in ("json", "error-json") and "value" in output:
+            return dump_text(output["value"])
+        if not kind_of(output) and "text" not in output:
+            return _only_value(output)
+    return said_text(output)
+
+
+def thought_text(thought: object) -> str:
+    """The text of a reasoning block; a note in brackets where it is encrypted."""
+    if isinstance(thought, list):
+        texts = (
+            thought_text(part) if isinstance(part, Mapping) else content_text([part])
+            for part in thought
+        )
+        return "\n".join(text for text in texts if text)
+    if not isinstance(thought, Mapping):
+        return content_text(thought)
+    for field in _THOUGHT_FIELDS:
+        value = thought.get(field)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list) and value:
+            return content_text(value)
+    if kind_of(thought) == "redacted_thinking":
+        return "[redacted thinking]"
+    hidden = ("encrypted_content", "encrypted", "data", "signature")
+    if any(as_text(thought.get(field)) for field in hidden):
+        return "[encrypted reasoning]"
+    if any(field in thought for field in _THOUGHT_FIELDS):
+        return ""
+    return dump_text(thought)
+
+
+def file_note(part: Fields) -> str | None:
+    """``[image]`` or ``[file report.pdf]`` for a part that is no text; None for any other part."""
+    kind = kind_of(part) or (name_in(part, "kind") or "")
+    inner = next((fields_of(part[field]) for field in _SOURCES if field in part), None)
+    if kind not in _FILE_KINDS and (inner is None or kind):
+        return None
+    holders = (part, inner or part)
+    for names in (_FILE_NAMES, _MEDIA_TYPES if kind in ("", "binary") else ()):
+        for holder in holders:
+            if name := name_in(holder, *names):
+                return f"[{kind or 'file'} {name}]"
+    return f"[{kind or 'file'}]"
+
+
+def _part_text(part: object) -> str:
+    if not isinstance(part, Mapping):
+        return content_text(part)
+    if any(isinstance(part.get(field), str) for field in ("text", "refusal", "transcript")):
+        return as_text(part.get("transcript")) or content_text(part)
+    if note := file_note(part):
+        return note
+    match kind_of(part):
+        case "web_search_result":
+            texts = (as_text(part.get("title")), as_text(part.get("url")))
+            return "\n".join(text for text in texts if text)
+        case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
+            return f"[{name}]"
+        case _:
+            return content_text(part)
+
+
+def _only_value(output: Fields) -> str:
+    """The text in ``{"result": text}``; any other object as JSON."""
+    if len(output) == 1:
+        (name,) = output
+        value = output[name]
+        if name in ("result", "output", "content", "response", "error") and isinstance(value, str):
+            return value
+    return dump_text(output)

@@ -1,0 +1,1 @@
+"""Claude Code: sessions with their sub-agents, and its stream."""

@@ -1,0 +1,250 @@
+"""Claude Code sessions: one JSON record a line, each naming the record that it follows.
+
+Spans are the blocks of messages, and what the harness tells; ``claude_code_records`` says which
+records only keep the books. What the user took back by a rewind is left out and noted as a problem.
+Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for
+its second block), else ``line N``; those of a sub-agent begin with its id. The file is read once
+from end to end, as only its last record tells which branch counts; texts are read when asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
+from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.readers.claude_code.branches import abandoned_branches
+from mast_tui.traces.readers.claude_code.facts import Facts, Place, facts_of
+from mast_tui.traces.readers.claude_code.records import AGENT, parts_of, type_of
+from mast_tui.traces.readers.claude_code.spans import SpanMaker, Voice, short_name
+from mast_tui.traces.readers.claude_code.threads import (
+    Worker,
+    find_calls,
+    in_reading_order,
+    workers_among,
+)
+from mast_tui.traces.readers.claude_code.trace import READ_AT_ONCE, Problems, RecordTrace
+
+_CUT_RECORD: Final = re.compile(
+    rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
+)
+_META_BYTES: Final = 64 * 1024
+
+
+class ClaudeCodeReader:
+    """Reads session files, and those of sub-agents."""
+
+    name: Final = "claude-code"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether one of the first records has a session, an id and a place for its parent's."""
+        if any(map(_is_record, source.head_records)):
+            return True
+        cut_off = source.head.rpartition(b"\n")[2]
+        return len(source.head) < source.size and _CUT_RECORD.match(cut_off) is not None
+
+    def read(self, source: Source) -> FileReport:
+        """One trace; ``thread`` says whose it is among the files of a run."""
+        index = LineIndex.of(source)
+        session = _Session()
+        while not index.complete:
+            number = len(index)
+            lines = index.advance(READ_AT_ONCE)
+            for offset, line in enumerate(lines, 1):
+                session.feed(number + offset, line, index.ends_open and offset == len(lines))
+        maker = session.spans(source.path)
+        identity = self._identity(source, session)
+        trace = RecordTrace(
+            identity,
+            source.path,
+            index,
+            maker.rows,
+            _texts_of,
+            meta=TraceMeta(system=AGENT, model=session.model, task=_task(index, maker)),
+            problems=session.problems.found,
+            spawned=maker.spawned,
+        )
+        return FileReport(
+            source.path,
+            format=self.name,
+            traces=(trace,),
+            thread=session.thread,
+        )
+
+    def _identity(self, source: Source, session: _Session) -> TraceIdentity:
+        identity = identity_by_content(
+            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
+        )
+        if session.thread is None:
+            return identity
+        names = (session.thread.parent, session.thread.id)
+        trace_id = "/".join(name for name in names if name is not None)
+        return replace(identity, trace_id=trace_id, native=True)
+
+
+READER: Final = ClaudeCodeReader()
+
+
+def _is_record(record: Mapping[str, object]) -> bool:
+    return (
+        as_text(record.get("sessionId")) is not None
+        and as_text(record.get("uuid")) is not None
+        and "parentUuid" in record
+    )
+
+
+def _texts_of(line: bytes) -> dict[int, str]:
+    try:
+        record = load_json(line)
+    except InvalidJSON:
+        return {}
+    return (
+        {part.number: part.text for part in parts_of(record)} if isinstance(record, Mapping) else {}
+    )
+
+
+def _task(index: LineIndex, maker: SpanMaker) -> str | None:
+    """What the user asked for first, cut short."""
+    if maker.first_prompt is None:
+        return None
+    line, part = maker.first_prompt
+    return _texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
+
+
+class _Session:
+    """The records of one file, and what becomes of them when all have come."""
+
+    def __init__(self) -> None:
+        self.problems = Problems()
+        self.model: str | None = None
+        self.thread: Thread | None = None
+        self._records: list[Facts] = []
+        self._lines: set[int] = set()
+        self._tip: str | None = None
+
+    def feed(self, number: int, line: bytes, cut_off: bool) -> None:
+        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        if not line.strip():
+            return
+        record = self.problems.record_of(line, number, cut_off)
+        if record is None:
+            return
+        if type_of(record) == "last-prompt":
+            self._tip = as_text(record.get("leafUuid")) or self._tip
+        if "uuid" in record:
+            # Some builds wrote a record twice, byte for byte.
+            mark = hash(line)
+            if mark in self._lines:
+                return
+            self._lines.add(mark)
+        facts = facts_of(record, number, parts_of(record))
+        if facts.uuid is not None or facts.seen:
+            self._records.append(facts)
+        self.model = self.model or facts.model
+
+    def spans(self, path: Path) -> SpanMaker:
+        """The spans of every record that counts, in reading order."""
+        voice = self._begin_thread(path)
+        own = [record for record in self._records if self._is_own(record)]
+        workers = workers_among(record for record in self._records if not self._is_own(record))
+        find_calls(workers, self._records)
+        dropped = self._dropped(own)
+        _drop_workers(workers, dropped)
+        kept = [record for record in own if record.first not in dropped]
+        maker = SpanMaker()
+        for record, speaker in in_reading_order(kept, voice, workers):
+            maker.add(record, speaker)
+            if speaker is voice:
+                maker.note_prompt(record)
+        maker.set_tokens()
+        return maker
+
+    def _begin_thread(self, path: Path) -> Voice:
+        """Find out whose file it is: of a sub-agent where all of it is on the side."""
+        linked = [record for record in self._records if record.uuid is not None]
+        session = next((one.session for one in reversed(linked) if one.session is not None), None)
+        if not linked or session is None:
+            return Voice()
+        agent_id = linked[0].agent_id
+        if agent_id is None or not all(record.sidechain for record in linked):
+            self.thread = Thread(session)
+            return Voice()
+        self.thread = Thread(agent_id, session)
+        agent = _agent_type(path, self.problems.found) or short_name(agent_id)
+        return Voice(prefix=f"{agent_id}/", agent=agent, asker=AGENT)
+
+    def _is_own(self, record: Facts) -> bool:
+        """Whether a record belongs to the file's own thread."""
+        if self.thread is None or self.thread.parent is None:
+            return not record.sidechain
+        return record.agent_id in (None, self.thread.id)
+
+    def _dropped(self, own: list[Facts]) -> dict[int, Facts]:
+        """By line the records on abandoned branches, of which a problem tells."""
+        linked = [record for record in own if record.uuid is not None]
+        dropped: dict[int, Facts] = {}
+        branches = abandoned_branches(linked, self._tip)
+        for branch in branches:
+            dropped.update((linked[place].first, linked[place]) for place in branch.members)
+        calls = {
+            one.part.tool_id
+            for record in own
+            if record.first not in dropped
+            for one in record.seen
+            if one.part.kind is SpanKind.TOOL_CALL
+        }
+        for branch in branches:
+            shown = 0
+            for place in branch.members:
+                record = linked[place]
+                if _answers(record, calls):
+                    del dropped[record.first]
+                elif record.seen:
+                    shown += 1
+            if shown:
+                records = "1 record" if shown == 1 else f"{shown} records"
+                verb = "is" if shown == 1 else "are"
+                message = f"{records} of an abandoned branch {verb} not shown"
+                self.problems.add(linked[branch.members[0]].first, message)
+        return dropped
+
+
+def _answers(record: Facts, calls: set[str | None]) -> bool:
+    """Whether a record brings the result of one of these calls."""
+    return record.place is Place.TURN and any(
+        one.part.kind is SpanKind.TOOL_RESULT and one.part.tool_id in calls
+        for one in record.seen
+        if one.part.tool_id is not None
+    )
+
+
+def _drop_workers(workers: dict[str, Worker], dropped: Mapping[int, Facts]) -> None:
+    """Leave out the sub-agents that were begun on an abandoned branch."""
+    calls = {one.part.tool_id for record in dropped.values() for one in record.seen}
+    for name, worker in list(workers.items()):
+        if worker.call is not None and worker.call.tool_id in calls:
+            del workers[name]
+
+
+def _agent_type(path: Path, problems: list[Problem]) -> str | None:
+    """A sub-agent's type from the small file that lies beside its own."""
+    beside = path.with_name(path.name.split(".jsonl")[0] + ".meta.json")
+    try:
+        data = read_beside(beside, _META_BYTES)
+        meta = None if data is None else load_json(data)
+    except UnreadableFile as error:
+        problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+        return None
+    except InvalidJSON:
+        return None
+    return as_text(meta.get("agentType")) if isinstance(meta, Mapping) else None

@@ -1,0 +1,194 @@
+"""A trace of Claude Code: its spans in memory, its texts read from the file when asked for."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from errno import ESTALE
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import Loaded, Problem, Span, TraceIdentity, TraceMeta
+from mast_tui.traces.search.byte_prefilter import Lines, Sieve, Sifted
+
+READ_AT_ONCE: Final = 4 << 20
+"""How much of a file is taken in at a time, in bytes."""
+
+_LISTED_PROBLEMS: Final = 200
+_CHANGED: Final = "the file has changed"
+
+
+class Problems:
+    """The problems of a file; of one that is broken all over only the first are listed."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    def add(self, line: int, message: str) -> None:
+        """Note a problem on this line."""
+        if len(self.found) < _LISTED_PROBLEMS:
+            self.found.append(Problem(f"line {line}", message))
+        elif len(self.found) == _LISTED_PROBLEMS:
+            self.found.append(Problem(f"line {line}", "from here on problems are not listed"))
+
+    def record_of(self, line: bytes, number: int, cut_off: bool) -> Mapping[str, object] | None:
+        """The JSON object on a line; None, with a problem noted, where there is none."""
+        try:
+            value = load_json(line)
+        except InvalidJSON as error:
+            if cut_off:
+                message = "the last line is cut off; everything before it was read"
+            else:
+                message = f"not JSON, left out: {error}"
+            self.add(number, message)
+            return None
+        if not isinstance(value, Mapping):
+            self.add(number, "not a JSON object, left out")
+            return None
+        return value
+
+
+class SpanRows:
+    """Spans, each with the lines that hold its text and its part of what stands there."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.index: dict[str, int] = {}
+        self.first = array("Q")
+        self.last = array("Q")
+        self.part = array("Q")
+
+    def add(self, span: Span, lines: tuple[int, int], part: int) -> None:
+        """Append a span whose index is the next one."""
+        self.index[span.key] = len(self.spans)
+        self.spans.append(span)
+        self.first.append(lines[0])
+        self.last.append(lines[1])
+        self.part.append(part)
+
+
+class RecordTrace:
+    """A trace of which every span is known from the beginning.
+
+    ``texts_of`` makes the texts of some lines, by the number of the part; those of the lines asked
+    for last are kept.
+    """
+
+    def __init__(
+        self,
+        identity: TraceIdentity,
+        path: Path,
+        index: LineIndex,
+        rows: SpanRows,
+        texts_of: Callable[[bytes], Mapping[int, str]],
+        *,
+        meta: TraceMeta,
+        problems: Sequence[Problem],
+        spawned: Mapping[str, str],
+    ) -> None:
+        self._identity = identity
+        self._path = path
+        self._index = index
+        self._rows = rows
+        self._texts_of = texts_of
+        self._kept: tuple[tuple[int, int], Mapping[int, str]] | None = None
+        self._meta = meta
+        self._problems = tuple(problems)
+        self._spawned = spawned
+        self._glances = GlancesAtSteps()
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        return self._identity
+
+    @property
+    def path(self) -> Path:
+        """The file the trace is read from."""
+        return self._path
+
+    @property
+    def record(self) -> int | None:
+        """Always None: the file is one trace."""
+        return None
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the records tell about the run."""
+        return self._meta
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the file could not be read, or is not shown."""
+        return self._problems
+
+    @property
+    def spawned(self) -> Mapping[str, str]:
+        """By sub-agent the key of the result before which its spans belong."""
+        return self._spawned
+
+    @property
+    def loaded(self) -> Loaded:
+        """Always complete."""
+        return Loaded(self._index.done, self._index.size, complete=True)
+
+    def __len__(self) -> int:
+        return len(self._rows.spans)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``; nothing is read for it."""
+        self._check(index)
+        return self._rows.spans[index]
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, read from the file."""
+        self._check(index)
+        lines = (self._rows.first[index], self._rows.last[index])
+        kept = self._kept
+        if kept is None or kept[0] != lines:
+            kept = (lines, self._texts_of(self._index.read(*lines)))
+            self._kept = kept if kept[1] else None
+        text = kept[1].get(self._rows.part[index])
+        if text is None:
+            raise OSError(ESTALE, _CHANGED)
+        return text
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, or just has grown."""
+        return self._index.changed()
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for; one that cannot be read holds nothing."""
+        lines = Lines(self._index, self._rows.first, self._rows.last)
+        try:
+            end, found = lines.sift(sieve, begin, limit, max_bytes)
+        except OSError:
+            return Sifted(limit, [])
+        texts: list[tuple[int, str]] = []
+        data, parts = b"", self._texts_of(b"")
+        for index, own in found:
+            if own != data:  # several spans lie on one line
+                data, parts = own, self._texts_of(own)
+            text = parts.get(self._rows.part[index])
+            if text is not None:
+                texts.append((index, text))
+        return Sifted(end, texts)
+
+    def glances(self, first: int, end: int, /) -> Glances:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        return self._glances.glances(first, self._rows.spans[first:end])
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None."""
+        return self._rows.index.get(key)
+
+    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
+        """Nothing is ever left to read."""
+        return False
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self._rows.spans):
+            raise IndexError(f"no span {index} in a trace of {len(self._rows.spans)}")

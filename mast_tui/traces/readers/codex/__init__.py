@@ -1,0 +1,1 @@
+"""Codex: sessions, ``codex exec`` streams and its logs."""

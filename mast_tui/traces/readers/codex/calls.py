@@ -1,0 +1,110 @@
+"""Which call of a Codex rollout a result belongs to, and what reports tell of both."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.codex.threads import thread_in_answer
+
+_REMEMBERED: Final = 256
+
+# A member of an enum takes longer to look up than a name of the module.
+_CALL, _RESULT = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
+_AGENT, _TOOL = Role.AGENT, Role.TOOL
+_UNKNOWN = SpanStatus.UNKNOWN
+
+
+class CallBook:
+    """Knows the calls of a rollout by their ids, most of which the table's keys tell."""
+
+    def __init__(self, table: SpanTable) -> None:
+        self._table = table
+        self._latest: dict[str, int] = {}
+        """The last calls, so that their results need not look for them in the table."""
+        self._again: dict[str, int] = {}
+        """The last call of each id that repeats."""
+        self._reported: dict[str, SpanStatus] = {}
+        self._spawning: dict[str, tuple[str, ...]] = {}
+
+    def add_call(
+        self, line: int, start: float | None, agent: str, call_id: str | None, name: str | None
+    ) -> int:
+        """Append the call on this line; return its index."""
+        table = self._table
+        repeats, key = table.repeats, None if call_id is None else f"{call_id}:call"
+        shape = (_CALL, _AGENT, agent, name)
+        index = table.append(line, line, shape, key, None, start, _UNKNOWN)
+        if call_id is None:
+            return index
+        if table.repeats != repeats:  # else its key tells of it
+            self._again[call_id] = index
+        else:
+            if len(self._latest) >= _REMEMBERED:
+                self._latest.clear()
+            self._latest[call_id] = index
+        return index
+
+    def add_result(
+        self,
+        line: int,
+        time: float | None,
+        agent: str,
+        call_id: str | None,
+        call: int | None,
+        status: SpanStatus,
+    ) -> int:
+        """Append the result on this line of the call at the index ``call``; return its index."""
+        name = None
+        if call is not None:
+            name = self._table.name_of(call)
+            self._table.set_end(call, time)
+            if status is _UNKNOWN and self._reported and call_id is not None:
+                status = self._reported.pop(call_id, status)
+        shape = (_RESULT, _TOOL, agent, name)
+        key = None if call_id is None else f"{call_id}:result"
+        return self._table.append(line, line, shape, key, call, time, status)
+
+    def call_of(self, call_id: str) -> int | None:
+        """The index of the last call with this id."""
+        if self._again and call_id in self._again:
+            return self._again[call_id]
+        call = self._latest.get(call_id)
+        if call is None:
+            call = self._table.find_own(f"{call_id}:call")
+            if call is not None and self._table.kind_of(call) is not SpanKind.TOOL_CALL:
+                return None
+        return call
+
+    def result_of(self, call_id: str) -> int | None:
+        """The index of the result of the call with this id, where it has come."""
+        return self._table.find_own(f"{call_id}:result")
+
+    def reported(self, call_id: str, status: SpanStatus) -> None:
+        """A report tells how the call went, whether or not its result has come."""
+        result = self.result_of(call_id)
+        if result is None:
+            self._reported[call_id] = status
+        elif self._table.status_of(result) is SpanStatus.UNKNOWN:
+            self._table.set_status(result, status)
+
+    def spawned(self, call_id: str, thread: str) -> None:
+        """The call has begun a sub-agent's thread, which was at work before its result."""
+        result = self.result_of(call_id)
+        if result is None:
+            self._spawning[call_id] = (*self._spawning.get(call_id, ()), thread)
+        else:
+            self._table.spawned.setdefault(thread, self._table.key_of(result))
+
+    def begins_agents(self, call: int | None) -> bool:
+        """Whether the call at this index is one that begins sub-agents."""
+        name = None if call is None else self._table.name_of(call)
+        return name is not None and "spawn" in name
+
+    def answered(self, call_id: str, result: int, answer: str) -> None:
+        """A call that begins sub-agents has got its answer: they were at work before this."""
+        named = thread_in_answer(answer)
+        key = self._table.key_of(result)
+        for thread in (*self._spawning.pop(call_id, ()), *((named,) if named else ())):
+            self._table.spawned.setdefault(thread, key)

@@ -1,0 +1,295 @@
+"""What ``codex exec --json`` prints: one event a line, among whatever else reached the terminal.
+
+An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
+``<item id>:result``, that of any other item its id. Ids begin anew with every process. Lines that
+are no events, such as warnings, are kept as log spans, each run of them one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import FIRST_SLICE, feed_lines
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import (
+    FileReport,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.readers.codex.exec_items import CALLS, TEXTS, ExecItem, exec_item
+from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
+from mast_tui.traces.readers.codex.records import AGENT
+from mast_tui.traces.readers.codex.tokens import usage_of
+
+_EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
+_BROKEN_EVENT: Final = (b'{"type":"thread.', b'{"type":"turn.', b'{"type":"item.')
+_OTHER_EVENTS: Final = frozenset({"session.created", "request_user_input"})
+_SILENT: Final = frozenset(
+    {"thread.started", "session.created", "turn.started", "turn.completed", "item.plan.delta"}
+)
+
+
+class CodexExecReader:
+    """Reads the output of ``codex exec --json``, slice by slice."""
+
+    name: Final = "codex-exec"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether a line of the head is an event that only ``codex exec`` writes."""
+        return any(map(_is_telling, _events_among(source.head_lines)))
+
+    def read(self, source: Source) -> FileReport:
+        """One trace, of which the first slice has been read."""
+        index = LineIndex.of(source)
+        parser = CodexExecParser()
+        feed_lines(index, parser, FIRST_SLICE)
+        trace = SharedLineTrace(self._identity(source), source.path, index, parser)
+        return FileReport(source.path, format=self.name, traces=(trace,))
+
+    def _identity(self, source: Source) -> TraceIdentity:
+        identity = identity_by_content(
+            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
+        )
+        threads = (_thread_of(event) for event in _events_among(source.head_lines))
+        thread = next(filter(None, threads), None)
+        return replace(identity, trace_id=thread, native=True) if thread else identity
+
+
+READER: Final = CodexExecReader()
+
+
+def _events_among(lines: list[bytes]) -> Iterator[Mapping[str, object]]:
+    for line in lines:
+        if any(mark in line for mark in _EVENT_MARKS) and (event := _event_of(line)) is not None:
+            yield event
+
+
+def _event_of(line: bytes) -> Mapping[str, object] | None:
+    """The event on a line; None where it is anything else."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        event = load_json(line)
+    except InvalidJSON:
+        return None
+    return event if isinstance(event, dict) and _is_event(event) else None
+
+
+def _is_event(event: Mapping[str, object]) -> bool:
+    kind = event.get("type")
+    if not isinstance(kind, str):
+        return False
+    if kind == "error":
+        return isinstance(event.get("message"), str)
+    return kind in _OTHER_EVENTS or kind.startswith(("thread.", "turn.", "item."))
+
+
+def _is_telling(event: Mapping[str, object]) -> bool:
+    """Whether an event is of a kind that cannot be mistaken for another program's."""
+    kind = event.get("type")
+    if kind == "turn.completed":
+        return isinstance(event.get("usage"), dict)
+    if kind in ("item.started", "item.updated", "item.completed"):
+        item = event.get("item")
+        return isinstance(item, dict) and isinstance(item.get("type", item.get("item_type")), str)
+    return kind == "thread.started" and _thread_of(event) is not None
+
+
+def _thread_of(event: Mapping[str, object]) -> str | None:
+    if event.get("type") not in ("thread.started", "session.created"):
+        return None
+    return as_text(event.get("thread_id")) or as_text(event.get("session_id"))
+
+
+class CodexExecParser:
+    """Makes spans of the events of one or several runs in a row."""
+
+    def __init__(self) -> None:
+        self.table = SharedLines()
+        self.meta = TraceMeta(system=AGENT)
+        self._run: tuple[int, int] | None = None  # first and last line
+        self._open: dict[str, int] = {}
+        self._held: dict[str, tuple[int, ExecItem]] = {}
+        self._plan: str | None = None
+        self._last: int | None = None
+        self._error: str | None = None
+        self._thread: str | None = None
+        self._spent = Tokens()
+
+    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        event = _event_of(line)
+        if event is not None:
+            self._end_run()
+            self._take(number, event)
+        elif line.lstrip().startswith(_BROKEN_EVENT):
+            self._end_run()
+            cut = "the last line is cut off; everything before it was read"
+            self.table.complain(number, cut if cut_off else "an event that is not JSON, left out")
+        elif line.strip():
+            self._run = (number if self._run is None else self._run[0], number)
+
+    def finish(self) -> None:
+        """Show the text at the end, and what was begun without more being known of it."""
+        self._end_run()
+        self._show_held()
+
+    def text(self, data: bytes, /) -> str:
+        """The text of the span on these lines, or of a call with that of its result."""
+        event = None if b"\n" in data else _event_of(data)
+        if event is None:
+            return data.decode("utf-8", "replace")
+        item = _item_of(event)
+        if item is None:
+            return _words_of(event)
+        if event.get("type") == "item.completed":
+            return item.text if item.output is None else item.text + item.output
+        return item.text
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            self.table.add(*run, SpanKind.LOG, Role.LOG, AGENT)
+
+    def _take(self, number: int, event: Mapping[str, object]) -> None:
+        kind = event.get("type")
+        item = _item_of(event)
+        if item is not None:
+            self._take_item(number, str(kind), item)
+        elif kind in ("thread.started", "session.created"):
+            self._begin(_thread_of(event))
+        elif kind == "turn.completed":
+            self._show_held()
+            self._spend(event.get("usage"))
+            self._last = None
+        elif kind not in _SILENT:
+            failed = kind in ("turn.failed", "error")
+            if failed:
+                self._show_held()
+            words = _words_of(event)
+            if not (kind == "turn.failed" and words == self._error):  # the stream's error again
+                status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+                self._log(number, str(kind), status)
+            self._error = words if kind == "error" else None
+            return
+        self._error = None
+
+    def _begin(self, thread: str | None) -> None:
+        """Another process: its ids begin anew, and its count goes on only for the same thread."""
+        self._show_held()
+        self._open.clear()
+        self._plan = self._last = None
+        if thread != self._thread:
+            self._thread, self._spent = thread, Tokens()
+
+    def _take_item(self, number: int, kind: str, item: ExecItem) -> None:
+        completed = kind == "item.completed"
+        if item.kind in TEXTS:
+            if completed:
+                span = SpanKind.REASONING if item.kind == "reasoning" else SpanKind.MESSAGE
+                self._last = self._add(number, span, item.id)
+        elif item.kind == "error":
+            if completed:
+                self._log(number, item.kind, SpanStatus.ERROR, item.id)
+        elif item.kind == "todo_list":
+            if item.text != self._plan:
+                self._plan = item.text
+                self._add_call(number, item)
+        elif completed:
+            self._complete(number, item)
+        elif kind == "item.started" and item.id is not None:
+            if item.waits:
+                self._held[item.id] = (number, item)
+            else:
+                self._open[item.id] = self._add_call(number, item)
+
+    def _complete(self, number: int, item: ExecItem) -> None:
+        call = None
+        if item.id is not None:
+            self._held.pop(item.id, None)
+            call = self._open.pop(item.id, None)
+        if item.kind not in CALLS:
+            self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
+            return
+        alone = call is None
+        if call is None:
+            call = self._add_call(number, item)
+        if item.output is None:
+            return
+        result = self.table.add(
+            number,
+            number,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            AGENT,
+            key=f"{item.id}:result" if item.id else None,
+            name=self.table.name_of(call),
+            parent=call,
+            status=item.status,
+        )
+        self.table.share(call if alone else None, result, len(item.text), len(item.output))
+        for thread in item.spawned:
+            self.table.spawned.setdefault(thread, self.table.key_of(result))
+
+    def _show_held(self) -> None:
+        """Show what was started and has said nothing more by the end of its turn."""
+        for number, item in self._held.values():
+            if item.kind in CALLS:
+                self._add_call(number, item)
+            else:
+                self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
+        self._held.clear()
+
+    def _add_call(self, number: int, item: ExecItem) -> int:
+        key = f"{item.id}:call" if item.id else None
+        self._last = self._add(number, SpanKind.TOOL_CALL, key, item.name)
+        return self._last
+
+    def _add(self, number: int, kind: SpanKind, key: str | None, name: str | None = None) -> int:
+        return self.table.add(number, number, kind, Role.AGENT, AGENT, key=key, name=name)
+
+    def _log(self, number: int, name: str, status: SpanStatus, key: str | None = None) -> None:
+        self.table.add(
+            number, number, SpanKind.LOG, Role.LOG, AGENT, key=key, name=name, status=status
+        )
+
+    def _spend(self, usage: object) -> None:
+        """Give the turn's last step what the turn took: the counts are those of the thread."""
+        total = usage_of(usage) if isinstance(usage, dict) else None
+        if total is None:
+            return
+        spent, self._spent = self._spent, total
+        if self._last is None:
+            return
+        taken, given = _since(total.input, spent.input), _since(total.output, spent.output)
+        if (taken or 0) < 0 or (given or 0) < 0:  # a count that began anew
+            taken, given = total.input, total.output
+        self.table.set_tokens(self._last, Tokens(taken, given))
+
+
+def _since(total: int | None, before: int | None) -> int | None:
+    return None if total is None else total - (before or 0)
+
+
+def _item_of(event: Mapping[str, object]) -> ExecItem | None:
+    item = event.get("item")
+    return exec_item(item) if isinstance(item, dict) else None
+
+
+def _words_of(event: Mapping[str, object]) -> str:
+    """The text of an event that is no item: an error's message, else all of it."""
+    error = event.get("error")
+    if isinstance(error, dict):
+        error = error.get("message")
+    words = content_text(error) or content_text(event.get("message"))
+    return words if words.strip() else dump_text(event)

@@ -1,0 +1,85 @@
+"""Spans of which two lie on one line: a call and its result that one record tells of."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import LineParser, LineTrace
+from mast_tui.traces.index.span_columns import Shape
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.model import SpanKind, TraceIdentity
+from mast_tui.traces.search.byte_prefilter import Sieve
+
+
+class SharedLines(SpanTable):
+    """A table that also knows which spans share a line; others have it to themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sharing = array("I")
+        self._begin = array("Q")
+        self._length = array("Q")
+        self._whole = array("Q")
+
+    def share(self, call: int | None, result: int, call_chars: int, result_chars: int) -> None:
+        """The text of the line is that of a call with that of its result behind it.
+
+        ``call`` is None where the call itself is shown by another line. Both are the last that
+        were added.
+        """
+        whole = call_chars + result_chars
+        if call is not None:
+            self._cut(call, 0, call_chars, whole)
+        self._cut(result, call_chars, result_chars, whole)
+
+    def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
+        """Also those that the reader tells in its own words: logs, and reports of calls."""
+        low, high = (bisect_left(self._sharing, index) for index in (first, end))
+        return sorted({*super().rows_with(sieve, first, end), *self._sharing[low:high]})
+
+    def _tells(self, shape: Shape, sieve: Sieve) -> bool:
+        return shape[0] is SpanKind.LOG or super()._tells(shape, sieve)
+
+    def _place(self, index: int) -> int | None:
+        place = bisect_left(self._sharing, index)
+        return place if place < len(self._sharing) and self._sharing[place] == index else None
+
+    def _cut(self, index: int, begin: int, length: int, whole: int) -> None:
+        self._begin.append(begin)
+        self._length.append(length)
+        self._whole.append(whole)
+        self._sharing.append(index)
+
+    def part(self, index: int, text: str) -> str:
+        """Of the text of its line what belongs to the span at ``index``."""
+        place = self._place(index)
+        if place is None or len(text) != self._whole[place]:  # else the file has changed
+            return text
+        begin = self._begin[place]
+        return text[begin : begin + self._length[place]]
+
+
+class SharingParser(LineParser, Protocol):
+    """A parser whose spans may share lines."""
+
+    @property
+    def table(self) -> SharedLines: ...
+
+
+class SharedLineTrace(LineTrace):
+    """A line-based trace that gives each span its own part of the line's text."""
+
+    def __init__(
+        self, identity: TraceIdentity, path: Path, index: LineIndex, parser: SharingParser
+    ) -> None:
+        super().__init__(identity, path, index, parser)
+        self._shared = parser.table
+
+    def part_of(self, index: int, text: str) -> str:
+        """The span's own part of the text of its lines."""
+        return self._shared.part(index, text)

@@ -1,0 +1,383 @@
+"""Codex rollouts: one JSON record a line, response items with events that repeat them.
+
+Spans are the response items; an event becomes one only where no item says the same, which is
+how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
+the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from errno import ESTALE
+from typing import Final
+
+import orjson
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import FIRST_SLICE, feed_lines
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import (
+    FileReport,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Thread,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.preview import TASK_CHARS, preview
+from mast_tui.traces.readers.codex.calls import CallBook
+from mast_tui.traces.readers.codex.entry import Entry
+from mast_tui.traces.readers.codex.items import (
+    id_and_name_of_call,
+    output_of,
+    status_of_output,
+    text_of_output,
+    thought_of,
+)
+from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
+from mast_tui.traces.readers.codex.marks import (
+    Marks,
+    TwiceTold,
+    marks_of,
+    marks_of_text,
+)
+from mast_tui.traces.readers.codex.records import (
+    AGENT,
+    RECORD_TYPES,
+    entry_of,
+    payload_of,
+    time_of,
+)
+from mast_tui.traces.readers.codex.replay import ReplayFilter
+from mast_tui.traces.readers.codex.threads import agent_of, thread_of
+from mast_tui.traces.readers.codex.tokens import TokenBook
+
+Record = Mapping[str, object]
+Payload = Mapping[str, object]
+
+_LOOKED_AT: Final = 5
+_AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
+
+
+class CodexReader:
+    """Reads Codex rollouts, slice by slice."""
+
+    name: Final = "codex"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether one of the first records is typed and wrapped as Codex does it, or was once."""
+        records = source.head_records
+        if not source.head_lines:
+            return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
+        return any(map(_is_wrapped, records[:_LOOKED_AT])) or _is_bare(records)
+
+    def read(self, source: Source) -> FileReport:
+        """One trace, of which the first slice has been read."""
+        index = LineIndex.of(source)
+        parser = CodexParser()
+        feed_lines(index, parser, FIRST_SLICE)
+        trace = SharedLineTrace(self._identity(source, parser), source.path, index, parser)
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=parser.thread)
+
+    def _identity(self, source: Source, parser: CodexParser) -> TraceIdentity:
+        identity = identity_by_content(
+            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
+        )
+        if parser.thread is None:
+            return identity
+        return replace(identity, trace_id=parser.thread.id, native=True)
+
+
+READER: Final = CodexReader()
+
+
+def _is_wrapped(record: Mapping[str, object]) -> bool:
+    kind = record.get("type")
+    return (
+        isinstance(kind, str) and kind in RECORD_TYPES and isinstance(record.get("payload"), dict)
+    )
+
+
+def _is_bare(records: list[dict[str, object]]) -> bool:
+    if not records or "type" in records[0] or not {"id", "timestamp"} <= records[0].keys():
+        return False
+    return "instructions" in records[0] and any(
+        record.get("type") == "message" or "record_type" in record for record in records[1:]
+    )
+
+
+class CodexParser:
+    """Makes spans of the records of one rollout."""
+
+    def __init__(self) -> None:
+        self.table = SharedLines()
+        self.meta = TraceMeta(system=AGENT)
+        self.thread: Thread | None = None
+        self._agent = AGENT
+        self._has_items = False
+        self._twice = TwiceTold()
+        self._replay = ReplayFilter()
+        self._tokens = TokenBook(self.table)
+        self._calls = CallBook(self.table)
+
+    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        record: object
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            record = self._spoilt(number, line, cut_off)
+            if record is None:
+                return
+        if not isinstance(record, dict):
+            self.table.complain(number, "not a JSON object, left out")
+            return
+        kind, payload = record.get("type"), record.get("payload")
+        if type(kind) is not str or type(payload) is not dict:
+            kind, payload = payload_of(record)
+        if kind == "session_meta":
+            begins = self._replay.begins(record, payload)
+            if begins or self.thread is None:
+                self._take_record(number, record, kind, payload)
+                return
+        if not self._replay.active:
+            self._take_record(number, record, kind, payload)
+        else:
+            for held_number, held in self._replay.let_through(number, record):
+                self._take_record(held_number, held, *payload_of(held))
+
+    def _spoilt(self, number: int, line: bytes, cut_off: bool) -> object | None:
+        """What can be made of a line that is not plain JSON; None where that is nothing."""
+        if not line.strip():
+            return None
+        try:
+            record = load_json(line)
+        except InvalidJSON as error:
+            cut = "the last line is cut off; everything before it was read"
+            self.table.complain(number, cut if cut_off else f"not JSON, left out: {error}")
+            return None
+        return record if record is not None else ""
+
+    def finish(self) -> None:
+        """Name the events of which it is open whether an item will say the same.
+
+        They are no spans: their keys would be others once the file has grown by those items. A
+        file without any items has said everything by events alone.
+        """
+        if not self._has_items:
+            self._show_waiting()
+        for line, record in self._twice.waiting:
+            entry = self._entry(*payload_of(record))
+            said, _whole = preview(entry.text if entry is not None else "")
+            message = f"the file ends before the turn does, so this is not shown: {said}"
+            self.table.complain(line, message)
+        self._tokens.finish()
+
+    def text(self, data: bytes, /) -> str:
+        """The text of the span on this line, or of the call on it with that of its result."""
+        try:
+            record = load_json(data)
+        except InvalidJSON:
+            record = None
+        entry = self._entry(*payload_of(record)) if isinstance(record, Mapping) else None
+        if entry is None:
+            raise OSError(ESTALE, "the file has changed")
+        return entry.text + entry.result.text if entry.result else entry.text
+
+    def _entry(self, kind: str, payload: Payload) -> Entry | None:
+        """The step of a record, where the thread whose history is repeated gives only a note."""
+        if kind == "session_meta" and self._replay.thread is not None:
+            thread = as_text(payload.get("id"))
+            if thread == self._replay.thread:
+                text = f"Here the history of thread {thread} is repeated; it is left out."
+                return Entry(SpanKind.LOG, Role.LOG, text, name="history")
+        return entry_of(kind, payload)
+
+    def _take_record(self, number: int, record: Record, kind: str, payload: Payload) -> None:
+        # Most records are calls, results and thoughts, and events that repeat those. Nothing is
+        # made of them here that is not wanted: not their texts, and of most events not even steps.
+        what = payload.get("type")
+        if type(what) is str:
+            usual = _USUAL.get((kind, what))
+            if usual is not None:
+                usual(self, number, record, payload)
+                return
+            if kind == "response_item" and what.endswith("_call"):
+                self._take_call(number, record, payload)
+                return
+            if kind == "response_item" and what.endswith("_output"):
+                self._take_result(number, record, payload)
+                return
+        if kind in ("turn_context", "session_meta"):
+            self._note_facts(kind, payload)
+        entry = self._entry(kind, payload)
+        if entry is not None:
+            self._take(number, record, entry)
+
+    def _note_facts(self, kind: str, payload: Payload) -> None:
+        if kind == "session_meta" and self.thread is None:
+            self._begin_thread(thread_of(payload), payload)
+        if self.meta.model is None:
+            self.meta = replace(self.meta, model=as_text(payload.get("model")))
+
+    def _begin_thread(self, thread: Thread | None, meta: Mapping[str, object]) -> None:
+        if thread is None or thread.parent is None:
+            self.thread = thread
+        elif len(self.table):  # Keys that were given out already stay as they are.
+            self.thread = Thread(thread.id)
+        else:
+            self.thread = thread
+            self.table.prefix = f"{thread.id}/"
+            self._agent = agent_of(meta, thread)
+
+    def _take(self, number: int, record: Record, entry: Entry) -> None:
+        if entry.event:
+            if not entry.at_once:
+                self._take_event(number, record, marks_of(entry))
+            elif self._twice.event_is_new(marks_of(entry)):
+                self._show_event(number, record, entry)
+        elif entry.closes_turn:
+            self._show_waiting()
+            if entry.text and not self._twice.is_shown(marks_of(entry)):
+                self._show(number, time_of(record), entry)
+        elif entry.twin or entry.spawned:
+            self._take_report(number, time_of(record), entry)
+        elif entry.kind is SpanKind.MESSAGE:
+            self._take_message(number, time_of(record), entry)
+        else:
+            self._show(number, time_of(record), entry)
+
+    def _take_counts(self, _number: int, record: Record, payload: Payload) -> None:
+        self._tokens.counted(payload, record)
+
+    def _take_said(self, number: int, record: Record, payload: Payload) -> None:
+        text = payload.get("message")
+        if type(text) is str and text.strip():
+            self._take_event(number, record, marks_of_text(True, text))
+
+    def _take_thinking(self, number: int, record: Record, payload: Payload) -> None:
+        text = payload.get("text")
+        if type(text) is str and text.strip():
+            self._take_event(number, record, marks_of_text(False, text))
+
+    def _take_event(self, number: int, record: Record, marks: Marks) -> None:
+        """Let an event wait for the item that says the same, where none has done so yet."""
+        if self._twice.event_is_new(marks):
+            self._twice.wait(number, record, marks)
+
+    def _take_call(self, number: int, record: Record, payload: Payload) -> None:
+        self._show_waiting()
+        time = time_of(record)
+        call_id, name = id_and_name_of_call(payload)
+        index = self._calls.add_call(number, time, self._agent, call_id, name)
+        self._tokens.item_shown(index, time)
+
+    def _take_result(self, number: int, record: Record, payload: Payload) -> None:
+        call_id, output = as_text(payload.get("call_id")), output_of(payload)
+        call = None if call_id is None else self._calls.call_of(call_id)
+        time, status = time_of(record), status_of_output(output)
+        result = self._calls.add_result(number, time, self._agent, call_id, call, status)
+        if call_id is not None and self._calls.begins_agents(call):
+            self._calls.answered(call_id, result, text_of_output(output))
+
+    def _take_report(self, number: int, time: float | None, entry: Entry) -> None:
+        """Take what is known of a call after the event; show it where nothing else shows it."""
+        call_id, calls = entry.call_id, self._calls
+        known = call_id is not None and calls.call_of(call_id) is not None
+        shown = None
+        if not (entry.twin and known):
+            shown = self._show_report(number, time, entry)
+        elif call_id is not None and entry.status is not SpanStatus.UNKNOWN:
+            calls.reported(call_id, entry.status)
+        for thread in entry.spawned:
+            if call_id is not None and (known or calls.result_of(call_id) is not None):
+                calls.spawned(call_id, thread)
+            elif shown is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(shown))
+
+    def _show_report(self, number: int, time: float | None, entry: Entry) -> int:
+        """Show a call with its result as a report tells of both, or what else is reported."""
+        result = entry.result
+        if result is None:
+            return self._show(number, time, entry)
+        start = None if time is None else time - (entry.lasted or 0.0)
+        call_id, calls = entry.call_id, self._calls
+        call = calls.add_call(number, start, self._agent, call_id, entry.name)
+        answer = calls.add_result(number, time, self._agent, call_id, call, result.status)
+        self.table.share(call, answer, len(entry.text), len(result.text))
+        return call
+
+    def _take_thought(self, number: int, record: Record, payload: Payload) -> None:
+        """Show a thought once, where it can be read."""
+        text, parts = thought_of(payload.get("summary"), payload.get("content"))
+        if not parts:
+            return
+        self._has_items = True
+        marks = marks_of_text(False, text, parts)
+        if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
+            key, time = as_text(payload.get("id")), time_of(record)
+            shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
+            index = self.table.append(number, number, shape, key, None, time, SpanStatus.UNKNOWN)
+            self._tokens.item_shown(index, time)
+
+    def _take_message(self, number: int, time: float | None, entry: Entry) -> None:
+        """Show a message once: drop the events that announced it, remember it for those to come."""
+        self._has_items = True
+        marks = marks_of(entry)
+        announced = self._twice.was_announced(marks)
+        if entry.role is Role.USER and not announced:
+            self._show_waiting()
+            self._twice.prompted()
+        if announced or self._twice.item_is_new(marks):
+            index = self._show(number, time, entry)
+            if entry.role is Role.AGENT and not entry.agent:
+                self._tokens.item_shown(index, time)
+
+    def _show_waiting(self) -> None:
+        for line, record in self._twice.no_longer_waiting():
+            entry = self._entry(*payload_of(record))
+            if entry is not None:
+                self._show_event(line, record, entry)
+
+    def _show_event(self, number: int, record: Record, entry: Entry) -> None:
+        self._show(number, time_of(record), entry)
+        self._twice.event_shown(marks_of(entry))
+
+    def _show(self, number: int, time: float | None, entry: Entry) -> int:
+        """Make a span of what is said, thought or noted."""
+        index = self.table.add(
+            number,
+            number,
+            entry.kind,
+            entry.role,
+            entry.agent or _AGENT_NAMES.get(entry.role, self._agent),
+            key=entry.key,
+            name=entry.name or None,
+            start=time,
+            status=entry.status,
+        )
+        if entry.kind is SpanKind.MESSAGE:
+            self._twice.message_shown(marks_of(entry))
+            if entry.role is Role.USER and self.meta.task is None:
+                self.meta = replace(self.meta, task=entry.text[:TASK_CHARS])
+        return index
+
+
+_USUAL: Final[Mapping[tuple[str, str], Callable[[CodexParser, int, Record, Payload], None]]] = {
+    ("event_msg", "token_count"): CodexParser._take_counts,
+    ("event_msg", "agent_message"): CodexParser._take_said,
+    ("event_msg", "user_message"): CodexParser._take_said,
+    ("event_msg", "agent_reasoning"): CodexParser._take_thinking,
+    ("event_msg", "agent_reasoning_raw_content"): CodexParser._take_thinking,
+    ("response_item", "reasoning"): CodexParser._take_thought,
+    ("response_item", "function_call"): CodexParser._take_call,
+    ("response_item", "custom_tool_call"): CodexParser._take_call,
+    ("response_item", "function_call_output"): CodexParser._take_result,
+    ("response_item", "custom_tool_call_output"): CodexParser._take_result,
+}
+"""What is done with most records of a rollout, by their types and those of their payloads."""

@@ -1,0 +1,145 @@
+"""The parent's history that a forked Codex thread repeats at its beginning.
+
+A fork writes its own ``session_meta`` and then the parent's records in one go, under the fork's
+time: all of them, with the parent's ``session_meta``, or for a sub-agent only those of the last
+turns. None of it is a step of the fork. Newer builds number their records and say with which
+number a sub-agent's own begin, or leave the history in the parent's file (``history_base``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_count, as_text
+from mast_tui.traces.readers.codex.items import is_harness
+from mast_tui.traces.readers.codex.records import payload_of, time_of
+from mast_tui.traces.readers.codex.threads import path_of
+
+_BURST_SECONDS: Final = 1.0
+"""Within which the history is written; a model's first answer takes longer."""
+
+_GAP_SECONDS: Final = 0.25
+"""Between two records of a history so long that it takes more than that."""
+
+Record = Mapping[str, object]
+
+
+class ReplayFilter:
+    """Holds back the records of a repeated history.
+
+    It ends with the number that the file itself names, with the first message to this thread, or
+    where the time moves on. In the last case a fork's own first prompt may have been written
+    within the same burst: so the last prompt before the first later record counts as the fork's
+    own, unless that record itself begins a turn.
+    """
+
+    def __init__(self) -> None:
+        self.thread: str | None = None
+        """The thread whose history is repeated with its ``session_meta``."""
+        self.active = False
+        """Whether the next record may belong to a history."""
+        self._own: str | None = None
+        self._path: str | None = None
+        self._first_own: int | None = None
+        self._since: float | None = None
+        self._last: float | None = None
+        self._expected = False
+        self._within = False
+        self._held: list[tuple[int, Record]] = []
+
+    def begins(self, record: Record, payload: Mapping[str, object]) -> bool:
+        """Whether the history of another thread begins with this ``session_meta``."""
+        thread, time = as_text(payload.get("id")), time_of(record)
+        if self._own is None:
+            self._own, self._since, self._path = thread, time, path_of(payload)
+            self._first_own = as_count(payload.get("subagent_history_start_ordinal"))
+            self.active = self._expected = (
+                as_text(payload.get("forked_from_id")) is not None
+                and payload.get("history_base") is None
+            )
+            return False
+        if self.thread is not None or thread is None or thread == self._own:
+            return False
+        if not self._is_early(record, time):
+            return False
+        self.thread, self._since, self._last = thread, time, time
+        self.active = self._within = True
+        self._expected = False
+        return True
+
+    def let_through(self, number: int, record: Record) -> list[tuple[int, Record]]:
+        """The records to show now that this one has come."""
+        if self._expected:
+            self._expected = False
+            self._within = self._is_early(record, time_of(record)) and (
+                self._first_own is not None or _is_real_prompt(record)
+            )
+            self._last = self._since
+        if not self._within:
+            self.active = False
+            return [(number, record)]
+        ordinal = as_count(record.get("ordinal"))
+        numbered = None not in (ordinal, self._first_own)
+        if (numbered and (ordinal or 0) >= (self._first_own or 0)) or self._is_to_me(record):
+            self._held.clear()
+            return [*self.finish(), (number, record)]
+        if self._goes_on(time_of(record)):
+            if _is_prompt(record):
+                self._held.clear()
+            if self._held or _is_prompt(record):
+                self._held.append((number, record))
+            return []
+        held = self.finish()
+        return [(number, record)] if _begins_turn(record) else [*held, (number, record)]
+
+    def finish(self) -> list[tuple[int, Record]]:
+        """The history is over: the records from the last prompt on, which may be the fork's own."""
+        held, self._held, self._within, self.active = self._held, [], False, False
+        return held
+
+    def _is_early(self, record: Record, time: float | None) -> bool:
+        """Whether a record comes so soon after the file's beginning that no model wrote it."""
+        ordinal = as_count(record.get("ordinal"))
+        if ordinal is not None and self._first_own is not None:
+            return ordinal < self._first_own
+        return (
+            self._since is not None
+            and time is not None
+            and abs(time - self._since) <= _BURST_SECONDS
+        )
+
+    def _goes_on(self, time: float | None) -> bool:
+        if time is None or self._since is None or self._last is None:
+            return False
+        last, self._last = self._last, time
+        return time - self._since <= _BURST_SECONDS or time - last <= _GAP_SECONDS
+
+    def _is_to_me(self, record: Record) -> bool:
+        """Whether another agent writes to this thread, which it could not before it began."""
+        if self._path is None:
+            return False
+        kind, payload = payload_of(record)
+        if kind == "inter_agent_communication" or payload.get("type") == "agent_message":
+            return payload.get("recipient") == self._path
+        return False
+
+
+def _is_prompt(record: Record) -> bool:
+    kind, payload = payload_of(record)
+    return (
+        kind == "response_item"
+        and payload.get("type") == "message"
+        and payload.get("role") == "user"
+    )
+
+
+def _is_real_prompt(record: Record) -> bool:
+    return _is_prompt(record) and not is_harness(payload_of(record)[1])
+
+
+def _begins_turn(record: Record) -> bool:
+    kind, payload = payload_of(record)
+    if kind == "event_msg":
+        return payload.get("type") in ("task_started", "turn_started", "user_message")
+    return kind == "turn_context" or _is_prompt(record)

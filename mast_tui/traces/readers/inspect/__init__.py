@@ -1,0 +1,1 @@
+"""Inspect: ``.eval`` archives and JSON logs."""

@@ -1,0 +1,131 @@
+"""Texts that an Inspect sample keeps once and refers to as ``attachment://<hash>``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+
+from mast_tui.traces.io.json_values import dump_text
+
+_REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
+_QUOTED: Final = re.compile(r'"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})"')
+_MOST_COPIED: Final = 64 << 20
+_MOST_INDENTED: Final = 1 << 20
+_MOST_BLANK: Final = 4
+_MOST_COMPACT: Final = 4 << 10
+_MEDIA: Final = frozenset({"image", "audio", "video"})
+
+
+class Attachments:
+    """The attachments of one sample by hash (by number in chunked logs).
+
+    A reference to an unknown one stays as it is and is counted in ``missing``. As part of a longer
+    text every use of an attachment copies it, so there only ``_MOST_COPIED`` characters in all are
+    filled in.
+    """
+
+    def __init__(self, texts: object) -> None:
+        if isinstance(texts, list):
+            self._texts = {str(number): text for number, text in enumerate(texts)}
+        else:
+            self._texts = dict(texts) if isinstance(texts, Mapping) else {}
+        self._left = _MOST_COPIED
+        self.missing = 0
+        """How many references led nowhere."""
+        self.left_out = 0
+        """How many references stay because too much has been filled in."""
+
+    def text(self, text: str) -> str:
+        """``text``, or the attachment that it refers to."""
+        if len(text) > 80:
+            return text
+        match = _REFERENCE.fullmatch(text)
+        return text if match is None else self._found(match[1]) or text
+
+    def piece(self, value: object) -> str:
+        """The same, and any other JSON value, to be made part of a longer text."""
+        if not isinstance(value, str):
+            return self.dumped(value)
+        text = self.text(value)
+        return text if text is value or self._fits(text) else value
+
+    def dumped(self, value: object) -> str:
+        """A JSON value as text with every attachment in it filled in."""
+        if isinstance(value, str):
+            return self.text(value)
+        text = json_text(value)
+        return text if "://" not in text else _QUOTED.sub(self._quoted, text)
+
+    def content(self, content: object) -> str:
+        """The text of a message's content: a string, or a list of parts joined by newlines."""
+        if isinstance(content, str):
+            return self.text(content)
+        if not isinstance(content, list):
+            return "" if content is None else self.part(content)
+        if len(content) == 1:
+            return self.part(content[0])
+        return "\n".join(self.part(part, self.piece) for part in content)
+
+    def part(self, part: object, filled: Callable[[str], str] | None = None) -> str:
+        """The text of one part of a message; a note in brackets for an image and its like."""
+        filled = filled or self.text
+        if isinstance(part, str):
+            return filled(part)
+        if not isinstance(part, Mapping):
+            return self.dumped(part)
+        kind = part.get("type")
+        for field in ("text", "reasoning", "content", "refusal"):
+            if isinstance(value := part.get(field), str):
+                return filled(value)
+        if isinstance(kind, str) and kind in _MEDIA:
+            return f"[{kind}]"
+        if kind == "document":
+            name = part.get("filename")
+            return f"[document {name}]" if isinstance(name, str) and name else "[document]"
+        return self.dumped(part)
+
+    def _quoted(self, match: re.Match[str]) -> str:
+        text = self._found(match[1])
+        if text is None or not self._fits(text):
+            return match[0]
+        return orjson.dumps(text).decode()
+
+    def _fits(self, text: str) -> bool:
+        """Whether this text may be copied; the room that it takes is gone then."""
+        if len(text) > self._left:
+            self.left_out += 1
+            return False
+        self._left -= len(text)
+        return True
+
+    def _found(self, name: str) -> str | None:
+        text = self._texts.get(name)
+        if isinstance(text, str):
+            return text
+        self.missing += 1
+        return None
+
+
+def json_text(value: object) -> str:
+    """A JSON value as text, indented unless it is so big or so deep that blanks would fill it."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        compact = orjson.dumps(value).decode()
+    except TypeError:
+        return _deep_text(value)
+    if len(compact) > _MOST_INDENTED:
+        return compact
+    text = dump_text(value)
+    return text if len(text) <= _MOST_BLANK * len(compact) + _MOST_COMPACT else compact
+
+
+def _deep_text(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply to be shown)"

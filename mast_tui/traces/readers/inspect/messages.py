@@ -1,0 +1,386 @@
+"""Chat messages of an Inspect sample to spans, each shown once however often a call repeats it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mast_tui.traces.index.document import StepList
+from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
+
+_NAME_CHARS: Final = 100
+_LISTED_PROBLEMS: Final = 200
+_ROLES: Final[Mapping[str, Role]] = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts in a stretch of the run, within which span, and when; times are Unix seconds."""
+
+    agent: str = "assistant"
+    parent: str | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+@dataclass(slots=True)
+class History:
+    """What one agent's model calls have brought so far."""
+
+    shown: Counter[Hashable] = field(default_factory=Counter)
+    """How often a message of this content was shown."""
+    counts: Counter[Hashable] = field(default_factory=Counter)
+    """How often a message of this content stands in the input that is being looked at."""
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    """The last input as ranges of the pool, where messages are pooled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that has a span."""
+
+    key: str
+    agent: str
+    name: str | None
+
+
+class TooManySpans(Exception):
+    """A sample has more spans than are kept in memory; the message says how many."""
+
+
+class MessageSpans:
+    """Adds the spans of messages, tool calls and tool results of one sample.
+
+    ``prefix`` goes before a JSON pointer within the sample to make a place. Beyond ``most`` spans
+    every method that adds one raises ``TooManySpans``.
+    """
+
+    def __init__(self, steps: StepList, attachments: Attachments, prefix: str, most: int) -> None:
+        self.steps = steps
+        self._most = most
+        self.problems: list[Problem] = []
+        self.calls: dict[str, Call] = {}
+        """Tool calls by id."""
+        self._attachments = attachments
+        self._prefix = prefix
+        self._ids: set[str] = set()
+        self._shown: Counter[Hashable] = Counter()
+
+    def place(self, pointer: str) -> str:
+        """Where in its source the value at this JSON pointer of the sample stands."""
+        return self._prefix + pointer
+
+    def complain(self, pointer: str, message: str) -> None:
+        """Note a problem; of a sample that is broken all over only the first are listed."""
+        if len(self.problems) < _LISTED_PROBLEMS:
+            self.problems.append(Problem(self.place(pointer), message))
+
+    def identity(self, message: object) -> Hashable:
+        """By which a message is known again where it is repeated under no id, or a new one."""
+        if not isinstance(message, Mapping):
+            return json_text(message)
+        role = json_text(message.get("role"))
+        call_id = as_text(message.get("tool_call_id"))
+        if role == "tool" and call_id:
+            return role, call_id
+        calls = message.get("tool_calls")
+        ids = tuple(_id_of(call) for call in calls) if isinstance(calls, list) else ()
+        content = message.get("content")
+        if isinstance(content, list):
+            return role, tuple(map(self._attachments.part, content)), ids
+        return role, self._attachments.dumped(content), ids
+
+    def is_new(self, message: object, identity: Hashable, history: History) -> bool:
+        """Whether the next message of an input has not been shown yet.
+
+        Of messages that share their content as many count as shown as were.
+        """
+        history.counts[identity] += 1
+        message_id = _message_id(message)
+        if message_id is not None and message_id in self._ids:
+            return False
+        if history.counts[identity] <= history.shown[identity]:
+            return False
+        if message_id is not None and not _is_of_a_call(identity):
+            return True  # another agent was told the same
+        return history.counts[identity] > self._shown[identity]
+
+    def unshown_end(self, messages: Sequence[object]) -> int:
+        """From which number on nobody was shown these messages; their length where all were."""
+        counts: Counter[Hashable] = Counter()
+        first = 0
+        for number, message in enumerate(messages):
+            identity = self.identity(message)
+            counts[identity] += 1
+            known = _message_id(message) in self._ids or counts[identity] <= self._shown[identity]
+            if known:
+                first = number + 1
+        return first
+
+    def mark(self, identity: Hashable, history: History, message: object = None) -> None:
+        """Note that a message was shown."""
+        history.shown[identity] += 1
+        self._shown[identity] += 1
+        if (message_id := _message_id(message)) is not None:
+            self._ids.add(message_id)
+
+    def add(
+        self, message: object, pointer: str, acting: Acting, history: History, key: str | None
+    ) -> str | None:
+        """Add the spans of a message and return the key of the last; None where it has none.
+
+        A message without an id goes by ``key``, or by its pointer.
+        """
+        self.mark(self.identity(message), history, message)
+        if not isinstance(message, Mapping):
+            self.complain(pointer, "not a message but a bare value")
+            return self.log(json_text(message), pointer, acting, key)
+        own_key = _message_id(message) or key or pointer
+        role = message.get("role")
+        if role == "tool":
+            return self._tool_message(message, pointer, acting)
+        if not isinstance(role, str) or not role:
+            return self.log(self._attachments.dumped(message), pointer, acting, own_key)
+        if role == "assistant":
+            return self._assistant(message, pointer, acting, own_key)
+        said_by = short_name(role)
+        return self._more().add(
+            own_key,
+            SpanKind.MESSAGE,
+            _ROLES.get(role, Role.AGENT),
+            said_by,
+            self._attachments.content(message.get("content")),
+            place=self.place(pointer),
+            parent=acting.parent,
+            start=acting.start,
+        )
+
+    def log(
+        self,
+        text: str,
+        pointer: str,
+        acting: Acting,
+        key: str | None = None,
+        *,
+        name: str = "log",
+        status: SpanStatus = SpanStatus.UNKNOWN,
+    ) -> str:
+        """Add a log span; ``name`` is who wrote it."""
+        return self._more().add(
+            key or pointer,
+            SpanKind.LOG,
+            Role.LOG,
+            short_name(name) or "log",
+            text,
+            place=self.place(pointer),
+            parent=acting.parent,
+            start=acting.start,
+            end=acting.end,
+            status=status,
+        )
+
+    def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
+        """Add the span of a tool call and return its key."""
+        if not isinstance(call, Mapping):
+            self.complain(pointer, "not a tool call but a bare value")
+            return self.log(json_text(call), pointer, acting)
+        call_id = as_text(call.get("id"))
+        name = short_name(call.get("function")) or short_name(call.get("name")) or None
+        text = self._attachments.dumped(call.get("arguments"))
+        if error := as_text(call.get("parse_error")):
+            text = f"{text}\n[{self._attachments.piece(error)}]".lstrip()
+        key = self._more().add(
+            f"{call_id}:call" if call_id else pointer,
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            acting.agent,
+            text,
+            place=self.place(pointer),
+            name=name,
+            parent=acting.parent,
+            start=acting.start if start is None else start,
+        )
+        if call_id:
+            self.calls[call_id] = Call(key, acting.agent, name)
+        return key
+
+    def result(
+        self,
+        call_id: str | None,
+        text: str,
+        pointer: str,
+        acting: Acting,
+        *,
+        name: str | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        key: str | None = None,
+    ) -> str:
+        """Add what a tool gave back, and tell its call when that was, where it is known."""
+        call = self.calls.get(call_id) if call_id else None
+        if call is not None and acting.end is not None:
+            self.steps.amend(call.key, end=acting.end)
+        return self._more().add(
+            f"{call_id}:result" if call_id else key or pointer,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            call.agent if call else (name or "tool"),
+            text,
+            place=self.place(pointer),
+            name=(call.name if call else None) or name,
+            parent=call.key if call else acting.parent,
+            start=acting.start,
+            status=status,
+        )
+
+    def _more(self) -> StepList:
+        if len(self.steps) >= self._most:
+            raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
+        return self.steps
+
+    def _tool_message(self, message: Mapping[str, object], pointer: str, acting: Acting) -> str:
+        text, failed = with_error(
+            self._attachments.content(message.get("content")),
+            message.get("error"),
+            self._attachments,
+        )
+        return self.result(
+            as_text(message.get("tool_call_id")),
+            text,
+            pointer,
+            # When a result of which only the message is known came is not told.
+            Acting(acting.agent, acting.parent),
+            name=short_name(message.get("function")) or None,
+            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
+            key=_message_id(message),
+        )
+
+    def _assistant(
+        self, message: Mapping[str, object], pointer: str, acting: Acting, key: str
+    ) -> str | None:
+        last: str | None = None
+        thought = message.get("reasoning")
+        if isinstance(thought, str) and thought:
+            text = self._attachments.text(thought)
+            place = f"{pointer}/reasoning"
+            last = self._say(SpanKind.REASONING, text, f"{key}/reasoning", place, acting)
+        content = message.get("content")
+        if isinstance(content, list):
+            last = self._parts(content, pointer, acting, key) or last
+        elif text := self._attachments.content(content):
+            last = self._say(SpanKind.MESSAGE, text, key, pointer, acting)
+        calls = message.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
+        if last is None:
+            last = self._say(SpanKind.MESSAGE, "", key, pointer, acting)
+        return last
+
+    def _parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
+        last: str | None = None
+        texts: list[object] = []
+        began = 0
+        for number, part in enumerate([*parts, None]):
+            kind = part.get("type") if isinstance(part, Mapping) else None
+            if number < len(parts) and kind not in ("reasoning", "tool_use"):
+                if not texts:
+                    began = number
+                texts.append(part)
+                continue
+            if text := self._attachments.content(texts):
+                own_key, place = (
+                    (key, pointer)
+                    if began == 0
+                    else (
+                        f"{key}/content/{began}",
+                        f"{pointer}/content/{began}",
+                    )
+                )
+                last = self._say(SpanKind.MESSAGE, text, own_key, place, acting)
+            texts = []
+            if not isinstance(part, Mapping):
+                continue
+            place = f"{pointer}/content/{number}"
+            if kind == "reasoning":
+                text = self._reasoning(part)
+                last = self._say(SpanKind.REASONING, text, f"{key}/content/{number}", place, acting)
+            else:
+                last = self._server_tool(part, place, acting)
+        return last
+
+    def _reasoning(self, part: Mapping[str, object]) -> str:
+        """A block's thoughts; of hidden ones the summary, else a note that they are hidden."""
+        summary = as_text(part.get("summary"))
+        if part.get("redacted") is True:
+            return self._attachments.text(summary) if summary else "[reasoning hidden]"
+        text = as_text(part.get("reasoning")) or summary
+        return self._attachments.text(text) if text else ""
+
+    def _server_tool(self, part: Mapping[str, object], place: str, acting: Acting) -> str:
+        """A tool that the model's provider ran: call and result stand in one part."""
+        last = self.call(part, place, acting)
+        if part.get("result") is None and part.get("error") is None:
+            return last
+        result = self._attachments.dumped(part.get("result"))
+        text, failed = with_error(result, part.get("error"), self._attachments)
+        call_id = as_text(part.get("id"))
+        return self.result(
+            call_id,
+            text,
+            place,
+            Acting(acting.agent, acting.parent, acting.end, acting.end),
+            name=short_name(part.get("name")) or None,
+            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
+            key=f"{place}/result",
+        )
+
+    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
+        return self._more().add(
+            key,
+            kind,
+            Role.AGENT,
+            acting.agent,
+            text,
+            place=self.place(pointer),
+            parent=acting.parent,
+            start=acting.start,
+            end=acting.end,
+        )
+
+
+def with_error(text: str, error: object, attachments: Attachments) -> tuple[str, bool]:
+    """A tool's output with its error where the output does not hold it; whether there is one."""
+    if error is None:
+        return text, False
+    message = error.get("message") if isinstance(error, Mapping) else error
+    said = attachments.piece(error if message is None else message)
+    if said.strip() and said not in text:
+        text = f"{text}\n{said}" if text else said
+    return text, True
+
+
+def _message_id(message: object) -> str | None:
+    return as_text(message.get("id")) if isinstance(message, Mapping) else None
+
+
+def _is_of_a_call(identity: Hashable) -> bool:
+    """Whether a message makes or answers tool calls, whose ids tell it from all others."""
+    return isinstance(identity, tuple) and bool(identity[-1])
+
+
+def _id_of(call: object) -> str:
+    return json_text(call.get("id") if isinstance(call, Mapping) else call)
+
+
+def short_name(value: object) -> str:
+    """A name on one line, no longer than a name may be; empty for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]

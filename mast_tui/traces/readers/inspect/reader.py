@@ -1,0 +1,209 @@
+"""Inspect AI logs kept as zip archives (``.eval``), one member a sample.
+
+Logs that are still being written have no ``header.json`` yet; of those that are cut off the intact
+samples are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedReader, BytesIO
+from typing import IO, ClassVar, Final
+
+from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+
+_HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
+_SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
+_SHELL: Final = re.compile(r"(samples/.+_epoch_\d+)/sample\.json", re.DOTALL)
+_CHUNK: Final = re.compile(
+    r"(samples/.+_epoch_\d+)/(messages|events|calls|attachments)/(\d{1,12})\.json", re.DOTALL
+)
+_HEADER_BYTES: Final = 16 << 20
+_MOST_VALUES: Final = 5_000_000
+_MOST_TEXT: Final = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class InspectArchiveReader:
+    """Reads Inspect archives; span keys are event and message ids, else pointers in the sample."""
+
+    name: ClassVar[str] = NAME
+    key_scheme: ClassVar[int] = KEY_SCHEME
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file is a zip archive with the beginning or the header of a log."""
+        if not is_archive(source.head):
+            return False
+        with _opened(source) as file:
+            archive = Archive(file, most_member_bytes=_HEADER_BYTES, most_bytes=2 * _HEADER_BYTES)
+            names = archive.names
+            samples = any(_SAMPLE.fullmatch(name) or _SHELL.fullmatch(name) for name in names)
+            for name in _HEADERS:
+                if name not in names:
+                    continue
+                try:
+                    if _is_header(load_json(archive.read(name))):
+                        return True
+                except (UnreadableMember, InvalidJSON):
+                    if samples and name.startswith("_journal/"):
+                        return True
+        return False
+
+    def read(self, source: Source) -> FileReport:
+        """One trace per sample, in the order of the archive; each is unpacked by itself."""
+        with _opened(source) as file:
+            members = _Members(Archive(file))
+            log = Log(source.path, members.header())
+            traces: list[DocumentTrace] = []
+            problems: list[Problem] = []
+            left = MOST_SPANS
+            for record, (name, shell) in enumerate(members.samples()):
+                sample = members.sample(name, shell)
+                if sample is None:
+                    continue
+                read = read_sample(sample, log, record, f"{name} ", left)
+                if isinstance(read, DocumentTrace):
+                    traces.append(read)
+                    left -= len(read)
+                else:
+                    problems.append(read)
+        return FileReport(
+            source.path,
+            format=self.name,
+            traces=tuple(traces),
+            problems=(*members.problems, *problems),
+        )
+
+
+READER: Final = InspectArchiveReader()
+
+
+def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The samples of a log as they are kept, one by one, with the numbers of their traces."""
+    with _opened(source) as file:
+        members = _Members(Archive(file))
+        for record, (name, shell) in enumerate(members.samples()):
+            sample = members.sample(name, shell)
+            if isinstance(sample, Mapping):
+                yield record, sample
+
+
+def _opened(source: Source) -> IO[bytes]:
+    return BytesIO(source.data) if source.packing else BufferedReader(open_regular(source.path))
+
+
+def _is_header(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    spec = value.get("eval")
+    return isinstance(spec, Mapping) and "task" in spec and ("plan" in value or "status" in value)
+
+
+class _Members:
+    """The parts of a log by what they are for; what cannot be read is in ``problems``."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.problems = list(archive.problems)
+        self._archive = archive
+        self._names = archive.names
+        self._left = _MOST_TEXT
+        self._chunks: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        for name in self._names:
+            if match := _CHUNK.fullmatch(name):
+                self._chunks[match[1], match[2]].append((int(match[3]), name))
+
+    def header(self) -> Mapping[str, object]:
+        """The log's header; of a log that is not finished what was written at its beginning."""
+        for name in _HEADERS:
+            if name in self._names:
+                value = self._value(name)
+                if isinstance(value, Mapping) and isinstance(value.get("eval"), Mapping):
+                    return value
+        message = "there is no header that can be read: model, task and solver are not known"
+        self.problems.append(Problem("header.json", message))
+        return {}
+
+    def samples(self) -> list[tuple[str, str | None]]:
+        """The members that hold the samples, each with its folder where it is kept in chunks."""
+        found: list[tuple[str, str | None]] = []
+        for name in self._names:
+            if _SAMPLE.fullmatch(name):
+                found.append((name, None))
+            elif shell := _SHELL.fullmatch(name):
+                found.append((name, shell[1]))
+        if not found:
+            self.problems.append(Problem("samples/", "the log holds no samples"))
+        return found
+
+    def sample(self, name: str, folder: str | None) -> object | None:
+        """The sample in this member, put together where it lies in chunks; None if unreadable."""
+        value = self._value(name)
+        if folder is None or not isinstance(value, Mapping):
+            return value
+        return {
+            **value,
+            "events": self._sequence(folder, "events"),
+            "events_data": {"messages": self._sequence(folder, "messages")},
+            "attachments": self._sequence(folder, "attachments"),
+        }
+
+    def _sequence(self, folder: str, kind: str) -> list[object]:
+        """The items of all chunks of a kind; where one is missing, so that no number shifts, none.
+
+        A chunk is named by the number of its first item.
+        """
+        items: list[object] = []
+        for first, name in sorted(self._chunks[folder, kind]):
+            value = self._value(name)
+            if first != len(items):
+                message = f"does not follow on what comes before it; left out ({len(items)})"
+                self.problems.append(Problem(name, message))
+                break
+            if not isinstance(value, list):
+                break
+            items += value
+        return items
+
+    def _value(self, name: str) -> object | None:
+        try:
+            data = self._archive.read(name)
+        except UnreadableMember as error:
+            self.problems.append(Problem(name, f"left out: {error}"))
+            return None
+        except OSError as error:
+            self.problems.append(Problem(name, f"left out: {error.strerror or error}"))
+            return None
+        if (reason := self._why_too_much(data)) is not None:
+            self.problems.append(Problem(name, f"left out: {reason}"))
+            return None
+        try:
+            return load_json(data)
+        except InvalidJSON as error:
+            self.problems.append(Problem(name, f"left out: not JSON, {error}"))
+            return None
+
+    def _why_too_much(self, data: bytes) -> str | None:
+        """Why parsing this would take more memory than the data's length suggests; else None."""
+        values = data.count(b",") + data.count(b"[") + data.count(b"{")
+        if values > _MOST_VALUES:
+            return f"it holds more than {_MOST_VALUES} values"
+        self._left -= len(data) * _bytes_a_character(data)
+        if self._left < 0:
+            return f"the log holds more than {_MOST_TEXT >> 20} MB of text"
+        return None
+
+
+def _bytes_a_character(data: bytes) -> int:
+    """How much memory a character of this JSON takes, at most."""
+    if data.isascii() and b"\\u" not in data:
+        return 1
+    return 4 if b"\xf0" in data or b"\\ud" in data or b"\\uD" in data else 2

@@ -1,0 +1,87 @@
+"""Any other text: paragraphs between blank lines, each under the number of its first line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import FIRST_SLICE, LineTrace, feed_lines
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
+
+PARAGRAPH_LINES: Final = 100
+"""How many lines a paragraph may have: a log without blank lines is cut after so many."""
+
+_AGENT: Final = "text"
+
+
+class TextReader:
+    """Reads any text, slice by slice."""
+
+    name: Final = "text"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file is text at all."""
+        return not source.is_binary
+
+    def read(self, source: Source) -> FileReport:
+        """One trace, of which the first slice has been read."""
+        index = LineIndex.of(source)
+        parser = TextParser()
+        feed_lines(index, parser, FIRST_SLICE)
+        identity = identity_by_content(
+            source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
+        )
+        trace = LineTrace(identity, source.path, index, parser)
+        return FileReport(source.path, format=self.name, traces=(trace,))
+
+
+READER: Final = TextReader()
+
+
+class TextParser:
+    """Makes a span of each paragraph."""
+
+    def __init__(self) -> None:
+        self.table = SpanTable()
+        self.meta = TraceMeta()
+        self._first = 0  # of the open paragraph; 0 while there is none
+        self._last = 0
+
+    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+        """Take line ``number``; whether it has a line feed is all the same here."""
+        if not line.strip():
+            self._close()
+            return
+        if not line.isascii():
+            self._check_encoding(number, line)
+        self._first = self._first or number
+        self._last = number
+        if number - self._first + 1 == PARAGRAPH_LINES:
+            self._close()
+
+    def finish(self) -> None:
+        """Close the last paragraph."""
+        self._close()
+
+    def text(self, data: bytes, /) -> str:
+        """The paragraph's lines; carriage returns at their ends are dropped."""
+        text = as_utf8(data).decode("utf-8", "replace")
+        return text.replace("\r\n", "\n").removesuffix("\r")
+
+    def _close(self) -> None:
+        if self._first:
+            self.table.add(self._first, self._last, SpanKind.LOG, Role.LOG, _AGENT)
+            self._first = 0
+
+    def _check_encoding(self, number: int, line: bytes) -> None:
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            self.table.complain(
+                number, "not valid UTF-8; what could not be read is shown as \ufffd"
+            )

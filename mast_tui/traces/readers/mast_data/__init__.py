@@ -1,0 +1,1 @@
+"""MAST-Data, in JSON and Parquet."""

@@ -1,0 +1,218 @@
+"""Parquet tables, one run a row: MAST-Data, and message lists as data sets are published.
+
+Needs pyarrow, which comes with the extra ``parquet``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from importlib import import_module
+from io import BytesIO
+from itertools import islice
+from typing import ClassVar, Final, Protocol
+
+from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.io.json_values import canonical_bytes, replace_surrogates
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.readers.chat.containers import conversation_in
+from mast_tui.traces.readers.chat.traces import KEY_SCHEME, format_of, trace_of
+from mast_tui.traces.readers.mast_data import reader as mast_data
+
+MOST_BYTES: Final = 256 << 20
+"""Size of a table, unpacked, from which on it is not read."""
+
+_MAGIC: Final = b"PAR1"
+_NEEDS_EXTRA: Final = "Parquet needs an extra: pip install 'mast-tui[parquet]'"
+_ROWS_AT_ONCE: Final = 16
+_LOOKED_AT: Final = 20
+_DEEPEST: Final = 64
+_ALWAYS_KEPT: Final = frozenset({"content"})
+
+Row = tuple[int, Mapping[str, object]]
+"""A row's number, from 0, and its values by column."""
+
+
+class _Batch(Protocol):
+    @property
+    def num_rows(self) -> int: ...
+    def slice(self, offset: int, length: int) -> _Batch: ...
+    def to_pylist(self) -> list[dict[str, object]]: ...
+
+
+class _RowGroup(Protocol):
+    @property
+    def total_byte_size(self) -> int: ...
+
+
+class _Metadata(Protocol):
+    @property
+    def num_row_groups(self) -> int: ...
+    def row_group(self, number: int, /) -> _RowGroup: ...
+
+
+class _Table(Protocol):
+    @property
+    def metadata(self) -> _Metadata: ...
+    def iter_batches(self, batch_size: int) -> Iterator[_Batch]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader:
+    """Reads Parquet tables row by row; span keys are those of the reader of the row's format.
+
+    A place begins with the row, counted from 1: ``row 12 /messages/3``.
+    """
+
+    name: ClassVar[str] = "parquet"
+    key_scheme: ClassVar[int] = KEY_SCHEME
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file begins as Parquet files do."""
+        return source.head.startswith(_MAGIC)
+
+    def read(self, source: Source) -> FileReport:
+        """One trace per row; ``skipped`` without pyarrow, and where no row is a run."""
+        try:
+            module = import_module("pyarrow.parquet")
+            broken: type[Exception] = import_module("pyarrow").ArrowException
+        except ImportError:
+            return FileReport(source.path, skipped=_NEEDS_EXTRA)
+        if source.size > MOST_BYTES:
+            return FileReport(source.path, skipped=_too_big(source.size))
+        rows_end: list[Problem] = []
+        try:
+            file = source.path if source.packing is None else BytesIO(source.data)
+            table: _Table = module.ParquetFile(file)
+            if (size := _size(table)) > MOST_BYTES:
+                return FileReport(source.path, skipped=_too_big(size))
+        except (broken, OSError, ValueError) as error:
+            return FileReport(source.path, failed=f"not readable as Parquet: {_one_line(error)}")
+        report = _read(source, _rows(table, broken, rows_end))
+        if report.format is None and rows_end:
+            return FileReport(source.path, failed=rows_end[0].message)
+        return replace(report, problems=(*report.problems, *rows_end))
+
+
+READER: Final = ParquetReader()
+
+
+def _too_big(size: int) -> str:
+    most = MOST_BYTES >> 20
+    return f"a Parquet table of {size >> 20} MB; tables of more than {most} MB are not read"
+
+
+def _size(table: _Table) -> int:
+    metadata = table.metadata
+    return sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+
+
+def _rows(table: _Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
+    """The rows from the first on; what cannot be read of them is told in ``problems``."""
+    number = 0
+    try:
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+            for offset in range(batch.num_rows):
+                row = _row(batch, offset, f"row {number + 1}", problems)
+                if row is not None:
+                    yield number, {name: _plain(value, 1) for name, value in row.items()}
+                number += 1
+    except (broken, OSError, ValueError) as error:
+        message = f"cannot be read from here on: {_one_line(error)}"
+        problems.append(Problem(f"row {number + 1}", message))
+
+
+def _row(
+    batch: _Batch, offset: int, place: str, problems: list[Problem]
+) -> dict[str, object] | None:
+    """The values of a row by column; None where one of them is no text, time or number."""
+    try:
+        (row,) = batch.slice(offset, 1).to_pylist()
+    except (ValueError, OverflowError) as error:
+        problems.append(Problem(place, f"left out: {_one_line(error)}"))
+        return None
+    return row
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _read(source: Source, rows: Iterator[Row]) -> FileReport:
+    """What the first rows are decides how all are read."""
+    first = list(islice(rows, _LOOKED_AT))
+    problems: list[Problem] = []
+    if any(mast_data.is_record(row) for _number, row in first):
+        records = ((n, f"row {n + 1}", row) for n, row in _chained(first, rows))
+        traces = mast_data.traces_of_records(source.path, records, problems)
+        format_name = mast_data.READER.name
+    elif any(conversation_in(row) is not None for _number, row in first):
+        traces = _message_lists(source, _chained(first, rows), problems)
+        format_name = format_of(traces)
+    else:
+        return FileReport(source.path, skipped="a Parquet table without traces")
+    return FileReport(
+        source.path, format=format_name, traces=tuple(traces), problems=tuple(problems)
+    )
+
+
+def _message_lists(
+    source: Source, rows: Iterable[Row], problems: list[Problem]
+) -> list[DocumentTrace]:
+    traces = []
+    for number, row in rows:
+        place = f"row {number + 1}"
+        conversation = conversation_in(row)
+        if conversation is None:
+            problems.append(Problem(place, "no list of messages, left out"))
+            continue
+        content = canonical_bytes(row)
+        traces.append(trace_of(source.path, conversation, number, content, f"{place} "))
+    return traces
+
+
+def _chained(first: list[Row], rest: Iterator[Row]) -> Iterator[Row]:
+    yield from first
+    yield from rest
+
+
+def _plain(value: object, depth: int) -> object:
+    """A table's value as JSON has it.
+
+    Tables fill in null wherever other rows have a field: such fields of an object are left out.
+    """
+    if depth > _DEEPEST:
+        return "(nested too deeply)"
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return replace_surrogates(value)
+        case Mapping():
+            return {
+                str(name): _plain(inner, depth + 1)
+                for name, inner in value.items()
+                if inner is not None or name in _ALWAYS_KEPT
+            }
+        case list() | tuple():
+            return [_plain(inner, depth + 1) for inner in value]
+        case bytes():
+            return _text_of_bytes(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return float(value)
+        case _:
+            return str(value)
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"[{len(value)} bytes]"

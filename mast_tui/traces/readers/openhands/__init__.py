@@ -1,0 +1,1 @@
+"""OpenHands: event streams and older trajectories."""

@@ -1,0 +1,259 @@
+"""OpenHands' runs: event streams of both generations, and the records of its benchmarks.
+
+A file holds one run's events as a list or one a line, or records such as those of ``output.jsonl``
+with the events under ``history``. The agent SDK also keeps each event in a file of its own; such a
+folder is one run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, TraceIdentity
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.openhands.events import (
+    Event,
+    EventSpans,
+    identifier,
+    is_identified_old_event,
+    is_old_event,
+    is_sdk_event,
+    mapping,
+)
+from mast_tui.traces.readers.openhands.facts import add_error, agent_of, facts
+from mast_tui.traces.readers.openhands.old import OldEvents
+from mast_tui.traces.readers.openhands.sdk import SdkEvents
+
+_CONTAINERS: Final = ("history", "trajectory", "events")
+_MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
+_LOOKED_AT: Final = 20
+_PEEKED_AT: Final = 3
+_MOST_EVENT_BYTES: Final = 64 << 20
+_EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The events of one run and the record around them."""
+
+    events: list[Event]
+    record: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHandsReader:
+    """Reads OpenHands' files; calls and results go by the model's call id, the rest by event id."""
+
+    name: ClassVar[str] = "openhands"
+    key_scheme: ClassVar[int] = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file holds events, or records with events, for the most part."""
+        head = as_utf8(source.head)
+        if head.lstrip()[:1] not in (b"{", b"["):
+            return False
+        lines = json_lines_head(source)
+        if len(lines) > 1:
+            return _are_events(lines) or _are_records(lines)
+        if not lines and not any(mark in head for mark in _MARKS):
+            return False
+        document = read_document(source)
+        if document is None:
+            return _are_records(lines)
+        return _run_of(document) is not None or (
+            isinstance(document, list) and _are_records(document)
+        )
+
+    def read(self, source: Source) -> FileReport:
+        """One trace per run; elements that are none are listed as problems."""
+        problems: list[Problem] = []
+        traces = []
+        document = read_document(source) if len(json_lines_head(source)) < 2 else None
+        if document is None:
+            lines = list(read_lines(source, problems))
+            if _are_events([line.value for line in lines[:_LOOKED_AT]]):
+                places = [f"line {line.number}" for line in lines]
+                values = [line.value for line in lines]
+                events = [Event(*pair) for pair in zip(places, places, values, strict=True)]
+                return self._report(source, [self._trace(source, _Run(events, {}), None)], problems)
+            found = [(f"line {line.number} ", line.record, line.value) for line in lines]
+        elif (run := _run_of(document)) is not None:
+            return self._report(source, [self._trace(source, run, None)], problems)
+        else:
+            values = document if isinstance(document, list) else []
+            found = [(f"/{number}", number, value) for number, value in enumerate(values)]
+        for place, number, value in found:
+            run = _run_of(value, place)
+            if run is None:
+                problems.append(Problem(place.strip(), "no run of OpenHands, left out"))
+            else:
+                traces.append(self._trace(source, run, number))
+        return self._report(source, traces, problems)
+
+    def _report(
+        self, source: Source, traces: Sequence[DocumentTrace], problems: Sequence[Problem]
+    ) -> FileReport:
+        return FileReport(
+            source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
+        )
+
+    def _trace(self, source: Source, run: _Run, number: int | None) -> DocumentTrace:
+        content = source.data if number is None else canonical_bytes(run.record)
+        identity = identity_by_content(
+            source.path, number, content, reader=self.name, key_scheme=self.key_scheme
+        )
+        if instance := identifier(run.record.get("instance_id")):
+            # Runs of several models share the instance, so that it alone is no id.
+            trace_id = f"{instance}-{identity.content_hash[:8]}"
+            identity = replace(identity, trace_id=trace_id)
+        return _trace_of(run, identity, source.path, number)
+
+
+READER: Final = OpenHandsReader()
+
+
+def read_event_folder(folder: Path) -> FileReport | None:
+    """The run whose events lie in files of their own in ``folder``; None where there is none.
+
+    The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
+    conversation's id is that of ``base_state.json`` in the folder above, or that folder's name.
+    What cannot be read becomes a problem with the file's name.
+    """
+    files = event_files(folder)
+    if not files:
+        return None
+    problems: list[Problem] = []
+    events, contents = [], []
+    for path in files:
+        data, value = _event_in(path, problems)
+        contents.append(data)
+        if value is not None:
+            events.append(Event(path.name, path.name, value))
+    above = folder.parent if folder.name == "events" else folder
+    _data, state = _event_in(above / "base_state.json", problems)
+    run = _Run(events, mapping(state))
+    identity = identity_by_content(
+        Path(above.name), None, b"\n".join(contents), reader=READER.name, key_scheme=1
+    )
+    native = as_text(run.record.get("id")) or (above.name if _UUID.fullmatch(above.name) else None)
+    if native:
+        identity = replace(identity, trace_id=native, native=True)
+    trace = _trace_of(run, identity, folder, None)
+    return FileReport(folder, format=READER.name, traces=(trace,), problems=tuple(problems))
+
+
+def event_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold one event each, in the order of their numbers.
+
+    None are where the first of those that are named so hold no events.
+    """
+    numbered = []
+    try:
+        for path in folder.iterdir():
+            if (match := _EVENT_FILE.fullmatch(path.name)) and path.is_file():
+                numbered.append((int(match["number"]), path.name, path))
+    except OSError:
+        return []
+    files = [path for _number, _name, path in sorted(numbered)]
+    found = any(_is_event(_event_in(path, [])[1]) for path in files[:_PEEKED_AT])
+    return files if found else []
+
+
+def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
+    """The bytes of a file and the value of its JSON, None where it is not there or unreadable."""
+    try:
+        raw = read_beside(path, _MOST_EVENT_BYTES)
+    except UnreadableFile as error:
+        problems.append(Problem(path.name, f"not read: {error.strerror}"))
+        return b"", None
+    if raw is None:
+        return b"", None
+    data = as_utf8(raw)
+    try:
+        return data, load_json(data)
+    except InvalidJSON as error:
+        problems.append(Problem(path.name, f"not JSON, left out: {error}"))
+        return data, None
+
+
+def _trace_of(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> DocumentTrace:
+    spans = EventSpans(agent_of(run.record))
+    sdk = sum(is_sdk_event(event.value) for event in run.events)
+    if 2 * sdk >= len(run.events):
+        SdkEvents(spans).run(run.events)
+    else:
+        OldEvents(spans).run(run.events)
+    add_error(spans, run.record)
+    return DocumentTrace(
+        identity,
+        path,
+        spans.steps.steps,
+        record=number,
+        meta=facts(run.record, spans),
+        problems=spans.problems,
+    )
+
+
+def _is_event(value: object) -> bool:
+    return is_old_event(value) or is_sdk_event(value)
+
+
+def _are_events(values: Sequence[object]) -> bool:
+    """Whether most of the first values of a bare list are events with an id and a source."""
+    looked_at = values[:_LOOKED_AT]
+    found = sum(is_identified_old_event(value) or is_sdk_event(value) for value in looked_at)
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def _are_records(values: Sequence[object]) -> bool:
+    """Whether most of the first values are records with events."""
+    looked_at = values[:_LOOKED_AT]
+    found = sum(isinstance(one, Mapping) and _run_of(one) is not None for one in looked_at)
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def _run_of(value: object, place: str = "") -> _Run | None:
+    """The run in a JSON value: a list of events, or a record that holds one."""
+    if isinstance(value, list):
+        return _Run(_located(value, "", place), {}) if _are_events(value) else None
+    if not isinstance(value, Mapping):
+        return None
+    for container in _CONTAINERS:
+        events = value.get(container)
+        if isinstance(events, list) and _hold_events(events):
+            return _Run(_located(events, f"/{container}", place), value)
+    return None
+
+
+def _hold_events(values: Sequence[object]) -> bool:
+    """Whether most of a record's values are events, or pairs of an action and what it led to."""
+    looked_at = values[:_LOOKED_AT]
+    found = sum(all(map(_is_event, _parts(value))) for value in looked_at)
+    return found > 0 and 2 * found >= len(looked_at)
+
+
+def _parts(value: object) -> Sequence[object]:
+    """Both events of an old history's pair, or the one value."""
+    return value if isinstance(value, list) and len(value) == 2 else (value,)
+
+
+def _located(values: Sequence[object], pointer: str, place: str) -> list[Event]:
+    """The events under their JSON pointers; the old histories' pairs become two events."""
+    events = []
+    for number, value in enumerate(values):
+        at, parts = f"{pointer}/{number}", _parts(value)
+        for part, one in enumerate(parts):
+            key = at if len(parts) == 1 else f"{at}/{part}"
+            events.append(Event(key, place + key, one))
+    return events

@@ -1,0 +1,1 @@
+"""OpenTelemetry: spans of agents in its conventions and in OpenInference."""

@@ -1,0 +1,263 @@
+"""Where the spans and log records of OpenTelemetry stand in a file, in each layout."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import Problem
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.otel.spans import is_of_phoenix, looks_like_span, service_of
+from mast_tui.traces.readers.otel.values import BIG_INT, attributes_of
+
+_MARKS: Final = (
+    b'"resourceSpans"',
+    b'"resource_spans"',
+    b'"resourceLogs"',
+    b'"resource_logs"',
+    b'"scopeSpans"',
+    b'"spanId"',
+    b'"span_id"',
+    b'"context.span_id"',
+)
+_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans", "batches")
+_SCOPE_SPANS: Final = (
+    "scopeSpans",
+    "scope_spans",
+    "instrumentationLibrarySpans",
+    "instrumentation_library_spans",
+)
+_RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
+_SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
+_LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
+_SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_SPAN_LISTS: Final = ("spans", "data")
+_LOOKED_AT: Final = 20
+_MOST_BREAKS: Final = 50
+
+_FOLLOWED: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
+"""The end of an indented object after which another one begins."""
+
+_BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
+"""A trace id as a number: more than most parsers of JSON keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A span, or a log record, as it stands in the file, with what stands around it."""
+
+    value: object
+    place: str
+    service: str | None = None
+    scope: str | None = None
+    is_log: bool = False
+
+
+def layout_of(source: Source) -> str | None:
+    """``otlp``, ``otel-spans`` or ``phoenix``; None for a file that holds no such thing."""
+    head = as_utf8(source.head)
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+        return None
+    if values := json_lines_head(source):
+        found = (_layout(value) for value in values)
+        return next((layout for layout in found if layout is not None), None)
+    if _is_concatenated(source):
+        first = next(_concatenated(source, []), None)
+        return None if first is None else _layout(first[1])
+    return _layout(_document(source))
+
+
+def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
+    """Every span and log record of the file in the order of the file."""
+    for prefix, value in _values(source, problems):
+        yield from _in_value(value, prefix, problems)
+
+
+def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+    lines = json_lines_head(source)
+    if lines and not _has_big_ids(source):
+        for line in read_lines(source, problems):
+            yield f"line {line.number}", line.value
+    elif lines or _is_concatenated(source):
+        source.damage = ()  # what lies behind the first object is no damage here
+        for number, value in _concatenated(source, problems):
+            yield f"line {number}", value
+    else:
+        yield "", _document(source)
+
+
+def _is_concatenated(source: Source) -> bool:
+    """Whether indented objects follow each other with nothing between them."""
+    return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
+
+
+def _has_big_ids(source: Source) -> bool:
+    return _BIG_ID.search(source.head.decode("utf-8", "replace")) is not None
+
+
+def _document(source: Source) -> object | None:
+    if not _has_big_ids(source):
+        return read_document(source)
+    try:
+        return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
+    except InvalidJSON:
+        return read_document(source)
+
+
+def _keep_big_ids(text: str) -> str:
+    return _BIG_ID.sub(rf'\1"{BIG_INT}\2"', text)
+
+
+def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
+    """JSON values one after the other, over any number of lines, with the line each begins on.
+
+    What stands between them is passed over up to the next line that begins with a bracket.
+    """
+    text = as_utf8(source.data).decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    place, line, breaks = 0, 1, 0
+    while True:
+        begin = place
+        while begin < len(text) and text[begin] in " \t\r\n,":
+            begin += 1
+        line += text.count("\n", place, begin)
+        if begin == len(text):
+            return
+        place = begin
+        reason = "not JSON"
+        if text[begin] in "{[":
+            try:
+                _value, place = decoder.raw_decode(text, begin)
+                yield line, load_json(_keep_big_ids(text[begin:place]))
+            except RecursionError:
+                reason = "nested too deeply"
+            except (InvalidJSON, ValueError) as error:
+                reason = f"not JSON: {error}"
+        if place == begin:
+            breaks += 1
+            following = text.find("\n{", begin)
+            ends = following < 0 or breaks == _MOST_BREAKS
+            going_on = "the rest is left out" if ends else "read on at the next object"
+            problems.append(Problem(f"line {line}", f"{reason}; {going_on}"))
+            if ends:
+                return
+            place = following
+        line += text.count("\n", begin, place)
+
+
+def _layout(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        if _listed(value, _RESOURCE_SPANS) and _is_otlp(value):
+            return "otlp"
+        if any(isinstance(value.get(name), list) for name in _RESOURCE_LOGS):
+            return "otlp"
+        if isinstance(value.get("context.span_id"), Mapping):
+            return "phoenix"
+    elif isinstance(value, list) and value and _layout_of_otlp(value[0]):
+        return "otlp"
+    spans = [one for one in _span_list(value)[:_LOOKED_AT] if looks_like_span(one)]
+    if not spans:
+        return None
+    return "phoenix" if any(map(is_of_phoenix, spans)) else "otel-spans"
+
+
+def _layout_of_otlp(value: object) -> bool:
+    return isinstance(value, Mapping) and _is_otlp(value)
+
+
+def _is_otlp(value: Mapping[str, object]) -> bool:
+    if any(isinstance(value.get(name), list) for name in _RESOURCE_SPANS[:2]):
+        return True
+    resources = _listed(value, _RESOURCE_SPANS)
+    return bool(resources) and all(
+        isinstance(one, Mapping) and _listed(one, _SCOPE_SPANS) for one in resources
+    )
+
+
+def _span_list(value: object) -> list[object]:
+    """The spans in a list, in an object around one, in a table by columns, or the span itself."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, Mapping):
+        return []
+    columns = value.get("context.span_id")
+    if isinstance(columns, Mapping):
+        return [
+            {name: column.get(row) for name, column in value.items() if isinstance(column, Mapping)}
+            for row in columns
+        ]
+    for name in _SPAN_LISTS:
+        if isinstance(value.get(name), list) and "info" not in value:
+            found: list[object] = value[name]
+            return found
+    return [value]
+
+
+def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[Raw]:
+    separator = " " if prefix else ""
+    if isinstance(value, list) and any(map(_layout_of_otlp, value[:_LOOKED_AT])):
+        for number, one in enumerate(value):
+            yield from _in_value(one, f"{prefix}{separator}/{number}", problems)
+        return
+    if isinstance(value, Mapping) and _layout(value) == "otlp":
+        yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
+        return
+    spans = _span_list(value)
+    if len(spans) == 1 and spans[0] is value:
+        pointers = [prefix or "/"]
+    else:
+        named = next(
+            (name for name in _SPAN_LISTS if isinstance(value, Mapping) and name in value), ""
+        )
+        within = f"/{named}" if named else ""
+        pointers = [f"{prefix}{separator}{within}/{number}" for number in range(len(spans))]
+    for one, place in zip(spans, pointers, strict=True):
+        if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
+            yield Raw(one, place)
+        elif not _is_other_signal(one):
+            problems.append(Problem(place, "no span, left out"))
+
+
+def _is_other_signal(value: object) -> bool:
+    return isinstance(value, Mapping) and (
+        "resourceMetrics" in value or "resource_metrics" in value
+    )
+
+
+def _otlp(value: Mapping[str, object], prefix: str) -> Iterator[Raw]:
+    for is_log, resources, scopes, items in (
+        (False, _RESOURCE_SPANS, _SCOPE_SPANS, ("spans",)),
+        (True, _RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS),
+    ):
+        for at_resource, resource in _each(value, resources, prefix):
+            described = resource.get("resource")
+            inner = described.get("attributes") if isinstance(described, Mapping) else None
+            service = service_of(attributes_of(inner))
+            for at_scope, scoped in _each(resource, scopes, at_resource):
+                found = (scoped.get(name) for name in _SCOPES)
+                scope = next((one for one in found if isinstance(one, Mapping)), {})
+                name = next((one for one in items if isinstance(scoped.get(one), list)), None)
+                listed = scoped[name] if name is not None else None
+                for number, item in enumerate(listed if isinstance(listed, list) else ()):
+                    place = f"{at_scope}/{name}/{number}"
+                    yield Raw(item, place, service, as_text(scope.get("name")), is_log)
+
+
+def _each(
+    value: Mapping[str, object], names: tuple[str, ...], prefix: str
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for name in names:
+        inner = value.get(name)
+        for number, one in enumerate(inner if isinstance(inner, list) else ()):
+            if isinstance(one, Mapping):
+                yield f"{prefix}/{name}/{number}", one
+
+
+def _listed(value: Mapping[str, object], names: tuple[str, ...]) -> list[object]:
+    return next((inner for name in names if isinstance(inner := value.get(name), list)), [])

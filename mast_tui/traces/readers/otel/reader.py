@@ -1,0 +1,272 @@
+"""OpenTelemetry traces: OTLP as JSON, spans as an SDK prints them, and Phoenix's exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, TraceMeta
+from mast_tui.traces.readers.otel.documents import Raw, layout_of, raw_spans
+from mast_tui.traces.readers.otel.genai import genai_row, is_genai, is_genai_event
+from mast_tui.traces.readers.otel.openinference import is_openinference, openinference_row
+from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, span_of
+from mast_tui.traces.readers.otel.values import Attributes, moment, span_id, trace_id
+from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.span_tree.steps import observed_steps
+
+_SYSTEMS: Final = (
+    ("langgraph", "LangGraph"),
+    ("langchain", "LangChain"),
+    ("smolagents", "smolagents"),
+    ("crewai", "CrewAI"),
+    ("openai_agents", "OpenAI Agents SDK"),
+    ("openai-agents", "OpenAI Agents SDK"),
+    ("llama_index", "LlamaIndex"),
+    ("llamaindex", "LlamaIndex"),
+    ("autogen", "AutoGen"),
+    ("agno", "Agno"),
+    ("google_adk", "Google ADK"),
+    ("gcp.vertex.agent", "Google ADK"),
+    ("pydantic-ai", "Pydantic AI"),
+    ("pydantic_ai", "Pydantic AI"),
+    ("haystack", "Haystack"),
+    ("dspy", "DSPy"),
+    ("strands", "Strands Agents"),
+    ("semantic_kernel", "Semantic Kernel"),
+    ("mcp_agent", "mcp-agent"),
+    ("any_agent", "any-agent"),
+)
+
+
+_EVALUATION: Final = "gen_ai.evaluation.result"
+_VERDICTS: Final = ("eval.", "annotations")
+"""How Phoenix's columns begin that hold what was said of a span afterwards."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a file holds of one trace."""
+
+    trace_id: str | None
+    spans: list[OtelSpan] = field(default_factory=list)
+    logs: list[tuple[Raw, str | None, Event]] = field(default_factory=list)
+    contents: list[Mapping[str, object]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OtelReader:
+    """Reads spans; span keys are span ids with the part of the span behind them.
+
+    Tool calls and results go by their call ids, log records by their place.
+    """
+
+    name: ClassVar[str] = "otel"
+    key_scheme: ClassVar[int] = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file, or the first lines of it, hold spans or log records."""
+        return layout_of(source) is not None
+
+    def read(self, source: Source) -> FileReport:
+        """One trace per trace id; spans without one are a trace together."""
+        problems: list[Problem] = []
+        runs = _runs(raw_spans(source, problems), problems)
+        traces = [
+            self._trace(source, run, None if len(runs) == 1 else number)
+            for number, run in enumerate(runs)
+        ]
+        return FileReport(
+            source.path,
+            format=layout_of(source) or self.name,
+            traces=tuple(traces),
+            problems=tuple(problems),
+        )
+
+    def _trace(self, source: Source, run: _Run, record: int | None) -> DocumentTrace:
+        content = source.data if record is None else canonical_bytes(run.contents)
+        identity = identity_by_content(
+            source.path, record, content, reader=self.name, key_scheme=self.key_scheme
+        )
+        if run.trace_id is not None:
+            identity = replace(identity, trace_id=run.trace_id, native=True)
+        rows = rows_of(run.spans) + _log_rows(run)
+        service = next((span.service for span in run.spans if span.service), None)
+        observed = observed_steps(rows, service=service)
+        return DocumentTrace(
+            identity,
+            source.path,
+            observed.steps.steps,
+            record=record,
+            meta=TraceMeta(
+                task=task_of(steps=observed.steps.steps),
+                system=system_of(run.spans),
+                model=next((row.model for row in rows if row.model), None),
+                hidden=tuple(_verdicts(run)),
+            ),
+        )
+
+
+READER: Final = OtelReader()
+
+
+def rows_of(spans: Sequence[OtelSpan]) -> list[Row]:
+    """The rows of the spans of one trace.
+
+    Where none of them is of a known convention, each says what its attributes say.
+    """
+    rows: list[Row] = []
+    known = False
+    for span in spans:
+        row_id = span.id or span.place
+        if is_openinference(span):
+            row = openinference_row(span, row_id)
+            rows.append(_completed(row, span) if is_genai(span) else row)
+        elif is_genai(span):
+            rows.append(genai_row(span, row_id))
+        else:
+            rows.append(span.row(row_id, RowKind.OTHER))
+            continue
+        known = True
+    if known:
+        return rows
+    return [replace(row, output=_described(span)) for row, span in zip(rows, spans, strict=True)]
+
+
+def _completed(row: Row, span: OtelSpan) -> Row:
+    """A model's row with what the span tells by the other convention only."""
+    if row.kind is not RowKind.MODEL:
+        return row
+    other = genai_row(span, row.id)
+    return replace(
+        row,
+        asked=row.asked or other.asked,
+        answered=row.answered or other.answered,
+        tokens=row.tokens or other.tokens,
+        model=row.model or other.model,
+        agent=row.agent or other.agent,
+    )
+
+
+def system_of(spans: Sequence[OtelSpan]) -> str | None:
+    """The framework that the instrumentation's names give away, else the service's name."""
+    for span in spans:
+        for said in (span.scope, span.service, *_own_names(span)):
+            lowered = (said or "").lower()
+            for mark, system in _SYSTEMS:
+                if mark in lowered:
+                    return system
+    return next((span.service for span in spans if span.service), None)
+
+
+def _verdicts(run: _Run) -> Iterator[tuple[str, str]]:
+    """What evaluations after the run said of it, by their names."""
+    for span in run.spans:
+        for event in span.events:
+            if event.name == _EVALUATION:
+                name = as_text(event.attributes.get("gen_ai.evaluation.name")) or "evaluation"
+                yield name, _lines(event.attributes)
+    for content in run.contents:
+        for name, value in content.items():
+            if value not in (None, "", [], {}) and name.startswith(_VERDICTS):
+                yield name, dump_text(value)
+
+
+def _own_names(span: OtelSpan) -> list[str]:
+    return [
+        name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
+    ]
+
+
+def _described(span: OtelSpan) -> str:
+    """A span's attributes and its events, one a line."""
+    lines = [_lines(span.attributes)]
+    for event in span.events:
+        lines.append(f"event {event.name}\n{_lines(event.attributes)}")
+    return "\n".join(line.strip() for line in lines if line)
+
+
+def _lines(attributes: Attributes) -> str:
+    return "\n".join(f"{name}: {dump_text(value)}" for name, value in attributes.items())
+
+
+def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
+    runs: dict[str | None, _Run] = {}
+    known: dict[tuple[str | None, str], OtelSpan] = {}
+    for raw in found:
+        if not isinstance(raw.value, Mapping):
+            problems.append(Problem(raw.place, "not a span but a bare value, left out"))
+            continue
+        if raw.is_log:
+            run = _run_of(runs, trace_id(raw.value.get("traceId", raw.value.get("trace_id"))))
+            owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
+            run.logs.append((raw, owner, event_of(raw.value)))
+        else:
+            span = span_of(raw.value, raw.place, service=raw.service, scope=raw.scope)
+            run = _run_of(runs, span.trace)
+            if span.id is None:
+                problems.append(Problem(raw.place, "a span without an id"))
+            else:
+                known.setdefault((span.trace, span.id), span)
+            run.spans.append(span)
+        run.contents.append(raw.value)
+    for run in runs.values():
+        run.logs = [log for log in run.logs if not _folded(log, run, known)]
+    return list(runs.values())
+
+
+def _run_of(runs: dict[str | None, _Run], trace: str | None) -> _Run:
+    return runs.setdefault(trace, _Run(trace))
+
+
+def _folded(
+    log: tuple[Raw, str | None, Event], run: _Run, known: dict[tuple[str | None, str], OtelSpan]
+) -> bool:
+    """Give a record of the ``gen_ai`` conventions to its span; a span not there is made up."""
+    raw, owner, event = log
+    if owner is None or not is_genai_event(event.name):
+        return False
+    span = known.get((run.trace_id, owner))
+    if span is None and event.name == _EVALUATION:
+        span = run.spans[0] if run.spans else None
+    if span is None:
+        named = {"spanId": owner, "name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}
+        span = span_of(named, raw.place, service=raw.service, scope=raw.scope)
+        span.start = _time(raw)
+        known[run.trace_id, owner] = span
+        run.spans.append(span)
+    span.events.append(event)
+    return True
+
+
+def _log_rows(run: _Run) -> list[Row]:
+    rows = []
+    for raw, owner, event in run.logs:
+        fields = raw.value if isinstance(raw.value, Mapping) else {}
+        severity = as_text(fields.get("severityText")) or as_text(fields.get("severity_text"))
+        said = dict(event.attributes)
+        texts = (dump_text(said.pop("content", None)), _lines(said))
+        rows.append(
+            Row(
+                raw.place,
+                owner,
+                RowKind.OTHER,
+                event.name or severity or "log",
+                raw.place,
+                start=_time(raw),
+                output="\n".join(text for text in texts if text) or event.name,
+                speaks=True,
+            )
+        )
+    return rows
+
+
+def _time(raw: Raw) -> float | None:
+    fields = raw.value if isinstance(raw.value, Mapping) else {}
+    names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
+    return next((time for name in names if (time := moment(fields.get(name))) is not None), None)

@@ -1,0 +1,1 @@
+"""Spans that observe each other, as trees, in reading order."""

@@ -1,0 +1,336 @@
+"""What of the history that every model call repeats has been shown before."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Final
+
+from mast_tui.traces.index.document import Step, StepList
+from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
+from mast_tui.traces.model import Role, SpanKind
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.span_tree.builder import Message
+
+_TELLING_CHARS: Final = 40
+"""From this length on the same text is taken for the same message, wherever it stands."""
+
+_HERE: Final = "\0"
+"""The key under which a message is taken apart; no call id begins so."""
+
+_REPLIES: Final = 8
+"""Among how many answers to one and the same history a retold one is looked for."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call that was shown: its span's key, and its result's where that was shown too."""
+
+    key: str
+    agent: str
+    name: str | None
+    bare: bool
+    """Whether it was told without arguments."""
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One span of a message, not yet in its place: ``step.key`` lies within the message.
+
+    ``content`` stands for what it says: equal for texts that differ in whitespace only, and for
+    calls of the same tool with the same arguments. ``call_id`` is the id of a call or a result.
+    """
+
+    step: Step
+    content: int
+    call_id: str | None
+
+
+def plain(text: str) -> str:
+    """The text without differences that copying a message makes: runs of whitespace."""
+    return " ".join(text.split())
+
+
+def canonical(arguments: object) -> bytes:
+    """The same bytes for the same arguments, whether they come as a value or as JSON text."""
+    value = arguments
+    if isinstance(arguments, str):
+        try:
+            value = load_json(arguments)
+        except InvalidJSON:
+            return plain(arguments).encode("utf-8", "replace")
+    return b"" if value in (None, {}, []) else canonical_bytes(value)
+
+
+class Calls:
+    """The tool calls shown so far, by their ids and by what they asked for."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Call] = {}
+        self._asked: dict[tuple[str, bytes], deque[Call]] = defaultdict(deque)
+        self._named: dict[str, deque[Call]] = defaultdict(deque)
+        self._performed: dict[tuple[str, bytes], deque[Call]] = defaultdict(deque)
+
+    def asked(self, call: Call, call_id: str | None, arguments: object) -> None:
+        """A model's call was shown, which a tool's row may answer."""
+        if call_id is not None:
+            self.by_id[call_id] = call
+        if call.name is not None:
+            self._asked[call.name, canonical(arguments)].append(call)
+            self._named[call.name].append(call)
+
+    def performed(self, call: Call, call_id: str | None, arguments: object) -> None:
+        """A tool's row was shown for which no model's call had been."""
+        if call_id is not None:
+            self.by_id[call_id] = call
+        elif call.name is not None:
+            self._performed[call.name, canonical(arguments)].append(call)
+
+    def of_row(self, name: str, arguments: object, call_id: str | None) -> Call | None:
+        """The call that a tool's row carried out: by id, else the oldest open one like it."""
+        if call_id is not None and call_id in self.by_id:
+            return self.by_id[call_id]
+        wanted = canonical(arguments)
+        call = _oldest_open(self._asked.get((name, wanted)))
+        if call is None:
+            candidate = _oldest_open(self._named.get(name))
+            if candidate is not None and (candidate.bare or not wanted):
+                call = candidate
+        if call is not None and call_id is not None:
+            self.by_id[call_id] = call
+        return call
+
+    def retold(self, part: Part) -> Call | None:
+        """The shown call that a call in a history repeats, though no model was seen asking it."""
+        if part.call_id is not None and part.call_id in self.by_id:
+            return self.by_id[part.call_id]
+        waiting = self._performed.get((part.step.name or "", canonical(part.step.text)))
+        if not waiting:
+            return None
+        call = waiting.popleft()
+        if part.call_id is not None:
+            self.by_id[part.call_id] = call
+        return call
+
+
+def _oldest_open(waiting: deque[Call] | None) -> Call | None:
+    while waiting:
+        if waiting[0].result is None:
+            return waiting[0]
+        waiting.popleft()
+    return None
+
+
+class Parts:
+    """Messages as spans; a message that many calls repeat is taken apart once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[Part, ...]] = {}
+        self._contents: dict[bytes, int] = {}
+
+    def of(self, message: Message) -> tuple[Part, ...]:
+        """The message's spans."""
+        digest = _digest(canonical_bytes(message))
+        parts = self._known.get(digest)
+        if parts is None:
+            parts = self._known[digest] = tuple(self._take_apart(message))
+        return parts
+
+    def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
+        """The number that stands for what is said."""
+        if kind is SpanKind.TOOL_CALL:
+            said = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
+        else:
+            said = plain(text).encode("utf-8", "replace")
+            if kind is SpanKind.TOOL_RESULT:
+                said = b"result\0" + said
+        return self._contents.setdefault(_digest(said), len(self._contents))
+
+    def _take_apart(self, message: Message) -> Iterator[Part]:
+        steps = StepList()
+        MessageMapper(steps).add(message, _HERE)
+        for step in steps.steps:
+            content = self.content(step.kind, step.text, step.name)
+            if step.key.startswith(_HERE):
+                pointer = step.key.removeprefix(_HERE)
+                yield Part(replace(step, key=pointer), content, None)
+            else:
+                yield Part(step, content, step.key.rpartition(":")[0] or step.key)
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A part of a history that has not been shown: its number, and the call that it answers."""
+
+    number: int
+    node: int
+    call: Call | None
+
+
+class _Waiting:
+    """The calls of a history whose results have not come by yet, in their order."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Call] = {}
+        self._named: dict[str | None, dict[str, Call]] = defaultdict(dict)
+
+    def add(self, call: Call) -> None:
+        self._all[call.key] = self._named[call.name][call.key] = call
+
+    def first(self, name: str | None) -> Call | None:
+        """The first one, of this name where there is one."""
+        calls = self._all if name is None else self._named[name]
+        return next(iter(calls.values()), None)
+
+    def drop(self, call: Call) -> None:
+        self._all.pop(call.key, None)
+        self._named[call.name].pop(call.key, None)
+
+
+class History:
+    """All conversations of a run as one tree, so that what a call repeats is known again.
+
+    A call's history is followed down the tree as far as it is known; what comes after the end of
+    an earlier call is new. Where a history leaves a known one in its middle (it was shortened, or
+    begins with what another agent said), only long texts, and texts beside the same neighbour,
+    count as known. A system prompt counts as known to the agent that it was shown for.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.shown: set[int] = set()
+        """What any span so far has said."""
+        self.end = 0
+        """Where in the tree the history ends that was gone through last."""
+        self._last = -1
+        self._calls = calls
+        self._system: set[tuple[str, int]] = set()
+        self._next: dict[tuple[int, int], int] = {}
+        self._ends: set[int] = set()
+        self._neighbours: set[tuple[int, int]] = set()
+        self._replies: dict[int, deque[tuple[Part, int]]] = {}
+        self._call_at: dict[int, Call] = {}
+
+    def ask(self, parts: Sequence[Part], agent: str) -> Iterator[New]:
+        """Go through the history of a call by ``agent``, and stop at what is new in it.
+
+        What is shown for a call must be told to ``show_call`` before the next part is asked for.
+        """
+        node, before = 0, -1
+        fell = astray = False
+        recent = _Waiting()
+        for number, part in enumerate(parts):
+            if not _is_turn(part):
+                if self._is_new_aside(part, agent):
+                    yield New(number, -1, None)
+                continue
+            call = self._answered(part, recent)
+            known = self._next.get((node, part.content))
+            if known is None and not fell:
+                known = self._told_before(node, part)
+            if known is None and not fell:
+                fell, astray = True, node not in self._ends
+            if known is None:
+                known = self._grow(node, part)
+                shown_here = not astray or not self._was_shown(part, before, parts, number)
+                if self._is_new(part, known, call) and shown_here:
+                    yield New(number, known, call)
+            if part.step.kind is SpanKind.TOOL_CALL and known in self._call_at:
+                recent.add(self._call_at[known])
+            self._neighbours.add((before, part.content))
+            node, before = known, part.content
+        self._ends.add(node)
+        self.end, self._last = node, before
+
+    def answer(self, parts: Sequence[Part]) -> list[int]:
+        """Remember the answer to the history gone through last; the places of its parts."""
+        node, before = self.end, self._last
+        places = []
+        for part in parts:
+            if _is_turn(part):
+                child = self._grow(node, part)
+                self._replies.setdefault(node, deque(maxlen=_REPLIES)).append((part, child))
+                self._neighbours.add((before, part.content))
+                node, before = child, part.content
+            places.append(node)
+        self._ends.add(node)
+        return places
+
+    def show_call(self, node: int, call: Call) -> None:
+        """The call at this place was shown as ``call``."""
+        self._call_at[node] = call
+
+    def _grow(self, node: int, part: Part) -> int:
+        return self._next.setdefault((node, part.content), len(self._next) + 1)
+
+    def _is_new_aside(self, part: Part, agent: str) -> bool:
+        if part.step.role is Role.SYSTEM:
+            known = (agent, part.content) in self._system
+            self._system.add((agent, part.content))
+            return not known and bool(part.step.text.strip())
+        return part.step.kind is SpanKind.REASONING and part.content not in self.shown
+
+    def _answered(self, part: Part, recent: _Waiting) -> Call | None:
+        """The call that a result answers: by id, else the first before it that has its name."""
+        if part.step.kind is not SpanKind.TOOL_RESULT:
+            return None
+        call = self._calls.by_id.get(part.call_id or "")
+        if call is None and part.call_id is None:
+            call = recent.first(part.step.name)
+        if call is not None:
+            recent.drop(call)
+        return call
+
+    def _told_before(self, node: int, part: Part) -> int | None:
+        """The place of an answer that the history repeats in other words, or None."""
+        for reply, place in reversed(self._replies.get(node, ())):
+            if _alike(reply, part):
+                self._next[node, part.content] = place
+                return place
+        return None
+
+    def _is_new(self, part: Part, node: int, call: Call | None) -> bool:
+        if part.step.kind is SpanKind.TOOL_RESULT:
+            return call is None or call.result is None
+        if part.step.kind is SpanKind.TOOL_CALL:
+            retold = self._calls.retold(part)
+            if retold is not None:
+                self._call_at[node] = retold
+            return retold is None
+        return True
+
+    def _was_shown(self, part: Part, before: int, parts: Sequence[Part], number: int) -> bool:
+        if part.content not in self.shown:
+            return False
+        if part.step.kind is SpanKind.TOOL_CALL or len(part.step.text) >= _TELLING_CHARS:
+            return True
+        if (before, part.content) in self._neighbours:
+            return True
+        after = next((one.content for one in parts[number + 1 : number + 2]), -1)
+        return (part.content, after) in self._neighbours
+
+
+def _is_turn(part: Part) -> bool:
+    """Whether a part takes its turn in the conversation; reasoning and prompts come and go."""
+    if part.step.role is Role.SYSTEM or part.step.kind is SpanKind.REASONING:
+        return False
+    return part.step.kind is not SpanKind.MESSAGE or bool(part.step.text.strip())
+
+
+def _alike(reply: Part, part: Part) -> bool:
+    if reply.step.kind is not part.step.kind:
+        return False
+    if reply.step.kind is SpanKind.TOOL_CALL:
+        if reply.call_id is not None and part.call_id is not None:
+            return reply.call_id == part.call_id
+        return reply.step.name == part.step.name
+    if part.step.role is Role.USER:
+        return False
+    said, retold = plain(reply.step.text), plain(part.step.text)
+    return retold in said or said in retold

@@ -1,0 +1,353 @@
+"""SWE-agent's ``.traj`` files, of its 0.x and 1.x releases.
+
+``trajectory`` is the spine: what was thought, done and seen at each step. ``history`` repeats it as
+chat messages; of that only the prompts at its beginning are shown, and the names of the tools come
+from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_number,
+    as_text,
+    content_text,
+    dump_text,
+    load_json,
+)
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document
+from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.times import unix_seconds
+
+_LOOKED_AT: Final = 20
+_LOOKED_AHEAD: Final = 3
+_UNNAMED: Final = "agent"
+_STEP: Final = frozenset({"action", "observation"})
+_WHOLE_STEP: Final = _STEP | {"response", "thought", "state"}
+
+
+@dataclass(frozen=True, slots=True)
+class SweAgentReader:
+    """Reads ``.traj`` files; span keys are JSON pointers: ``/trajectory/3/action``."""
+
+    name: ClassVar[str] = "swe-agent"
+    key_scheme: ClassVar[int] = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file is one record with a trajectory of actions and observations."""
+        head = as_utf8(source.head)
+        if not head.lstrip().startswith(b"{") or b'"trajectory"' not in head:
+            return False
+        return len(json_lines_head(source)) < 2 and _is_run(read_document(source))
+
+    def read(self, source: Source) -> FileReport:
+        """The file's one trace."""
+        document = read_document(source)
+        record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
+        run = _Run(record)
+        identity = identity_by_content(
+            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        )
+        trace = DocumentTrace(
+            identity, source.path, run.steps.steps, meta=run.meta, problems=run.problems
+        )
+        return FileReport(source.path, format=self.name, traces=(trace,))
+
+
+READER: Final = SweAgentReader()
+
+
+def _is_run(document: object) -> bool:
+    """Whether a document is a run, even one that was stopped before its first step.
+
+    Of a file that is cut off among its steps, these alone must tell.
+    """
+    if not isinstance(document, Mapping):
+        return False
+    steps = document.get("trajectory")
+    if not isinstance(steps, list):
+        return False
+    ended = isinstance(document.get("info"), Mapping)
+    told = isinstance(document.get("history"), list)
+    if not steps:
+        return ended and told
+    fields = _STEP if ended or told else _WHOLE_STEP
+    looked_at = steps[:_LOOKED_AT]
+    found = sum(isinstance(step, Mapping) and fields <= step.keys() for step in looked_at)
+    return 2 * found >= len(looked_at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What the history tells of one step: who acted, and by which tool."""
+
+    pointer: str
+    message: Mapping[str, object]
+    agent: str
+    tool: str | None
+
+
+class _Run:
+    """The spans of one run, and what the file tells about it."""
+
+    def __init__(self, record: Mapping[str, object]) -> None:
+        self.steps = StepList()
+        self.problems: list[Problem] = []
+        steps = record.get("trajectory")
+        trajectory: Sequence[object] = steps if isinstance(steps, list) else ()
+        prompts, turns = _parted(record, trajectory)
+        self._agent = turns[0].agent if turns else _UNNAMED
+        self._prompts(prompts)
+        turns_left = _Turns(turns)
+        for number, step in enumerate(trajectory):
+            pointer = f"/trajectory/{number}"
+            if isinstance(step, Mapping):
+                self._step(step, pointer, turns_left.of(step))
+            else:
+                self._log(pointer, step)
+                self.problems.append(Problem(pointer, "not a step but a bare value"))
+        info = record.get("info")
+        self._ending(info if isinstance(info, Mapping) else {})
+        attempts = record.get("attempts")
+        if isinstance(attempts, list) and len(attempts) > 1:
+            message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
+            self.problems.append(Problem("/attempts", message))
+        self.meta = _facts(record, self.steps.steps)
+
+    def _prompts(self, prompts: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        demonstrations = [one for one in prompts if _is_demonstration(one[1])]
+        for pointer, message in prompts:
+            text = content_text(message.get("content"))
+            if not _is_demonstration(message):
+                system = message.get("role") == "system"
+                self.steps.add(
+                    pointer,
+                    SpanKind.MESSAGE,
+                    Role.SYSTEM if system else Role.USER,
+                    "system" if system else "user",
+                    text,
+                    place=pointer,
+                )
+            elif pointer == demonstrations[0][0]:
+                self.steps.add(
+                    pointer,
+                    SpanKind.LOG,
+                    Role.SYSTEM,
+                    "system",
+                    _as_one([message for _pointer, message in demonstrations]),
+                    place=pointer,
+                    name="demonstration",
+                )
+
+    def _step(self, step: Mapping[str, object], pointer: str, turn: _Turn | None) -> None:
+        before = len(self.steps)
+        agent = turn.agent if turn else self._agent
+        start = unix_seconds(step.get("timestamp"))
+        if turn and (thinking := content_text(turn.message.get("thinking_blocks"))):
+            self.steps.add(
+                f"{pointer}/thinking",
+                SpanKind.REASONING,
+                Role.AGENT,
+                agent,
+                thinking,
+                place=f"{turn.pointer}/thinking_blocks",
+                start=start,
+            )
+        field, said = _said(step)
+        if said:
+            self.steps.add(
+                f"{pointer}/{field}",
+                SpanKind.MESSAGE,
+                Role.AGENT,
+                agent,
+                said,
+                place=f"{pointer}/{field}",
+                start=start,
+            )
+        call = self._action(step, pointer, turn, agent, start)
+        observation = step.get("observation")
+        if observation is not None and (call or observation != ""):
+            self.steps.add(
+                f"{pointer}/observation",
+                SpanKind.TOOL_RESULT,
+                Role.TOOL,
+                agent if call else "environment",
+                content_text(observation),
+                place=f"{pointer}/observation",
+                name=self.steps.steps[-1].name if call else None,
+                parent=call,
+                start=_later(start, step),
+            )
+        if len(self.steps) == before:
+            self._log(pointer, {name: value for name, value in step.items() if name in _TOLD})
+
+    def _action(
+        self,
+        step: Mapping[str, object],
+        pointer: str,
+        turn: _Turn | None,
+        agent: str,
+        start: float | None,
+    ) -> str | None:
+        action = dump_text(step.get("action"))
+        if not action.strip():
+            return None
+        return self.steps.add(
+            f"{pointer}/action",
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            agent,
+            action,
+            place=f"{pointer}/action",
+            name=(turn.tool if turn else None) or _first_word(action),
+            start=start,
+            end=_later(start, step),
+        )
+
+    def _ending(self, info: Mapping[str, object]) -> None:
+        """How the run ended, and its patch unless the last step shows just that."""
+        shown = self.steps.steps[-1].text.strip() if len(self.steps) else ""
+        for field in ("exit_status", "submission"):
+            text = dump_text(info.get(field))
+            if text.strip() and text.strip() != shown:
+                pointer = f"/info/{field}"
+                self.steps.add(
+                    pointer, SpanKind.LOG, Role.LOG, "log", text, place=pointer, name=field
+                )
+
+    def _log(self, pointer: str, value: object) -> None:
+        self.steps.add(pointer, SpanKind.LOG, Role.LOG, "log", dump_text(value), place=pointer)
+
+
+_TOLD: Final = ("thought", "action", "observation", "response", "execution_time", "extra_info")
+
+
+class _Turns:
+    """Finds what the history tells of each step in turn; either may lack some of the other."""
+
+    def __init__(self, turns: Sequence[_Turn]) -> None:
+        self._turns = turns
+        self._next = 0
+
+    def of(self, step: Mapping[str, object]) -> _Turn | None:
+        """The turn with the step's action, among the next few that no step has taken."""
+        for number in range(self._next, min(self._next + _LOOKED_AHEAD, len(self._turns))):
+            message = self._turns[number].message
+            if message.get("action") == step.get("action"):
+                self._next = number + 1
+                return self._turns[number]
+        return None
+
+
+def _parted(
+    record: Mapping[str, object], trajectory: Sequence[object]
+) -> tuple[list[tuple[str, Mapping[str, object]]], list[_Turn]]:
+    """The prompts that stand before the first step, and the agent's turns.
+
+    A file without a history has the prompts in the query of its first step, if at all.
+    """
+    pointer, messages = "/history", record.get("history")
+    if not isinstance(messages, list) or not messages:
+        first = _mapping(trajectory[0]) if trajectory else {}
+        for field in ("query", "messages"):
+            pointer, messages = f"/trajectory/0/{field}", first.get(field)
+            if isinstance(messages, list) and messages:
+                break
+    prompts: list[tuple[str, Mapping[str, object]]] = []
+    turns: list[_Turn] = []
+    for place, message in _messages(messages, pointer):
+        if message.get("role") == "assistant" and not _is_demonstration(message):
+            agent = preview(as_text(message.get("agent")) or _UNNAMED)[0]
+            turns.append(_Turn(place, message, agent, _tool(message)))
+        elif not turns and as_text(content_text(message.get("content"))):
+            prompts.append((place, message))
+    return prompts, turns
+
+
+def _messages(messages: object, pointer: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        if isinstance(message, Mapping):
+            yield f"{pointer}/{number}", message
+
+
+def _is_demonstration(message: Mapping[str, object]) -> bool:
+    return message.get("is_demo") is True or message.get("message_type") == "demonstration"
+
+
+def _as_one(messages: Sequence[Mapping[str, object]]) -> str:
+    """A demonstration as one text; one of several messages says who speaks each."""
+    if len(messages) == 1:
+        return content_text(messages[0].get("content"))
+    return "\n\n".join(
+        f"[{dump_text(message.get('role'))}]\n{content_text(message.get('content'))}"
+        for message in messages
+    )
+
+
+def _tool(message: Mapping[str, object]) -> str | None:
+    """The name of the only tool that a message calls."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
+        return None
+    function = calls[0].get("function")
+    name = as_text(function.get("name")) if isinstance(function, Mapping) else None
+    return preview(name)[0] if name else None
+
+
+def _first_word(action: str) -> str | None:
+    line, _whole = preview(action)
+    return line.split(" ", 1)[0] or None
+
+
+def _said(step: Mapping[str, object]) -> tuple[str, str]:
+    """Under which field stands what the agent said beside its action, and that text.
+
+    The response holds the thought and the action once more.
+    """
+    action = dump_text(step.get("action")).strip()
+    thought, response = content_text(step.get("thought")), content_text(step.get("response"))
+    if thought.strip():
+        return "thought", "" if thought.strip() == action else thought
+    if response.strip() and not (action and action in response):
+        return "response", response
+    return "thought", ""
+
+
+def _later(start: float | None, step: Mapping[str, object]) -> float | None:
+    """When the step's action was over; None where its beginning or its time is not known."""
+    took = as_number(step.get("execution_time"))
+    return None if start is None or took is None or took < 0 else start + took
+
+
+def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
+    info = record.get("info")
+    meta = facts_of_record(info if isinstance(info, Mapping) else {}, steps)
+    config = _config(record.get("replay_config"))
+    problem = _mapping(config.get("problem_statement"))
+    task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
+    model = as_text(_mapping(_mapping(config.get("agent")).get("model")).get("name"))
+    return replace(meta, task=task, system="SWE-agent", model=model or meta.model)
+
+
+def _config(value: object) -> Mapping[str, object]:
+    """The configuration of the run, which is JSON within a JSON text."""
+    if isinstance(value, str):
+        try:
+            value = load_json(value)
+        except InvalidJSON:
+            return {}
+    return _mapping(value)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}

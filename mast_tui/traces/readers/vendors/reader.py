@@ -1,0 +1,169 @@
+"""Runs exported from LangSmith, Langfuse, MLflow, Weave and Braintrust.
+
+All five keep timed calls in a tree; ``vendor_tables`` says where each keeps what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import DocumentTrace, Step
+from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.source import Source, content_hash
+from mast_tui.traces.model import FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.vendors.messages import json_in
+from mast_tui.traces.readers.vendors.records import (
+    Found,
+    TraceRecords,
+    text_at,
+    traces_in,
+    value_at,
+    vendor_of,
+)
+from mast_tui.traces.readers.vendors.rows import is_judgement, rows_of
+from mast_tui.traces.readers.vendors.tables import Vendor
+
+_ASKS: Final = ("input", "question", "query", "task", "prompt", "request")
+
+
+class VendorExportReader:
+    """Reads the exports of five tracing vendors; keys begin with the vendor's ids."""
+
+    name: Final = "vendor-export"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the first records of the file are those of one of the vendors."""
+        return vendor_of(source) is not None
+
+    def read(self, source: Source) -> FileReport:
+        """One trace for every trace id in the file."""
+        vendor = vendor_of(source)
+        if vendor is None:
+            return FileReport(source.path, skipped="no records of a known vendor")
+        problems: list[Problem] = []
+        found = traces_in(source, vendor, problems)
+        traces = []
+        for record, one in enumerate(found):
+            number = record if len(found) > 1 else None
+            content = source.data if number is None else _content(one)
+            traces.append(self._trace(source, vendor, one, number, content))
+        return FileReport(
+            source.path, format=vendor.name, traces=tuple(traces), problems=tuple(problems)
+        )
+
+    def _trace(
+        self,
+        source: Source,
+        vendor: Vendor,
+        records: TraceRecords,
+        number: int | None,
+        content: bytes,
+    ) -> DocumentTrace:
+        judged = _judged(vendor, records)
+        ran = [found for found in records.found.values() if found.id not in judged]
+        rows = rows_of(vendor, ran) or [_trace_row(records)]
+        observed = observed_steps(rows)
+        if records.id is None:
+            identity = identity_by_content(
+                source.path, number, content, reader=self.name, key_scheme=self.key_scheme
+            )
+        else:
+            identity = TraceIdentity(
+                trace_id=records.id,
+                content_hash=content_hash(content),
+                content_bytes=len(content),
+                reader=self.name,
+                key_scheme=self.key_scheme,
+                native=True,
+            )
+        meta = TraceMeta(
+            task=_task(rows, observed.steps.steps),
+            system=_system(vendor, records, rows),
+            model=next((row.model for row in rows if row.model), None),
+            hidden=tuple(_hidden(vendor, records, judged)),
+        )
+        return DocumentTrace(identity, source.path, observed.steps.steps, record=number, meta=meta)
+
+
+READER: Final = VendorExportReader()
+
+
+def _content(records: TraceRecords) -> bytes:
+    return canonical_bytes([records.head, *(found.record for found in records.found.values())])
+
+
+def _trace_row(records: TraceRecords) -> Row:
+    """What a trace tells of itself where its records were left out of the export."""
+    return Row(
+        id=records.id or records.place,
+        parent=None,
+        kind=RowKind.OTHER,
+        name=as_text(records.head.get("name")) or "trace",
+        place=records.place,
+        input=records.head.get("input"),
+        output=records.head.get("output"),
+    )
+
+
+def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, Found]:
+    """The calls that scored the run, and those made within them, by their ids."""
+    if not vendor.judged:
+        return {}
+    judged: dict[str, Found] = {}
+    waiting = [found for found in records.found.values() if is_judgement(vendor, found)]
+    children: dict[str, list[Found]] = {}
+    for found in records.found.values():
+        if found.parent is not None:
+            children.setdefault(found.parent, []).append(found)
+    while waiting:
+        found = waiting.pop()
+        if found.id not in judged:
+            judged[found.id] = found
+            waiting.extend(children.get(found.id, ()))
+    return judged
+
+
+def _hidden(
+    vendor: Vendor, records: TraceRecords, judged: Mapping[str, Found]
+) -> Iterator[tuple[str, str]]:
+    """Scores and expected answers, as the file tells them of the trace and of its calls."""
+    for path in vendor.hidden:
+        name = path.rpartition("/")[2]
+        holders = [records.head, *(found.record for found in records.found.values())]
+        told = [value for holder in holders if (value := value_at(holder, (path,))) not in _NOTHING]
+        if told:
+            yield name, dump_text(told[0] if len(told) == 1 else told)
+    for found in judged.values():
+        if is_judgement(vendor, found):
+            name = text_at(found.record, vendor.fields.name) or "score"
+            yield name, dump_text(value_at(found.record, vendor.fields.output))
+
+
+_NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
+
+
+def _root(rows: Sequence[Row]) -> Row:
+    known = {row.id for row in rows}
+    return next((row for row in rows if row.parent not in known), rows[0])
+
+
+def _system(vendor: Vendor, records: TraceRecords, rows: Sequence[Row]) -> str | None:
+    """What runs: the trace's own name, else that of its root."""
+    if records.head and (name := text_at(records.head, vendor.trace_name)):
+        return name
+    return _root(rows).name
+
+
+def _task(rows: Sequence[Row], steps: Sequence[Step]) -> str | None:
+    """The question that the root was asked, else the first message of a user."""
+    asked = json_in(_root(rows).input)
+    if isinstance(asked, Mapping):
+        texts = [asked.get(field) for field in _ASKS]
+        asked = next((text for text in texts if as_text(text)), None)
+    return task_of(asked, steps=steps)

@@ -1,0 +1,276 @@
+"""The records of a vendor's export, gathered by the traces that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import Problem
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
+from mast_tui.traces.readers.vendors.messages import json_in
+from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
+
+Record = Mapping[str, object]
+
+_LOOKED_AT: Final = 5
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record, its id (or its place, where it has none), that of its parent, and its place."""
+
+    id: str
+    parent: str | None
+    record: Record
+    place: str
+
+
+@dataclass(slots=True)
+class TraceRecords:
+    """The records of one trace by their ids, and what the file tells of the trace itself.
+
+    ``id`` is the vendor's own, or None where nothing names the trace.
+    """
+
+    id: str | None
+    found: dict[str, Found] = field(default_factory=dict)
+    head: Record = field(default_factory=dict)
+    place: str = ""
+
+    def add(self, found: Found) -> None:
+        """Take a record; of two with one id the second adds what the first does not tell."""
+        known = self.found.get(found.id)
+        if known is None:
+            self.found[found.id] = found
+            return
+        told = {name: value for name, value in known.record.items() if value is not None}
+        self.found[found.id] = Found(
+            known.id, known.parent or found.parent, {**found.record, **told}, known.place
+        )
+
+
+def value_at(record: object, paths: Paths) -> object:
+    """The first value that is not None under one of the paths; JSON texts are seen through."""
+    for path in paths:
+        value = _step_through(record, path)
+        if value is not _ABSENT and value is not None:
+            return value
+    return None
+
+
+def text_at(record: object, paths: Paths) -> str | None:
+    """The first text, or number as text, under one of the paths."""
+    for path in paths:
+        value = _step_through(record, path)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if text := as_text(value):
+            return text
+    return None
+
+
+def _step_through(record: object, path: str) -> object:
+    value = record
+    for step in path.split("/"):
+        value = json_in(value)
+        if isinstance(value, Mapping):
+            value = next(iter(value.values()), _ABSENT) if step == "*" else value.get(step, _ABSENT)
+        elif isinstance(value, list) and step.lstrip("-").isdigit():
+            place = int(step)
+            value = value[place] if -len(value) <= place < len(value) else _ABSENT
+        else:
+            return _ABSENT
+    return value
+
+
+def vendor_of(source: Source) -> Vendor | None:
+    """The vendor whose export this file is, told from its first records; None for any other."""
+    lines = json_lines_head(source)
+    if lines:
+        return next((v for v in VENDORS if any(_fits(v, value) for value in lines)), None)
+    if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+        return None
+    data = source.data
+    marked = [v for v in VENDORS if all(any(mark in data for mark in g) for g in v.marks)]
+    if not marked:
+        return None  # before the whole document is parsed for it
+    document = source.json
+    return next((v for v in marked if _fits(v, document)), None)
+
+
+def _fits(vendor: Vendor, value: object) -> bool:
+    """Whether one of the first entries in ``value`` is of this vendor."""
+    looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
+    return any(_is_record(vendor, entry) or _is_trace(vendor, entry) for _place, entry in looked_at)
+
+
+def _is_record(vendor: Vendor, value: object) -> bool:
+    return vendor.bare and _has(value, vendor.needs)
+
+
+def _has(value: object, needs: Sequence[Paths]) -> bool:
+    return isinstance(value, Mapping) and all(
+        any(_step_through(value, path) is not _ABSENT for path in group) for group in needs
+    )
+
+
+def _is_trace(vendor: Vendor, value: object) -> bool:
+    members = value_at(value, vendor.members)
+    if isinstance(members, list) and any(_has(one, vendor.needs) for one in members[:_LOOKED_AT]):
+        return True
+    return bool(vendor.head_needs) and _has(_head(vendor, value), vendor.head_needs)
+
+
+def _head(vendor: Vendor, value: object) -> Record:
+    """What a trace tells of itself; empty where ``value`` is no object."""
+    if not isinstance(value, Mapping):
+        return {}
+    head = value_at(value, vendor.head)
+    return head if isinstance(head, Mapping) else value
+
+
+def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, object]]:
+    """The traces and records in a JSON value, with their JSON pointers."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield f"{place}/{number}", item
+        return
+    if (
+        isinstance(value, Mapping)
+        and not _is_record(vendor, value)
+        and not _is_trace(vendor, value)
+    ):
+        for container in vendor.containers:
+            items = value.get(container)
+            if isinstance(items, list):
+                yield from _entries(vendor, items, f"{place}/{container}")
+                return
+    yield place or "/", value
+
+
+def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
+    """The traces of an export in the order of their first records."""
+    gathering = _Gathering(vendor, problems)
+    if json_lines_head(source):
+        for line in read_lines(source, problems):
+            for pointer, entry in _entries(vendor, line.value, ""):
+                gathering.take(entry, _under(f"line {line.number}", pointer))
+    else:
+        for pointer, entry in _entries(vendor, read_document(source), ""):
+            gathering.take(entry, pointer)
+    return gathering.done()
+
+
+class _Gathering:
+    """What has been found so far."""
+
+    def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
+        self._vendor = vendor
+        self._problems = problems
+        self._heads: dict[str, tuple[Record, str]] = {}
+        self._found: list[tuple[Found, str | None]] = []
+
+    def take(self, entry: object, place: str) -> None:
+        """Add a trace with its records, or a record by itself."""
+        if not isinstance(entry, Mapping):
+            self._refuse(place)
+        elif _is_trace(self._vendor, entry):
+            self._take_trace(entry, place)
+        elif self._vendor.bare and text_at(entry, self._vendor.fields.id):
+            self._take_record(entry, place, None, None)
+        else:
+            self._refuse(place)
+
+    def _refuse(self, place: str) -> None:
+        self._problems.append(Problem(place, f"no record of {self._vendor.name}, left out"))
+
+    def _take_trace(self, entry: Record, place: str) -> None:
+        vendor = self._vendor
+        head = _head(vendor, entry)
+        trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or place
+        self._heads.setdefault(trace, (head, place))
+        members = value_at(entry, vendor.members)
+        for number, member in enumerate(members if isinstance(members, list) else ()):
+            where = _under(place, f"/{vendor.members[0]}/{number}")
+            if isinstance(member, Mapping):
+                self._take_record(member, where, trace, None)
+            elif not isinstance(member, str):  # a list of traces holds mere ids
+                self._refuse(where)
+
+    def _take_record(
+        self, record: Record, place: str, trace: str | None, parent: str | None
+    ) -> None:
+        """Add a record and those nested in it; deep nesting costs no stack."""
+        fields, children = self._vendor.fields, self._vendor.children
+        waiting = [(record, place, trace, parent)]
+        while waiting:
+            record, place, trace, parent = waiting.pop()
+            order = _order(record)
+            own = text_at(record, fields.id) or place
+            above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
+            trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
+            self._found.append((Found(own, above, record, place), trace))
+            nested = json_in(record.get(children)) if children else None
+            if not isinstance(nested, list):
+                continue
+            for number in reversed(range(len(nested))):
+                where = _under(place, f"/{children}/{number}")
+                if isinstance(nested[number], Mapping):
+                    waiting.append((nested[number], where, trace, own))
+                else:
+                    self._refuse(where)
+
+    def done(self) -> list[TraceRecords]:
+        """Every trace; a record that names none belongs to that of its parent."""
+        traces: dict[str, TraceRecords] = {}
+        for trace, (head, place) in self._heads.items():
+            traces[trace] = TraceRecords(None if trace == place else trace, head=head, place=place)
+        told = {found.id: name for found, name in self._found if name is not None}
+        parents = {found.id: found.parent for found, _trace in self._found}
+        for found, own_trace in self._found:
+            name = own_trace or _root(found.id, parents, told)
+            if name not in traces:
+                traces[name] = TraceRecords(
+                    None if name == found.place else name, place=found.place
+                )
+            traces[name].add(found)
+        return list(traces.values())
+
+
+def _under(place: str, pointer: str) -> str:
+    """The place of what lies at ``pointer`` in the value at ``place``."""
+    if pointer == "/":
+        return place
+    if place.startswith("line ") and "/" not in place:
+        return f"{place} {pointer}"
+    return pointer if place == "/" else f"{place}{pointer}"
+
+
+def _root(own: str, parents: Mapping[str, str | None], told: dict[str, str]) -> str:
+    """The trace of a record that names none, noted in ``told`` for all on the way up."""
+    way: list[str] = []
+    seen: set[str] = set()
+    current = own
+    while current not in told and current not in seen:
+        way.append(current)
+        seen.add(current)
+        above = parents.get(current)
+        if above is None or above not in parents:
+            break
+        current = above
+    trace = told.get(current, current)
+    told.update(dict.fromkeys(way, trace))
+    return trace
+
+
+def _order(record: Record) -> list[str]:
+    """The ids from the root down to a run, as its ``dotted_order`` tells them."""
+    order = as_text(record.get("dotted_order"))
+    if order is None:
+        return []
+    return [part.partition("Z")[2] for part in order.split(".") if part.partition("Z")[2]]

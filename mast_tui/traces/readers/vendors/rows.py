@@ -1,0 +1,280 @@
+"""A vendor's record as a row of a trace, by the vendor's table."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_text,
+    content_text,
+    dump_text,
+    load_json,
+    tokens_of,
+)
+from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.vendors.messages import (
+    answered_in,
+    asked_in,
+    has_answer,
+    json_in,
+    tool_message,
+)
+from mast_tui.traces.readers.vendors.records import Found, Record, text_at, value_at
+from mast_tui.traces.readers.vendors.tables import Vendor
+from mast_tui.traces.times import unix_seconds
+
+_STATUS: Final = {
+    "error": SpanStatus.ERROR,
+    "status_code_error": SpanStatus.ERROR,
+    "failed": SpanStatus.ERROR,
+    "success": SpanStatus.OK,
+    "ok": SpanStatus.OK,
+    "status_code_ok": SpanStatus.OK,
+}
+_AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
+_OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
+_DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
+_NAME_CHARS: Final = 100
+_STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
+"""An escape that Python never writes itself, and warns of where it reads one."""
+_LITERAL_CHARS: Final = 16 * 1024
+_LITERAL_BRACKETS: Final = 200
+
+
+def rows_of(vendor: Vendor, found: Iterable[Found]) -> list[Row]:
+    """The rows of one trace, in the order of its records."""
+    rows = [_row(vendor, one) for one in found]
+    if vendor.guesses:
+        rows = _guessed(rows)
+    return _called(rows)
+
+
+def is_judgement(vendor: Vendor, found: Found) -> bool:
+    """Whether a record is of a call that scored the run."""
+    return _kind(vendor, _decoded(vendor, found.record)) in vendor.judged
+
+
+def _row(vendor: Vendor, found: Found) -> Row:
+    fields = vendor.fields
+    record = _decoded(vendor, found.record)
+    told = _kind(vendor, record)
+    kind = vendor.kinds.get(told, RowKind.OTHER)
+    status, error = _result(vendor, record)
+    row = Row(
+        id=found.id,
+        parent=found.parent,
+        kind=kind,
+        name=_name(text_at(record, fields.name) or kind.value),
+        place=found.place,
+        start=_time(value_at(record, fields.start)),
+        end=_time(value_at(record, fields.end)),
+        status=status,
+        error=error,
+        agent=_agent(value_at(record, fields.metadata), kind),
+        input=_raw(vendor, found.record, record, fields.input),
+        output=_raw(vendor, found.record, record, fields.output),
+        call_id=text_at(record, fields.call_id),
+        speaks=told in vendor.speaks,
+    )
+    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(record, fields.output))):
+        row = replace(
+            row,
+            model=text_at(record, fields.model),
+            tokens=tokens_of(
+                value_at(record, fields.tokens_in), value_at(record, fields.tokens_out)
+            ),
+        )
+    return _as_tool(row) if kind is RowKind.TOOL else _as_model(row)
+
+
+def _decoded(vendor: Vendor, record: Record) -> Record:
+    """The record with the JSON texts among its fields read, once for all paths."""
+    read: dict[str, object] = {name: json_in(value) for name, value in record.items()}
+    attributes = read.get("attributes")
+    if vendor.encoded and isinstance(attributes, Mapping):
+        read["attributes"] = {name: _unquoted(value) for name, value in attributes.items()}
+    return read
+
+
+def _unquoted(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return load_json(value)
+    except InvalidJSON:
+        return value
+
+
+def _raw(vendor: Vendor, record: Record, decoded: Record, paths: tuple[str, ...]) -> object:
+    """A value as the source has it: a text that happens to be JSON stays a text."""
+    return value_at(decoded if vendor.encoded else record, paths)
+
+
+def _kind(vendor: Vendor, record: Record) -> str:
+    return (text_at(record, vendor.fields.kind) or "").upper()
+
+
+def _name(text: str) -> str:
+    if match := _OP.match(text):
+        text = match["name"]
+    return " ".join(text[: 2 * _NAME_CHARS].split())[:_NAME_CHARS] or "call"
+
+
+def _time(value: object) -> float | None:
+    if isinstance(value, str) and _DIGITS.match(value):
+        value = int(value)
+    return unix_seconds(value)
+
+
+def _result(vendor: Vendor, record: Record) -> tuple[SpanStatus, str | None]:
+    """How a call ended, where the vendor tells, and what went wrong."""
+    said = text_at(record, vendor.fields.status)
+    status = _STATUS.get(said.lower(), SpanStatus.UNKNOWN) if said else SpanStatus.UNKNOWN
+    told = value_at(record, vendor.fields.error)
+    error = dump_text(told).strip() or None if told not in ({}, [], False) else None
+    if error is None or status is SpanStatus.ERROR:
+        return status, error
+    if vendor.status_decides:
+        return status, None  # a message that is no error's
+    return SpanStatus.ERROR, error
+
+
+def _agent(metadata: object, kind: RowKind) -> str | None:
+    """Who acted, by what frameworks note beside a call."""
+    if not isinstance(metadata, Mapping):
+        return None
+    for field in _AGENT_FIELDS:
+        if name := as_text(metadata.get(field)):
+            return _name(name)
+    # LangGraph notes the way through nested graphs: researcher:<id>|model:<id>
+    way = as_text(metadata.get("langgraph_checkpoint_ns"))
+    nodes = [node.partition(":")[0] for node in way.split("|")] if way else []
+    if len(nodes) > 1 and nodes[-2].strip():
+        return _name(nodes[-2])
+    node = as_text(metadata.get("langgraph_node")) if kind is RowKind.MODEL else None
+    return _name(node) if node else None
+
+
+def _as_model(row: Row) -> Row:
+    if row.kind is not RowKind.MODEL:
+        return row
+    return replace(row, asked=asked_in(row.input), answered=answered_in(row.output))
+
+
+def _as_tool(row: Row) -> Row:
+    """A tool's row with what was asked and answered taken out of its wrapping."""
+    asked = json_in(row.input)
+    if isinstance(asked, Mapping):
+        asked = {name: value for name, value in asked.items() if not _is_self(name, value)}
+        if len(asked) == 1 and isinstance(asked.get("input"), str):
+            row = replace(row, input=_literal(asked["input"]))
+        elif not isinstance(row.input, str):
+            row = replace(row, input=asked)
+    elif isinstance(asked, str):
+        row = replace(row, input=_literal(asked))
+    answer = json_in(row.output)
+    if (message := tool_message(answer)) is not None:
+        status = row.status
+        if message.get("status") == "error":
+            status = SpanStatus.ERROR
+        return replace(
+            row,
+            output=content_text(message.get("content")),
+            call_id=row.call_id or as_text(message.get("tool_call_id")),
+            status=status,
+        )
+    if isinstance(answer, Mapping) and len(answer) == 1 and "output" in answer:
+        return replace(row, output=answer["output"])
+    if row.output == "null" and row.error is not None:
+        return replace(row, output=None)  # a table's way to say that there is none
+    return row
+
+
+def _literal(text: str) -> object:
+    """The arguments in a text such as ``{'city': 'Rome'}``, as LangChain writes them; else it.
+
+    A model's call has them as JSON, and is known again by them.
+    """
+    if text[:1] != "{" or text[-1:] != "}" or len(text) > _LITERAL_CHARS:
+        return text
+    if isinstance(json_in(text), Mapping):
+        return text
+    if _STRANGE_ESCAPE.search(text):
+        return text
+    if sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS:
+        return text  # what nests deeply would cost the parser's stack
+    try:
+        value: object = ast.literal_eval(text)
+        canonical = load_json(dump_text(value)) if isinstance(value, dict) else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    return canonical if isinstance(canonical, Mapping) else text
+
+
+def _is_self(name: str, value: object) -> bool:
+    """Whether an argument is the object whose method was traced."""
+    return name == "self" and not isinstance(value, int | float)
+
+
+def _guessed(rows: list[Row]) -> list[Row]:
+    """The rows with calls of a model told by their answers, where nothing else tells them.
+
+    Of calls within each other, as a client that calls another has them, the innermost counts.
+    """
+    looks = {
+        row.id
+        for row in rows
+        if row.kind is RowKind.MODEL
+        or (row.kind is RowKind.OTHER and has_answer(json_in(row.output)))
+    }
+    parents = {row.id: row.parent for row in rows}
+    around: set[str] = set()
+    for name in looks:
+        above = parents.get(name)
+        while above is not None and above not in around:
+            around.add(above)
+            above = parents.get(above)
+    return [
+        _as_model(replace(row, kind=RowKind.MODEL))
+        if row.kind is RowKind.OTHER and row.id in looks and row.id not in around
+        else row
+        for row in rows
+    ]
+
+
+def _called(rows: list[Row]) -> list[Row]:
+    """The rows with those told as tools that have the name of a tool which a model asked for.
+
+    So it is where a tool was traced as a plain function; not where another row is the tool's.
+    """
+    asked_for = {name for row in rows for message in row.answered for name in _tool_names(message)}
+    asked_for -= {row.name for row in rows if row.kind is RowKind.TOOL}
+    parents = {row.parent for row in rows}
+    return [
+        _as_tool(replace(row, kind=RowKind.TOOL))
+        if row.kind is RowKind.OTHER and row.name in asked_for and row.id not in parents
+        else row
+        for row in rows
+    ]
+
+
+def _tool_names(message: Mapping[str, object]) -> Iterable[str]:
+    calls = message.get("tool_calls")
+    content = message.get("content")
+    for call in [*_items(calls), *_items(content), message]:
+        if not isinstance(call, Mapping) or "role" in call:
+            continue
+        function = call.get("function")
+        name = as_text((function if isinstance(function, Mapping) else call).get("name"))
+        if name is not None:
+            yield name
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,340 @@
+"""Where each tracing vendor keeps what: one table a vendor, read by one mapper.
+
+A path leads from a record to a value, its steps parted by ``/``: names of fields, numbers in
+lists, and ``*`` for the first value of an object. Of several paths the first that leads to a value
+counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.readers.span_tree.builder import RowKind
+
+Paths = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The paths to the facts of one timed call."""
+
+    id: Paths
+    trace: Paths
+    parent: Paths
+    name: Paths
+    kind: Paths
+    start: Paths
+    end: Paths
+    input: Paths
+    output: Paths
+    error: Paths
+    status: Paths
+    model: Paths
+    tokens_in: Paths
+    tokens_out: Paths
+    metadata: Paths
+    call_id: Paths
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """How the exports of one vendor are known and read.
+
+    ``marks`` are groups of bytes; each export holds one of each. ``needs`` tell a record: of each
+    group one path leads somewhere. Records stand alone, in lists, under one of ``containers``, or,
+    where ``children`` is set, nested in each other; ``bare`` says whether records may do without a
+    trace around them. A trace holds its records under one of ``members``, and facts of its own in
+    itself or under one of ``head``; ``trace_id`` and ``trace_name`` lead to them from there, and
+    ``head_needs`` tells a trace whose records were left out. ``kinds`` tells what a record's type,
+    in capitals, stands for; ``speaks`` are the types whose output is worth reading by itself,
+    ``judged`` those of calls that scored the run, which an annotator working blind must not see,
+    and ``hidden`` fields of the same sort. ``guesses`` is set where a type is rarely told,
+    ``encoded`` where inputs and outputs are JSON texts always, ``status_decides`` where an error's
+    text may stand beside what was no error.
+    """
+
+    name: str
+    marks: tuple[tuple[bytes, ...], ...]
+    needs: tuple[Paths, ...]
+    fields: Fields
+    kinds: Mapping[str, RowKind]
+    containers: Paths = ()
+    children: str | None = None
+    bare: bool = True
+    members: Paths = ()
+    head: Paths = ()
+    head_needs: tuple[Paths, ...] = ()
+    trace_id: Paths = ("id",)
+    trace_name: Paths = ("name",)
+    speaks: frozenset[str] = frozenset()
+    judged: frozenset[str] = frozenset()
+    hidden: Paths = ()
+    guesses: bool = False
+    encoded: bool = False
+    status_decides: bool = False
+
+
+_LANGSMITH_MESSAGE: Final = "outputs/generations/0/0/message/kwargs"
+
+LANGSMITH: Final = Vendor(
+    name="langsmith",
+    marks=((b'"run_type"',),),
+    needs=(
+        ("run_type",),
+        ("dotted_order", "trace_id", "parent_run_id", "parent_run_ids", "child_runs"),
+        ("inputs", "outputs", "start_time", "child_runs"),
+    ),
+    containers=("runs", "data"),
+    children="child_runs",
+    fields=Fields(
+        id=("id", "run_id"),
+        trace=("trace_id",),
+        parent=("parent_run_id", "parent_run_ids/-1"),
+        name=("name",),
+        kind=("run_type",),
+        start=("start_time",),
+        end=("end_time",),
+        input=("inputs",),
+        output=("outputs",),
+        error=("error",),
+        status=("status",),
+        model=(
+            "extra/metadata/ls_model_name",
+            "extra/invocation_params/model",
+            "extra/invocation_params/model_name",
+            "outputs/llm_output/model_name",
+            "outputs/model",
+        ),
+        tokens_in=(
+            "prompt_tokens",
+            "extra/metadata/usage_metadata/input_tokens",
+            "usage_metadata/input_tokens",
+            "outputs/usage_metadata/input_tokens",
+            f"{_LANGSMITH_MESSAGE}/usage_metadata/input_tokens",
+            "outputs/llm_output/token_usage/prompt_tokens",
+            "outputs/usage/prompt_tokens",
+            "outputs/usage/input_tokens",
+        ),
+        tokens_out=(
+            "completion_tokens",
+            "extra/metadata/usage_metadata/output_tokens",
+            "usage_metadata/output_tokens",
+            "outputs/usage_metadata/output_tokens",
+            f"{_LANGSMITH_MESSAGE}/usage_metadata/output_tokens",
+            "outputs/llm_output/token_usage/completion_tokens",
+            "outputs/usage/completion_tokens",
+            "outputs/usage/output_tokens",
+        ),
+        metadata=("extra/metadata", "metadata"),
+        call_id=("extra/tool_call_id", "extra/metadata/tool_call_id", "inputs/tool_call/id"),
+    ),
+    kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
+    speaks=frozenset({"RETRIEVER"}),
+    hidden=("feedback_stats", "feedback", "reference_outputs"),
+)
+
+LANGFUSE: Final = Vendor(
+    name="langfuse",
+    marks=((b'"startTime"', b'"start_time"', b'"htmlPath"', b'"projectId"'),),
+    needs=(
+        ("type",),
+        ("startTime", "start_time"),
+        (
+            "parentObservationId",
+            "parent_observation_id",
+            "traceId",
+            "usageDetails",
+            "usage_details",
+            "statusMessage",
+            "status_message",
+        ),
+    ),
+    containers=("data", "observations", "traces"),
+    members=("observations",),
+    head=("trace",),
+    head_needs=(("timestamp",), ("htmlPath", "projectId", "bookmarked", "totalCost")),
+    fields=Fields(
+        id=("id", "observationId", "observation_id"),
+        trace=("traceId", "trace_id"),
+        parent=("parentObservationId", "parent_observation_id"),
+        name=("name",),
+        kind=("type",),
+        start=("startTime", "start_time"),
+        end=("endTime", "end_time"),
+        input=("input",),
+        output=("output",),
+        error=("statusMessage", "status_message"),
+        status=("level",),
+        model=("model", "providedModelName", "provided_model_name"),
+        tokens_in=(
+            "usageDetails/input",
+            "usage_details/input",
+            "usageDetails/input_tokens",
+            "usage_details/input_tokens",
+            "usageDetails/prompt_tokens",
+            "usage/input",
+            "usage/promptTokens",
+            "usage/prompt_tokens",
+            "promptTokens",
+            "inputUsage",
+        ),
+        tokens_out=(
+            "usageDetails/output",
+            "usage_details/output",
+            "usageDetails/output_tokens",
+            "usage_details/output_tokens",
+            "usageDetails/completion_tokens",
+            "usage/output",
+            "usage/completionTokens",
+            "usage/completion_tokens",
+            "completionTokens",
+            "outputUsage",
+        ),
+        metadata=("metadata",),
+        call_id=(
+            "metadata/tool_call_id",
+            "metadata/toolCallId",
+            "metadata/attributes/gen_ai.tool.call.id",
+        ),
+    ),
+    kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
+    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
+    hidden=("scores",),
+    status_decides=True,
+)
+
+MLFLOW: Final = Vendor(
+    name="mlflow",
+    marks=((b"mlflow.",), (b"spans",)),
+    needs=(
+        ("span_id", "context/span_id"),
+        (
+            "attributes/mlflow.spanType",
+            "attributes/mlflow.traceRequestId",
+            "attributes/mlflow.spanInputs",
+        ),
+    ),
+    containers=("traces",),
+    bare=False,
+    members=("data/spans", "trace/data/spans"),
+    head=("info", "trace/info"),
+    trace_id=("trace_id", "request_id"),
+    trace_name=("tags/mlflow.traceName",),
+    fields=Fields(
+        id=("span_id", "context/span_id"),
+        trace=("attributes/mlflow.traceRequestId",),
+        parent=("parent_span_id", "parent_id"),
+        name=("name",),
+        kind=("attributes/mlflow.spanType",),
+        start=("start_time_unix_nano", "start_time_ns", "start_time"),
+        end=("end_time_unix_nano", "end_time_ns", "end_time"),
+        input=("attributes/mlflow.spanInputs",),
+        output=("attributes/mlflow.spanOutputs",),
+        error=(
+            "status/message",
+            "status_message",
+            "events/0/attributes/exception.message",
+        ),
+        status=("status/code", "status/status_code", "status_code"),
+        model=(
+            "attributes/mlflow.llm.model",
+            "attributes/model",
+            "attributes/mlflow.spanInputs/model",
+            "attributes/mlflow.spanOutputs/model",
+        ),
+        tokens_in=(
+            "attributes/mlflow.chat.tokenUsage/input_tokens",
+            "attributes/mlflow.spanOutputs/usage/prompt_tokens",
+            "attributes/mlflow.spanOutputs/usage/input_tokens",
+        ),
+        tokens_out=(
+            "attributes/mlflow.chat.tokenUsage/output_tokens",
+            "attributes/mlflow.spanOutputs/usage/completion_tokens",
+            "attributes/mlflow.spanOutputs/usage/output_tokens",
+        ),
+        metadata=("attributes/metadata",),
+        call_id=("attributes/tool_call_id", "attributes/gen_ai.tool.call.id"),
+    ),
+    kinds={
+        "LLM": RowKind.MODEL,
+        "CHAT_MODEL": RowKind.MODEL,
+        "TOOL": RowKind.TOOL,
+        "AGENT": RowKind.AGENT,
+    },
+    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
+    hidden=("assessments",),
+    encoded=True,
+    status_decides=True,
+)
+
+WEAVE: Final = Vendor(
+    name="weave",
+    marks=((b'"op_name"',), (b'"started_at"',)),
+    needs=(("op_name",), ("started_at",), ("inputs", "output", "trace_id")),
+    containers=("calls", "data", "traces"),
+    fields=Fields(
+        id=("id",),
+        trace=("trace_id",),
+        parent=("parent_id",),
+        name=("op_name",),
+        kind=("attributes/weave/kind", "attributes/kind"),
+        start=("started_at",),
+        end=("ended_at",),
+        input=("inputs",),
+        output=("output",),
+        error=("exception",),
+        status=("summary/weave/status", "summary/status"),
+        model=("output/model", "inputs/model"),
+        tokens_in=(
+            "output/usage/prompt_tokens",
+            "output/usage/input_tokens",
+            "summary/usage/*/prompt_tokens",
+            "summary/usage/*/input_tokens",
+        ),
+        tokens_out=(
+            "output/usage/completion_tokens",
+            "output/usage/output_tokens",
+            "summary/usage/*/completion_tokens",
+            "summary/usage/*/output_tokens",
+        ),
+        metadata=("attributes",),
+        call_id=("attributes/tool_call_id",),
+    ),
+    kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
+    speaks=frozenset({"SEARCH", "RETRIEVER", "GUARDRAIL"}),
+    judged=frozenset({"SCORER"}),
+    hidden=("feedback", "summary/weave/feedback"),
+    guesses=True,
+)
+
+BRAINTRUST: Final = Vendor(
+    name="braintrust",
+    marks=((b'"root_span_id"',),),
+    needs=(("span_id",), ("root_span_id",), ("span_attributes", "span_parents", "metrics")),
+    containers=("events", "data", "objects", "rows"),
+    fields=Fields(
+        id=("span_id",),
+        trace=("root_span_id",),
+        parent=("span_parents/0",),
+        name=("span_attributes/name",),
+        kind=("span_attributes/type",),
+        start=("metrics/start", "created"),
+        end=("metrics/end",),
+        input=("input",),
+        output=("output",),
+        error=("error",),
+        status=(),
+        model=("metadata/model",),
+        tokens_in=("metrics/prompt_tokens",),
+        tokens_out=("metrics/completion_tokens",),
+        metadata=("metadata",),
+        call_id=("metadata/tool_call_id",),
+    ),
+    kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
+    judged=frozenset({"SCORE"}),
+    hidden=("scores", "expected"),
+)
+
+VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST)

@@ -1,0 +1,1 @@
+"""What is intact in broken JSON."""

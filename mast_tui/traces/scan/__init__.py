@@ -1,0 +1,1 @@
+"""From paths to traces: walking folders, telling what each file is."""

@@ -1,0 +1,184 @@
+"""What one file is: read as far as its first spans need it, or left out with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.traces.index.big_documents import BIG_DOCUMENTS, BigDocuments
+from mast_tui.traces.io.decoding import decode
+from mast_tui.traces.io.file_kinds import kind_by_name
+from mast_tui.traces.io.json_values import why_not_json
+from mast_tui.traces.io.opened_file import ReadWhole
+from mast_tui.traces.io.packed import TooBig
+from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, Thread
+from mast_tui.traces.readers import recognise
+from mast_tui.traces.readers.codex import reader as codex
+
+if TYPE_CHECKING:
+    from mast_tui.traces.index.document_trace import Kept
+
+LOOKED_FOR: Final = (
+    "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
+    "tracing exports, benchmark trajectories and logs, MAST-Data"
+)
+"""What is said of a file that was named and holds no trace."""
+
+_TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
+_JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
+_NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
+
+
+def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> FileReport:
+    """What came of one file; ``named`` says that somebody asked for just this file.
+
+    A line-based trace has been read up to its first slice and grows by ``advance``; a ``big``
+    document is read in a process of its own. A file that holds no trace is ``skipped``, and
+    ``failed`` where it was named. Nothing is raised: what cannot be read is ``failed`` with the
+    reason.
+    """
+    source = Source(path)
+    kept = _read_aside(source, big)
+    if kept is None:
+        report = _guarded(source, lambda: _read(source, named))
+    else:
+        report = kept.report or _guarded(source, lambda: _read_text(source, named))
+    assert report is not None
+    for trace in report.traces:
+        if isinstance(trace, ReadWhole):
+            trace.opened = source.opened
+    if named and report.skipped is not None:
+        return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
+    return report
+
+
+def read_known(source: Source) -> FileReport | None:
+    """What came of a file that may have to be read whole; None where no reader knows it.
+
+    Nothing is raised: what cannot be read is ``failed`` with the reason.
+    """
+    return _guarded(source, lambda: _read_known(source))
+
+
+def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
+    """The report with what is missing from the file; what could not be read has ``failed``."""
+    path = source.path
+    try:
+        report = read()
+    except FileNotFoundError:
+        return FileReport(path, failed="no such file or folder")
+    except OSError as error:
+        return FileReport(path, failed=error.strerror or str(error))
+    if report is None or report.format is None:
+        return report
+    if source.broken is not None:
+        problem = Problem("whole file", f"{source.broken}; what came before it was read")
+        report = replace(report, problems=(*report.problems, problem))
+    if source.damage and report.format != "text":
+        report = replace(report, problems=(*report.problems, *source.damage))
+    return report
+
+
+def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
+    """What came of a big document; None for what is read here, if it can be read at all."""
+    try:
+        return big.read(source) if is_regular(source.path) else None
+    except TooBig as error:  # unpacking it once to find that out is enough
+        from mast_tui.traces.index.document_trace import Kept
+
+        return Kept(FileReport(source.path, failed=error.strerror))
+    except OSError:
+        return None  # it comes again where it is said
+
+
+def _read(source: Source, named: bool) -> FileReport:
+    path = source.path
+    if path.is_dir():
+        return FileReport(path, failed="a folder, not a file")
+    if path.exists() and not path.is_file():
+        return FileReport(path, skipped=NOT_REGULAR)
+    if source.size == 0:
+        return FileReport(path, skipped=_words_on_nothing(source))
+    if not source.is_binary and codex.READER.recognises(source):
+        return codex.READER.read(source)  # before anything that may need the whole file
+    return _read_known(source) or _read_text(source, named)
+
+
+def _read_known(source: Source) -> FileReport | None:
+    path = source.path
+    if source.is_binary:
+        reader = recognise(source)
+        return reader.read(source) if reader else FileReport(path, skipped="binary file")
+    from mast_tui.traces.scan.label_files import label_file
+
+    if labels := label_file(source):
+        return FileReport(path, skipped=labels)
+    if reader := recognise(source):
+        return reader.read(source)
+    if path.suffix.lower() in _JSON_SUFFIXES or (source.json is not None and not source.damage):
+        return _unknown_json(source)
+    return None
+
+
+def _read_text(source: Source, named: bool) -> FileReport:
+    """What came of a file that no reader knows."""
+    path = source.path
+    kind = kind_by_name(path)
+    if kind in _NEVER_TEXT:
+        return FileReport(path, skipped=kind)
+    if named or path.suffix.lower() in _TEXT_SUFFIXES:
+        from mast_tui.traces.readers.logs import reader as text
+
+        return text.READER.read(source)
+    return FileReport(path, skipped="plain text; name the file to read it as a trace")
+
+
+def _words_on_nothing(source: Source) -> str:
+    if source.packing is None:
+        return "empty"
+    return f"{source.packing} data with nothing in it" + (
+        f": {source.broken}" if source.broken else ""
+    )
+
+
+def _unknown_json(source: Source) -> FileReport:
+    if source.head_records and sum(map(bool, map(bytes.strip, source.head_lines))) > 1:
+        return FileReport(source.path, skipped="JSON lines of no known trace format")
+    text, _problem = decode(source.data)
+    if reason := why_not_json(text):
+        hint = "mend it, or let its name end in .txt to read it as plain text"
+        return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")
+    return FileReport(source.path, skipped="JSON of no known trace format")
+
+
+def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
+    """What came of a file and of those that hold its sub-agents, as one trace."""
+    report = read_one(path, named)
+    if not members or len(report.traces) != 1:
+        return report
+    from mast_tui.traces.index.multi_file_trace import Member, joined  # most runs are one file
+
+    others = []
+    problems = list(report.problems)
+    for member in members:
+        found = read_one(member, named=False)
+        problems += found.problems
+        for trace in found.traces[:1]:
+            thread = found.thread or Thread(member.stem, path.stem)
+            others.append(Member(thread, trace, name_beside(member, path)))
+    own = report.thread or Thread(report.traces[0].identity.trace_id)
+    run = joined(Member(own, report.traces[0], path.name), others)
+    return replace(report, traces=(run,), problems=tuple(problems))
+
+
+def name_beside(path: Path, other: Path) -> str:
+    """How a file is called from the folder of another: below it by its path, else by its name."""
+    folder = other.parent
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    shared = next((up for up in folder.parents if path.is_relative_to(up)), None)
+    return path.name if shared is None else path.relative_to(shared).as_posix()

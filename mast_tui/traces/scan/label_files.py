@@ -1,0 +1,44 @@
+"""Files that hold labels of traces, told from traces by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.readers.json_documents import json_lines_head, read_document
+
+_LOOKED_AT: Final = 5
+
+_SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
+    ("AgentRx labels; 'mast-tui import' reads them", frozenset({"trajectory_id", "failures"})),
+    ("labels of the MAST study; 'mast-tui import' reads them", frozenset({"hf_annotations"})),
+    ("places in other traces", frozenset({"trace", "mode", "first", "last", "why"})),
+)
+"""What is said of a label file, and the fields that each of its records has."""
+
+_TRAIL: Final = "TRAIL labels; 'mast-tui import' reads them"
+_TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})
+
+
+def label_file(source: Source) -> str | None:
+    """What to say of a file that holds labels; None for any other file."""
+    records = json_lines_head(source)
+    if not records:
+        document = read_document(source)
+        records = document if isinstance(document, list) else [document]
+    looked_at = records[:_LOOKED_AT]
+    for words, fields in _SHAPES:
+        if all(isinstance(record, Mapping) and fields <= record.keys() for record in looked_at):
+            return words if looked_at else None
+    return _TRAIL if looked_at and all(map(_is_trail, looked_at)) else None
+
+
+def _is_trail(record: object) -> bool:
+    """Whether a record holds TRAIL's labels and nothing else; its fields alone are too common."""
+    if not isinstance(record, Mapping) or not record.keys() <= _TRAIL_FIELDS:
+        return False
+    errors = record.get("errors")
+    if not isinstance(errors, list):
+        return False
+    return all(isinstance(error, Mapping) and "category" in error for error in errors)

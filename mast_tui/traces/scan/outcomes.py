@@ -1,0 +1,182 @@
+"""``outcomes.csv``: how the runs beside it ended, for traces whose own file cannot tell.
+
+Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
+``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
+``benchmark``, ``version`` (of the system), ``date`` (ISO 8601, by itself or with a time; without
+a zone UTC); all but ``trace`` are optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.io.decoding import decode
+from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.times import unix_seconds
+
+FILE_NAME: Final = "outcomes.csv"
+
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "": Outcome.UNKNOWN,
+    "unknown": Outcome.UNKNOWN,
+    "failed": Outcome.FAILED,
+    "succeeded": Outcome.SUCCEEDED,
+    "success": Outcome.SUCCEEDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
+
+    ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
+    whole file cannot be read.
+    """
+
+    facts: Mapping[str, TraceMeta]
+    problems: tuple[Problem, ...] = ()
+    unread: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What the file holds, and what of it could not be read."""
+        return self._words(f"outcomes of {len(self.facts)} traces", self.problems)
+
+    def words_over(self, met: Container[str]) -> str:
+        """The same where all traces beside the file are known; ``met`` are the rows of these."""
+        unmatched = self.unmatched(met)
+        rows = len(self.facts)
+        words = f"outcomes of {rows} traces"
+        if unmatched:
+            words = f"{rows} rows of outcomes, of which {rows - len(unmatched)} match a trace"
+        return self._words(words, (*self.problems, *unmatched))
+
+    def _words(self, words: str, problems: tuple[Problem, ...]) -> str:
+        if self.unread is not None:
+            return f"outcomes that are not read: {self.unread}"
+        if problems:
+            first = problems[0]
+            count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+            words += f"; {count}, the first: {first.place}: {first.message}"
+        return words
+
+    def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
+        """The rows that speak of a trace, the one that says it most exactly first.
+
+        Args:
+            trace_id: The trace's id.
+            file: The name of its file, without the folder.
+            record: Its number in that file; None where it is alone there.
+        """
+        names = () if record is None else (f"{file}#{record}",)
+        return (name for name in (*names, trace_id, file) if name in self.facts)
+
+    def unmatched(self, met: Container[str]) -> tuple[Problem, ...]:
+        """The rows that are none of those ``met``, each as a problem."""
+        return tuple(
+            Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
+            for name in self.facts
+            if name not in met
+        )
+
+    def added_to(self, report: FileReport) -> FileReport:
+        """The report with traces that know these facts too."""
+        if not self.facts or not report.traces:
+            return report
+        return replace(report, traces=tuple(map(self._added_to_trace, report.traces)))
+
+    def told_in(self, report: FileReport) -> FileReport:
+        """The report with the problem that the file beside it cannot be read."""
+        if self.unread is None or not report.traces:
+            return report
+        problem = Problem(FILE_NAME, f"not read: {self.unread}")
+        return replace(report, problems=(*report.problems, problem))
+
+    def _added_to_trace(self, trace: Trace) -> Trace:
+        row = next(rows_of_trace(self, trace), None)
+        if row is None:
+            return trace
+        # The first look at a file does without: most have no outcomes beside them.
+        from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+
+        return OverlaidTrace(trace, facts=self.facts[row])
+
+
+def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
+    """The rows of ``outcomes`` that speak of a trace that was read."""
+    return outcomes.rows_of(trace.identity.trace_id, trace.path.name, trace.record)
+
+
+NO_OUTCOMES: Final = Outcomes({})
+
+
+def load_outcomes(folder: Path) -> Outcomes:
+    """The outcomes that lie in ``folder``; none where there is no such file or it is unreadable."""
+    try:
+        data = read_beside(folder / FILE_NAME)
+    except UnreadableFile as error:
+        return Outcomes({}, unread=error.strerror)
+    return NO_OUTCOMES if data is None else parse_outcomes(data)
+
+
+def parse_outcomes(data: bytes) -> Outcomes:
+    """The facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
+    import csv
+
+    text, problem = decode(data)
+    problems = [] if problem is None else [problem]
+    facts: dict[str, TraceMeta] = {}
+    lines: dict[str, int] = {}
+    rows = csv.DictReader(text.splitlines(keepends=True), restval="")
+    try:
+        if "trace" not in (rows.fieldnames or ()):
+            return Outcomes({}, (Problem("line 1", "there is no column named 'trace'"),))
+        for row in rows:
+            cells = {name: value.strip() for name, value in row.items() if isinstance(value, str)}
+            if cells.get("trace"):
+                facts[cells["trace"]] = _facts(cells, f"line {rows.line_num}", problems)
+                lines[cells["trace"]] = rows.line_num
+    except csv.Error as error:
+        problems.append(Problem(f"line {rows.line_num}", f"not CSV: {error}"))
+    return Outcomes(facts, tuple(problems), lines=lines)
+
+
+def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> TraceMeta:
+    outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
+    if outcome is None:
+        message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
+        problems.append(Problem(place, message))
+    return TraceMeta(
+        system=cells.get("system") or None,
+        model=cells.get("model") or None,
+        benchmark=cells.get("benchmark") or None,
+        outcome=outcome or Outcome.UNKNOWN,
+        score=_score(cells.get("score", ""), place, problems),
+        version=cells.get("version") or None,
+        started=_started(cells.get("date", ""), place, problems),
+    )
+
+
+def _started(cell: str, place: str, problems: list[Problem]) -> float | None:
+    started = unix_seconds(cell) if cell else None
+    if cell and started is None:
+        problems.append(Problem(place, f"date is {cell!r}; it must be as in 2026-03-31"))
+    return started
+
+
+def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
+    if not cell:
+        return None
+    try:
+        score = float(cell)
+    except ValueError:
+        score = -1.0
+    if not 0 <= score <= 1:
+        problems.append(Problem(place, f"score is {cell!r}; it must be a number from 0 to 1"))
+        return None
+    return score

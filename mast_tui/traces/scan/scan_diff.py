@@ -1,0 +1,146 @@
+"""What a walk has found the last time, and what the next one finds to be different."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import orjson
+
+from mast_tui.traces.index import cached_values as kept_values
+from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+from mast_tui.traces.index.trace_summary import (
+    Facts,
+    FileToRead,
+    ShelvedTrace,
+    facts_from,
+    facts_of,
+)
+from mast_tui.traces.model import FileReport, Outcome, Trace, TraceMeta
+
+Looked = tuple[Trace, Sequence[str]]
+"""A trace that was found, with the files of its sub-agents."""
+
+ReadAgain = Callable[[Path, Sequence[Path]], FileReport]
+"""Reads a file, or the folder of one run, and the files of its sub-agents."""
+
+
+def look_to_bytes(found: Sequence[Looked]) -> bytes:
+    """The traces as bytes. Raises ``TypeError`` for what cannot be kept."""
+    return orjson.dumps(
+        [
+            (
+                os.fspath(trace.path),
+                trace.record,
+                members,
+                isinstance(trace, OverlaidTrace),
+                tuple(facts_of(trace)),
+            )
+            for trace, members in found
+        ]
+    )
+
+
+def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
+    """Tell the traces that the bytes hold, without their spans.
+
+    Args:
+        data: What ``look_to_bytes`` made.
+        read: Reads a file and those of its sub-agents, when a trace of it is opened.
+
+    Returns:
+        The traces; None where the bytes hold none.
+    """
+    try:
+        traces: list[Trace] = []
+        file: FileToRead | None = None
+        for path, record, members, overlaid, values in kept_values.sequence(orjson.loads(data)):
+            if file is None or path != file.path:
+                path = kept_values.path(path)
+                members = tuple(map(kept_values.path, kept_values.sequence(members)))
+                again = partial(read, Path(path), tuple(map(Path, members)))
+                file = FileToRead(path, members, again)
+            facts = facts_from(values)
+            trace = ShelvedTrace(file, kept_values.count_or_none(record), facts)
+            traces.append(_overlaid(trace, facts) if overlaid else trace)
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        return None
+    return tuple(traces)
+
+
+def _overlaid(trace: Trace, facts: Facts) -> Trace:
+    """The trace under its settled id, with facts that other files have told of it."""
+    also = TraceMeta(
+        system=facts.system,
+        model=facts.model,
+        benchmark=facts.benchmark,
+        outcome=Outcome(facts.outcome),
+        score=facts.score,
+    )
+    return OverlaidTrace(trace, trace_id=facts.trace_id, facts=also)
+
+
+class Differences:
+    """Holds what a walk finds against the last look, whose traces are shown already."""
+
+    def __init__(self) -> None:
+        self._unseen: dict[str, Trace] = {}
+        self._at: dict[tuple[str, int | None], str] = {}
+        self._gone: list[str] = []
+        self.any = False
+
+    def expect(self, traces: Sequence[Trace]) -> None:
+        """The last look has found these too."""
+        for trace in traces:
+            trace_id = _id_of(trace)
+            self._unseen[trace_id] = trace
+            self._at[os.fspath(trace.path), trace.record] = trace_id
+
+    def of(self, report: FileReport) -> FileReport | None:
+        """The report without traces that are as they were; None where that is all it tells."""
+        changed = [trace for trace in report.traces if self._is_news(trace)]
+        if changed:
+            self.any = True
+        told = report.problems or report.skipped is not None or report.failed is not None
+        if not changed and not told:
+            return None
+        return replace(report, traces=tuple(changed))
+
+    def gone(self) -> list[str]:
+        """Ids of traces that turned out to be no more, since this was asked before."""
+        gone, self._gone = self._gone, []
+        return gone
+
+    def end(self) -> None:
+        """The walk is over: what it has not met is gone."""
+        self._gone += self._unseen
+        self.any = self.any or bool(self._unseen)
+        self._unseen = {}
+
+    def _is_news(self, trace: Trace) -> bool:
+        trace_id = _id_of(trace)
+        was = self._unseen.pop(trace_id, None)
+        if was is not None:
+            return not _same(was, trace)
+        before = self._at.get((os.fspath(trace.path), trace.record))
+        if before is not None and self._unseen.pop(before, None) is not None:
+            self._gone.append(before)
+        return True
+
+
+def _id_of(trace: Trace) -> str:
+    return facts_of(trace).trace_id
+
+
+def _same(was: Trace, trace: Trace) -> bool:
+    """Whether all that is shown of the two is the same, and both are read in the same way."""
+    if isinstance(trace, ShelvedTrace) and trace.file.as_told:
+        return False
+    return (
+        facts_of(was) == facts_of(trace)
+        and was.record == trace.record
+        and os.fspath(was.path) == os.fspath(trace.path)
+    )

@@ -1,0 +1,213 @@
+"""A walk over files and folders: what each file is, and which files are one run together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.traces.index.big_documents import BIG_DOCUMENTS
+from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+from mast_tui.traces.index.trace_summary import FileToRead, without_spans
+from mast_tui.traces.io.regular_files import is_folder, is_regular
+from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.file_reader import name_beside, read_run
+from mast_tui.traces.scan.folder import Entry, entries_under
+from mast_tui.traces.scan.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
+from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, members_beside, threads_among
+from mast_tui.traces.scan.trace_ids import TraceIds
+from mast_tui.traces.trials import Trial, trial_in
+
+if TYPE_CHECKING:
+    from mast_tui.traces.index.document_process import DocumentProcess
+    from mast_tui.traces.index.library_cache import Shelf
+
+_NO_MEMBERS: Final[tuple[Path, ...]] = ()
+
+
+class Scan:
+    """A walk over files and folders; ``total`` is how many things there are, as far as is known.
+
+    ``members`` are by path the files of the sub-agents of each run that has any. Without
+    ``keep_spans`` traces come without their spans, which are read when they are asked for, so
+    that memory does not grow with what the files hold. ``wait`` is called while another process
+    reads a big document, and returns when that is over.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        without: Iterable[Path] = (),
+        shelf: Shelf | None = None,
+        *,
+        keep_spans: bool = True,
+        wait: Callable[[DocumentProcess], object] | None = None,
+    ) -> None:
+        self.total = 0
+        self.members: dict[str, tuple[str, ...]] = {}
+        self._keep_spans = keep_spans
+        self._wait = wait
+        self._paths = tuple(paths)
+        self._seen = {os.path.realpath(path) for path in without}
+        self._shelf = shelf
+        self._ids = TraceIds()
+        self._outcomes: dict[Path, Outcomes] = {}
+        self._rows_met: dict[Path, set[str]] = {}
+        self._sees_all = not self._seen
+
+    def __iter__(self) -> Iterator[FileReport]:
+        files = [path for path in self._paths if not is_folder(path)]
+        among_named = threads_among(filter(may_hold_thread, files))
+        for path in self._paths:
+            if not is_folder(path):
+                self.total += 1
+                yield from self._entries((Entry(path),), among_named, named=True)
+                continue
+            entries = list(entries_under(path))
+            self.total += len(entries)
+            if self._shelf is not None:
+                self._shelf.open_folder(path)
+            threads = self._threads(
+                entry.path
+                for entry in entries
+                if entry.skipped is None and entry.trial is None and may_hold_thread(entry.path)
+            )
+            yield from self._entries(entries, threads, named=False)
+
+    def _entries(
+        self, entries: Iterable[Entry], threads: Threads, *, named: bool
+    ) -> Iterator[FileReport]:
+        outcomes = []
+        for entry in entries:
+            if entry.failed is not None:
+                yield FileReport(entry.path, failed=entry.failed)
+                continue
+            real = entry.real or os.path.realpath(entry.path)
+            if real in self._seen:
+                continue
+            self._seen.add(real)
+            if entry.path.name == FILE_NAME:
+                outcomes.append(entry.path)
+            elif entry.skipped is not None:
+                yield FileReport(entry.path, skipped=entry.skipped)
+            elif entry.trial is not None:
+                yield from map(self._settled, self._trial(entry.trial))
+            elif (run := threads.run_of.get(entry.path)) is not None:
+                words = f"a sub-agent of the run in {name_beside(run, entry.path)}"
+                yield FileReport(entry.path, skipped=words)
+            else:
+                members = threads.members.get(entry.path, _NO_MEMBERS)
+                if named:
+                    members = sorted({*members, *members_beside(entry.path)})
+                report = self._settled(self._report(entry.path, members, named=named))
+                yield self._outcomes_in(entry.path.parent).told_in(report) if named else report
+        # Only now is it known of which traces they speak.
+        for path in outcomes:
+            yield self._outcomes_report(path, whole=self._sees_all and not named)
+
+    def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
+        """What came of an ``outcomes.csv``; ``whole`` says that all traces beside it were read."""
+        outcomes, met = self._outcomes_in(path.parent), self._rows_met.get(path.parent, set())
+        if not whole:
+            return FileReport(path, problems=outcomes.problems, skipped=outcomes.words)
+        problems = (*outcomes.problems, *outcomes.unmatched(met))
+        return FileReport(path, problems=problems, skipped=outcomes.words_over(met))
+
+    def _report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
+        read = partial(read_run, path, members, named=named)
+        names = tuple(map(str, members))
+        if names:
+            self.members[str(path)] = names
+        file = FileToRead(str(path), names, read, as_told=named)
+        shelf = self._shelf if not named else None
+        return self._from_shelf(path, members, partial(self._read, path, read), file, shelf)
+
+    def _read(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
+        process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
+        if process is not None and self._wait is not None:
+            self._wait(process)
+            if process.failed is not None:
+                return FileReport(path, failed=process.failed)
+        return read()
+
+    def _from_shelf(
+        self,
+        path: Path,
+        members: Sequence[Path],
+        read: Callable[[], FileReport],
+        file: FileToRead,
+        shelf: Shelf | None,
+    ) -> FileReport:
+        report = read() if shelf is None else shelf.report(path, members, read, file)
+        return report if self._keep_spans else without_spans(report, file)
+
+    def _threads(self, paths: Iterable[Path]) -> Threads:
+        if self._shelf is None:
+            return threads_among(paths)
+        return threads_among(paths, self._shelf.thread_of)
+
+    def _trial(self, trial: Trial) -> Iterator[FileReport]:
+        """The run in a trial's folder; what the other files there say of it is filled in."""
+        reports = self._of_trial(trial)
+        read = {report.path for report in reports}
+        for report in reports:
+            traces = tuple(OverlaidTrace(trace, facts=trial.facts) for trace in report.traces)
+            problems = (*report.problems, *trial.problems) if traces else report.problems
+            yield replace(report, traces=traces, problems=problems)
+        others = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
+        if others and reports:
+            files = "one other file" if others == 1 else f"{others} other files"
+            yield FileReport(trial.folder, skipped=f"{files} of the {trial.kind}")
+        elif not reports:
+            yield FileReport(trial.folder, skipped=f"{trial.kind} without a trace of its run")
+
+    def _of_trial(self, trial: Trial) -> list[FileReport]:
+        for group in trial.sources:
+            files = [path for path in group if is_regular(path)]
+            threads = self._threads(filter(may_hold_thread, files))
+            reports = [
+                self._report(path, threads.members.get(path, _NO_MEMBERS), named=False)
+                for path in files
+                if path not in threads.run_of
+            ]
+            if any(report.traces for report in reports):
+                return [report for report in reports if report.traces or report.failed]
+        if trial.read is None:
+            return []
+        file = FileToRead(str(trial.folder), (), trial.read, as_told=True)
+        report = self._from_shelf(trial.folder, trial.told_by, trial.read, file, self._shelf)
+        return [report] if report.traces or report.failed else []
+
+    def _settled(self, report: FileReport) -> FileReport:
+        if not report.traces:
+            return report
+        folder = report.path.parent
+        outcomes, settled = self._outcomes_in(folder), self._ids.settle(report)
+        if outcomes.facts:
+            # A trace that is there twice is shown once, and the rows of both files are its own.
+            rows = self._rows_met.setdefault(folder, set())
+            for trace in (*report.traces, *settled.traces):
+                rows.update(rows_of_trace(outcomes, trace))
+        return outcomes.added_to(settled)
+
+    def _outcomes_in(self, folder: Path) -> Outcomes:
+        if folder not in self._outcomes:
+            self._outcomes[folder] = load_outcomes(folder)
+        return self._outcomes[folder]
+
+
+def read_folder(path: Path) -> FileReport:
+    """What came of a folder that was named as if it were a file: one run, or none."""
+    try:
+        trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
+    except OSError as error:
+        return FileReport(path, failed=error.strerror or str(error))
+    if trial is None:
+        return FileReport(path, failed="a folder, not a file")
+    reports = [report for report in Scan((path,)) if report.traces]
+    if len(reports) != 1:
+        return FileReport(path, failed=f"{trial.kind} with {len(reports)} runs; name one of them")
+    return reports[0]

@@ -1,0 +1,322 @@
+"""Which lines of a file may hold a text, told by their bytes, so that most need no parsing."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from operator import gt
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.model import Trace
+
+_RUN: Final = re.compile(r"[A-Za-z0-9_]+(?:[ .-][A-Za-z0-9_]+)*")
+_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]*(e[+-]?[0-9]*)?")
+_ANY_DIGIT: Final = bytes.maketrans(b"123456789.", b"0000000000")
+_EXPONENTS: Final = (b"0e0", b"0e+", b"0e-")
+_WITH_EXPONENT: Final = re.compile(rb"(?:[^0-9a-z_.-]|\\[nrt]|^)-?[0-9.]+e[+-]?[0-9]")
+_EXACT_DIGITS: Final = 16
+_LOOKED_BACK: Final = 40
+_NULL: Final = "null"
+_ESCAPE_BYTES: Final = 6
+_LAST_CASED: Final = 0x1E943
+_SPANS_AT_ONCE: Final = 4096
+_TEXTS_AT_ONCE: Final = 512
+_STRIDE: Final = 32
+
+_KEPT: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
+"""The Kelvin sign and the dotted I, which would become ASCII letters, and what stands in."""
+
+
+def folded(text: str) -> str:
+    """``text`` with capitals made small, each code point in its place.
+
+    No ASCII letter comes of any other letter, and both small sigmas are one.
+    """
+    if text.isascii():
+        return text.lower()
+    for letter, stand_in in _KEPT:
+        text = text.replace(letter, stand_in)
+    text = text.lower().replace("ς", "σ")
+    for letter, stand_in in _KEPT:
+        text = text.replace(stand_in, letter)
+    return text
+
+
+class Sieve:
+    """Lets through whatever may become a text that holds one of some needles, and little else.
+
+    It looks for a part of each needle that a JSON file can only write as it is or letter by letter
+    as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within the
+    preview, or is set off by line feeds or punctuation; numbers may be written anew. For digits it
+    lets through every line with a number that would come out otherwise.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+        self._numeric = any(map(_NUMBER.fullmatch, parts))
+        marks: list[bytes] = []
+        letters: set[str] = set()
+        for part in parts:
+            if part.isascii():
+                letters |= {*part.lower(), *part.upper()}
+                marks.append(part.encode())
+            else:
+                marks += [form for letter in _cases_of(part) for form in _forms_of(letter)]
+        self._marks = tuple(dict.fromkeys(marks))
+        codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
+        self._escape = re.compile(rb"\\u00(?:%b)" % codes.encode()) if letters else None
+        self.overlap = max(_ESCAPE_BYTES, _LOOKED_BACK, *map(len, self._marks)) + 2
+        """How many bytes two pieces of one line must share for nothing to be lost between them."""
+
+    @classmethod
+    def for_needle(cls, needle: str) -> Sieve | None:
+        """The sieve for this needle; None where any line might hold it."""
+        return cls.for_any([needle])
+
+    @classmethod
+    def for_any(cls, needles: Iterable[str]) -> Sieve | None:
+        """The sieve for whatever holds one of these; None where any line might."""
+        parts = [_part_of(needle) for needle in needles]
+        found = tuple(dict.fromkeys(part for part in parts if part is not None))
+        return cls(*found) if found and None not in parts else None
+
+    def by_word(self) -> Sieve | None:
+        """One that lets through whatever may become a row, too; None where any line might.
+
+        In a row one space stands for whatever parts two words, so it looks for one word alone.
+        """
+        return self._by_word
+
+    @cached_property
+    def _by_word(self) -> Sieve | None:
+        words = [_word_of(part) for part in self._parts]
+        found = tuple(word for word in words if word is not None)
+        if None in words:
+            return None
+        return self if found == self._parts else Sieve(*found)
+
+    def may_be_in(self, shown: str) -> bool:
+        """Whether a line that is shown to people holds that part of one of the needles."""
+        line = folded(shown)
+        return any(part in line for part in self._parts)
+
+    def hits(self, block: bytes) -> list[int]:
+        """For each line of the block that may hold the needle an offset on it, in order."""
+        lowered = block.lower()
+        found: set[int] = set()
+        for mark in self._marks:
+            found.update(_each_line(lowered, mark))
+        if self._escape is not None:
+            escape = self._escape.search(lowered)
+            while escape is not None:
+                found.add(escape.start())
+                feed = lowered.find(b"\n", escape.start())
+                escape = self._escape.search(lowered, feed) if feed >= 0 else None
+        if self._numeric:
+            found.update(_odd_numbers(lowered))
+        return sorted(found)
+
+
+def _part_of(needle: str) -> str | None:
+    """What of a needle is looked for; None where any line might hold it."""
+    runs: list[str] = [run for run in _RUN.findall(folded(needle)) if not _is_rewritten(run)]
+    if runs:
+        return max(runs, key=len)
+    return next((letter for letter in folded(needle) if _is_lasting(letter)), None)
+
+
+def _word_of(part: str) -> str | None:
+    """The longest word of a part; None where it has none that lasts."""
+    if not part.isascii():
+        return part
+    words: list[str] = [word for word in _WORD.findall(part) if not _is_rewritten(word)]
+    return max(words, key=len, default=None)
+
+
+def _is_rewritten(run: str) -> bool:
+    """Whether a reader may write it for numbers of any look: ``1e400`` is null."""
+    number = _NUMBER.fullmatch(run)
+    return run in _NULL or (number is not None and number[1] is not None)
+
+
+def _odd_numbers(lowered: bytes) -> Iterator[int]:
+    """Where numbers stand whose digits a reader may change: ``1e2`` is 100.0, and a number of too
+    many digits is rounded."""
+    yield from _each_line(lowered, b"0.0000")
+    digits = lowered.translate(_ANY_DIGIT)
+    yield from _each_line(digits, b"0" * _EXACT_DIGITS)
+    for mark in _EXPONENTS:
+        at = digits.find(mark)
+        while at >= 0:
+            # Most of these are no numbers but parts of ids.
+            window = lowered[max(0, at - _LOOKED_BACK) : at + len(mark) + 1]
+            if _WITH_EXPONENT.search(window):
+                yield at
+            at = digits.find(mark, at + 1)
+
+
+def _each_line(block: bytes, mark: bytes) -> Iterator[int]:
+    """For each line that holds the mark where it first does."""
+    at = block.find(mark)
+    while at >= 0:
+        yield at
+        feed = block.find(b"\n", at)
+        at = block.find(mark, feed) if feed >= 0 else -1
+
+
+def _is_lasting(letter: str) -> bool:
+    """Whether a letter beyond ASCII is never put in place of another."""
+    code = ord(letter)
+    return code > 0x7F and code != 0xFFFD and not 0xD800 <= code <= 0xDFFF
+
+
+def _cases_of(letter: str) -> list[str]:
+    """Every code point that is ``letter`` once it is folded."""
+    if ord(letter) > _LAST_CASED:
+        return [letter]
+    cased = map(chr, range(0x80, min(_LAST_CASED, sys.maxunicode) + 1))
+    return [one for one in cased if folded(one) == letter]
+
+
+def _forms_of(letter: str) -> tuple[bytes, bytes]:
+    return letter.encode("utf-8", "surrogatepass").lower(), json.dumps(letter)[
+        1:-1
+    ].lower().encode()
+
+
+class Sifted(NamedTuple):
+    """The texts that may hold a needle, by span, of those up to ``end`` (exclusive).
+
+    They come in reading order, each made when it is its turn. ``rows`` says that no other span has
+    it in its row either, which is its preview and name.
+    """
+
+    end: int
+    texts: Iterable[tuple[int, str]]
+    rows: bool = False
+
+
+@runtime_checkable
+class Sifting(Protocol):
+    """A trace that tells which of its texts may hold a needle without making all of them."""
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """Look at spans from ``begin`` on: one at least, none from ``limit`` on, and no more than
+        about ``max_bytes`` of the source. Without a sieve every text is given."""
+
+
+def sift(trace: Trace, sieve: Sieve | None, begin: int, limit: int, max_bytes: int) -> Sifted:
+    """What ``Sifting.sift`` gives, for any trace: most have their texts at hand.
+
+    A text that cannot be read holds nothing.
+    """
+    if isinstance(trace, Sifting):
+        return trace.sift(sieve, begin, limit, max_bytes)
+    texts: list[tuple[int, str]] = []
+    chars, end = 0, begin
+    while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
+        with suppress(OSError):
+            text = trace.text(end)
+            texts.append((end, text))
+            chars += len(text)
+        end += 1
+    return Sifted(end, texts)
+
+
+def _no_others(_first: int, _end: int) -> Sequence[int]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines that hold the text of each span, from the first to the last."""
+
+    index: LineIndex
+    first: array[int]
+    last: array[int]
+
+    def sift(
+        self,
+        sieve: Sieve | None,
+        begin: int,
+        limit: int,
+        max_bytes: int,
+        others: Callable[[int, int], Sequence[int]] = _no_others,
+    ) -> tuple[int, Iterator[tuple[int, bytes]]]:
+        """The end of the slice, and the bytes of each span in it that may hold the needle.
+
+        Those of its spans that ``others`` gives are among them in any case. ``OSError`` from the
+        file system comes through.
+        """
+        end, start, stop = self._slice(begin, limit, max_bytes)
+        if sieve is None:
+            return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
+        also = others(begin, end)
+        if stop - start > max_bytes and not also and not self._any(sieve, start, stop, max_bytes):
+            return end, iter(())
+        block = self.index.read_range(start, stop)
+        hits = self._spans_hit(sieve.hits(block), start, begin, end)
+        return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
+
+    def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
+        """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
+        line = self.first[begin]
+        start, stop = self.index.range_of(line, self.last[begin])
+        beyond = self.index.line_at(start + max_bytes)
+        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
+        while end < most:
+            firsts = self.first[end : min(most, end + _STRIDE)]
+            behind = max(self.last[end : end + len(firsts)])
+            if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
+                break
+            stop = max(stop, self.index.range_of(line, behind)[1])
+            line = firsts[-1]
+            end += len(firsts)
+        most = min(most, end + _STRIDE)
+        while end < most and line <= self.first[end] and self.last[end] < beyond:
+            line = self.first[end]
+            stop = max(stop, self.index.range_of(line, self.last[end])[1])
+            end += 1
+        return end, start, stop
+
+    def _any(self, sieve: Sieve, start: int, stop: int, max_bytes: int) -> bool:
+        """Whether a very long line may hold the needle, read piece by piece."""
+        length = max(max_bytes, 2 * sieve.overlap)
+        while start < stop:
+            piece = self.index.read_range(start, min(stop, start + length))
+            if not piece or sieve.hits(piece):
+                return bool(piece)
+            start += length - sieve.overlap
+        return False
+
+    def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
+        """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
+        found: list[int] = []
+        if not hits:
+            return found
+        first, last = self.first[begin:end], self.last[begin:end]
+        if first == last:
+            for line in dict.fromkeys(self.index.line_at(start + hit) for hit in hits):
+                low = bisect_left(first, line)
+                found += range(begin + low, begin + bisect_right(first, line, low))
+            return found
+        for index in range(begin, end):
+            low, high = self.index.range_of(self.first[index], self.last[index])
+            place = bisect_left(hits, low - start)
+            if place < len(hits) and hits[place] < high - start:
+                found.append(index)
+        return found
+
+    def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        for index in spans:
+            low, high = self.index.range_of(self.first[index], self.last[index])
+            yield index, block[low - start : high - start].removesuffix(b"\n")

@@ -1,0 +1,203 @@
+"""Finding text in a trace of any size, slice by slice, from wherever one stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from mast_tui.traces.model import Trace
+from mast_tui.traces.search.byte_prefilter import Sieve, folded, sift
+
+SLICE_BYTES: Final = 256 * 1024
+"""How much is looked at in one step, in bytes of the source: about a millisecond's worth where
+nothing is found, as whatever looks at bytes lets nothing else run meanwhile."""
+
+PIECE_CHARS: Final = 1 << 18
+"""Longer texts are looked at in pieces of so many code points, for the same reason."""
+
+MOST_MATCHES: Final = 10_000
+"""Matches beyond this many in one span are neither counted nor gone to."""
+
+MOST_SLOW: Final = 3
+"""A search ends after so many texts on which its pattern has taken too long."""
+
+
+def _go_on() -> None:
+    """Nobody is waited for."""
+
+
+class TooSlow(Exception):
+    """A pattern takes too long on a text."""
+
+
+class Matcher(Protocol):
+    """What is looked for."""
+
+    @property
+    def sieve(self) -> Sieve | None:
+        """What tells early that a text cannot match; None where nothing does."""
+
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
+        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it.
+
+        Raises ``TooSlow``.
+        """
+
+    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+        """Where it stands in ``text``, as code points; ``TooSlow`` is raised."""
+
+    def close(self) -> None:
+        """It is looked for no longer."""
+
+
+class Needle:
+    """Plain text: small letters find capitals too; with a capital in it case counts."""
+
+    def __init__(self, text: str) -> None:
+        self.exact = text != text.lower()
+        self._wanted = text if self.exact else folded(text)
+        self._sieve = Sieve.for_needle(text)
+
+    @property
+    def sieve(self) -> Sieve | None:
+        """What tells early that a text cannot match."""
+        return self._sieve
+
+    def _prepared(self, text: str) -> str:
+        return text if self.exact else folded(text)
+
+    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
+        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
+        if len(text) <= PIECE_CHARS:
+            times = min(self._prepared(text).count(self._wanted), MOST_MATCHES)
+        else:
+            times = len(self.places(text))
+        return times or int(any(self._wanted in self._prepared(line) for line in shown()))
+
+    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+        """Where it stands in ``text``, one place not overlapping the next."""
+        wanted, length = self._wanted, len(self._wanted)
+        found: list[tuple[int, int]] = []
+        begin = 0
+        while begin < len(text) and len(found) < MOST_MATCHES:
+            piece = self._prepared(text[begin : begin + PIECE_CHARS + length - 1])
+            behind = 0
+            at = piece.find(wanted)
+            while at >= 0 and len(found) < MOST_MATCHES:
+                behind = at + length
+                found.append((begin + at, begin + behind))
+                at = piece.find(wanted, behind)
+            begin += max(PIECE_CHARS, behind)
+        return found
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one step has found: spans with the number of matches in each, in reading order.
+
+    ``seen`` of ``known`` spans have been looked at, which is about this ``share`` of the source,
+    from 0 to 1. ``waits`` says that nothing is left to look at before the index has grown.
+    """
+
+    hits: tuple[tuple[int, int], ...]
+    seen: int
+    known: int
+    share: float = 0.0
+    waits: bool = False
+
+
+class TextSearch:
+    """Looks for something in all spans: from ``start`` on to the end, then from the beginning.
+
+    ``too_slow`` are spans on which the pattern has taken too long; after ``MOST_SLOW`` of them
+    the search has ``given_up``.
+    """
+
+    def __init__(self, trace: Trace, matcher: Matcher, start: int) -> None:
+        self.trace = trace
+        self.matcher = matcher
+        self.start = start
+        self.too_slow: list[int] = []
+        self._ahead = start
+        self._behind = 0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it has ended early."""
+        return len(self.too_slow) >= MOST_SLOW
+
+    def step(
+        self, between: Callable[[], None] = _go_on, max_bytes: int = SLICE_BYTES
+    ) -> Found | None:
+        """Look at the next spans; None when all have been looked at, or it has given up.
+
+        No more than about ``max_bytes`` of the source are looked at; ``between`` is called before
+        each text that is.
+        """
+        loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
+        known = len(self.trace)
+        hits: list[tuple[int, int]] = []
+        slice_of = partial(self._look, max_bytes, between)
+        waits = False
+        if self.given_up:
+            return None
+        if self._ahead < known:
+            self._ahead, hits = slice_of(self._ahead, known)
+        elif self._behind < min(self.start, known):
+            self._behind, hits = slice_of(self._behind, min(self.start, known))
+        elif loaded.complete:
+            return None
+        else:
+            waits = True
+        read = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
+        return Found(tuple(hits), self._seen, known, read * self._seen / max(1, known), waits)
+
+    @property
+    def _seen(self) -> int:
+        return self._ahead - self.start + self._behind
+
+    def _look(
+        self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
+    ) -> tuple[int, list[tuple[int, int]]]:
+        end, texts, rows_too = sift(self.trace, self.matcher.sieve, begin, limit, max_bytes)
+        if not rows_too:
+            texts = self._with_rows(begin, end, texts)
+        hits: list[tuple[int, int]] = []
+        for index, text in texts:
+            between()
+            try:
+                times = self.matcher.count(text, partial(self._shown, index))
+            except TooSlow:
+                self.too_slow.append(index)
+                if self.given_up:
+                    break
+                continue
+            if times:
+                hits.append((index, times))
+        return end, hits
+
+    def _with_rows(
+        self, begin: int, end: int, texts: Iterable[tuple[int, str]]
+    ) -> Iterator[tuple[int, str]]:
+        """These texts and those of the other spans in whose rows it may be, in order."""
+        sieve, made = self.matcher.sieve, dict(texts)
+        for index in range(begin, end):
+            text = made.get(index)
+            if text is None:
+                if sieve is None or not sieve.may_be_in("\n".join(self._shown(index))):
+                    continue
+                try:
+                    text = self.trace.text(index)
+                except OSError:
+                    continue  # it cannot be read any more
+            yield index, text
+
+    def _shown(self, index: int) -> tuple[str, ...]:
+        """What of a span stands in its row."""
+        span = self.trace.span(index)
+        return (span.preview, span.name) if span.name else (span.preview,)

@@ -1,0 +1,1 @@
+"""Events: what they are, how they are written, and the tables that follow from them."""

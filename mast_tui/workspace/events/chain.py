@@ -1,0 +1,274 @@
+"""Each person's events in a chain of hashes, so that an edited history is told from a longer one.
+
+An event's ``chain`` is a hash over what it says and the chain of the event before it, which is the
+last one with a lower counter. Where two copies of a workspace counted on from the same event, each
+branch goes on from there, and stays as it was recorded once they are merged. Events that an import
+named are hashed by what they say alone: the same file makes them on any machine, at another hour
+and between other events, so nothing hangs on their order. Judges look at traces in any order, so
+theirs have no chain.
+
+The hash has no key. It tells what was changed by accident or by hand, not what somebody forged with
+this program at hand; what a merge may change is kept by ``changes``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.codec import fact_to_dict, kind_of
+from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
+from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.events.types import EventKind, GuidelineSet, StudySet
+
+LENGTH: Final = 32
+"""Hexadecimal digits of a hash that are kept."""
+
+START: Final = ""
+"""What the first event of a chain follows."""
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+_NAMING_TRACES: Final = (StudySet, GuidelineSet)
+
+_TRIES: Final = 200_000
+"""How many events back branches are looked for, over all events of a person: seconds at most."""
+
+_LOCAL_NAME: Final = re.compile(r"(?:-[0-9a-f]{8})?(?:~[0-9]+)*\Z")
+"""What a workspace may put behind a trace's name: so one trace is hashed alike in all of them."""
+
+_READ: Final = (
+    select(schema.events)
+    .where(schema.events.c.annotator == bindparam("name"))
+    .order_by(schema.events.c.seq, schema.events.c.id)
+)
+_EARLIER: Final = schema.events.alias("earlier")
+LAST_LINK: Final = (
+    select(_EARLIER.c.chain)
+    .where(
+        _EARLIER.c.annotator == bindparam("annotator"),
+        _EARLIER.c.chain.is_not(None),
+        ~_EARLIER.c.action.startswith(IMPORT_PREFIX),
+    )
+    .order_by(_EARLIER.c.seq.desc(), _EARLIER.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+"""What the next event of ``annotator`` follows; null where it is the first."""
+
+_SET: Final = (
+    update(schema.events)
+    .where(schema.events.c.id == bindparam("event"))
+    .values(chain=bindparam("value"))
+)
+
+
+Placed = tuple[int, str, str, str | None, str | None]
+"""An event's counter, time and action, and the actions that it undoes and redoes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Events from elsewhere, each once, with what their chains tell.
+
+    ``events`` come by annotator, counter and id, those of people with their chains. ``broken``
+    holds for each person whose history was edited the first event that does not fit, or came twice
+    with two contents, of which the first counts. ``repeats`` counts all that came again.
+    """
+
+    events: Sequence[Event] = ()
+    broken: Mapping[str, Event] = field(default_factory=dict)
+    repeats: int = 0
+
+
+def has_chain(annotator: str) -> bool:
+    """Whether the events of an annotator are chained."""
+    return annotator_kind(annotator) is not AnnotatorKind.JUDGE
+
+
+def is_linked(event: Event) -> bool:
+    """Whether an event hangs on the one before it."""
+    return links(event.action)
+
+
+def links(action: str) -> bool:
+    """Whether the events of an action hang on those before them."""
+    return not action.startswith(IMPORT_PREFIX)
+
+
+def digest(event: Event) -> bytes:
+    """The hash of what an event says, the same in every workspace that holds it."""
+    placed: Placed | None = None
+    if is_linked(event):
+        placed = (event.seq, event.at, event.action, event.undoes, event.redoes)
+    return digest_of(event, event.id, placed, payload_text(event.fact))
+
+
+def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload: str) -> bytes:
+    """The same for an event of which there are only parts so far.
+
+    Args:
+        event: What was recorded, or is about to be.
+        name: Its id.
+        placed: Its counter, time and actions, None for one that an import named.
+        payload: Its ``payload_text``.
+    """
+    fact = event.fact
+    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
+    if placed is not None:
+        seq, at, action, undoes, redoes = placed
+        rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
+        said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
+    if isinstance(fact, _NAMING_TRACES):
+        payload = _named_payload(fact)
+    whole = f"[{encode_basestring_ascii(name)},{said}]{payload}"
+    return hashlib.sha256(whole.encode("ascii")).digest()
+
+
+def link(before: str, said: bytes) -> str:
+    """The chain of an event with this ``digest`` after the one with the chain ``before``."""
+    return hashlib.sha256(before.encode("utf-8", "replace") + said).hexdigest()[:LENGTH]
+
+
+def follows(event: Event, before: str) -> str:
+    """What the event after this one follows; this one came after the one with chain ``before``."""
+    return event.chain if event.chain is not None and is_linked(event) else before
+
+
+def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
+    """One person's events by counter and id, with a chain where they lack one.
+
+    Args:
+        events: what the person did.
+        before: the chain of the event that the first of them follows.
+    """
+    counter, same = 0, before
+    for event in events:
+        if event.seq != counter:
+            counter, before = event.seq, same
+        if event.chain is None:
+            event = event._replace(chain=link(before if is_linked(event) else START, digest(event)))
+        same = follows(event, same)
+        yield event
+
+
+def first_break(events: Iterable[Event]) -> Event | None:
+    """The first of one person's events, by counter and id, that is not as it was recorded.
+
+    It says something else, or what was before it has changed or is gone. Events without a chain
+    are passed over.
+    """
+    counter, earlier, same, tries = 0, [START], list[str](), _TRIES
+    for event in events:
+        if event.chain is None:
+            continue
+        if event.seq != counter:
+            counter = event.seq
+            earlier += same
+            same = []
+        said = digest(event)
+        if not is_linked(event):
+            if link(START, said) != event.chain:
+                return event
+            continue
+        for before in reversed(earlier):
+            tries -= before is not earlier[-1]
+            if tries < 0:
+                return event
+            if link(before, said) == event.chain:
+                break
+        else:
+            return event
+        same.append(event.chain)
+    return None
+
+
+def examined(events: Iterable[Event]) -> Foreign:
+    """Look at events from elsewhere before they are merged; writes nothing."""
+    unique: dict[str, Event] = {}
+    repeats, broken = 0, dict[str, Event]()
+    for event in events:
+        known = unique.setdefault(event.id, event)
+        if known is not event:
+            repeats += 1
+            if known._replace(chain=None) != event._replace(chain=None):
+                broken.setdefault(event.annotator, event)
+    people: dict[str, list[Event]] = {}
+    for event in unique.values():
+        people.setdefault(event.annotator, []).append(event)
+    found = list[Event]()
+    for name, own in sorted(people.items()):
+        own.sort(key=lambda event: (event.seq, event.id))
+        if not has_chain(name):
+            found += [event if event.chain is None else event._replace(chain=None) for event in own]
+            continue
+        own_broken = first_break(own)
+        if own_broken is not None:
+            broken.setdefault(name, own_broken)
+        found += chained(own)
+    return Foreign(found, broken, repeats)
+
+
+def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:
+    """For each of these people whose events were edited here, the first that does not fit."""
+    breaks = (first_break(_read(connection, name)) for name in annotators if has_chain(name))
+    return tuple(event for event in breaks if event is not None)
+
+
+def make_anew(connection: Connection, annotator: str) -> None:
+    """Chain all events of a person by their counters and ids, whatever stood there."""
+    if not has_chain(annotator):
+        return
+    bare = (event._replace(chain=None) for event in _read(connection, annotator))
+    values = [{"event": event.id, "value": event.chain} for event in chained(bare)]
+    if values:
+        connection.execute(_SET, values)
+
+
+def _read(connection: Connection, annotator: str) -> Iterator[Event]:
+    """One person's events by counter and id, without those that cannot be read."""
+    for row in connection.execute(_READ, {"name": annotator}).mappings():
+        try:
+            yield event_of(row)
+        except ValueError:
+            # A damaged row keeps nobody out of the rest; the next event no longer fits then.
+            continue
+
+
+@lru_cache(maxsize=1000)
+def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
+    """Whose event of what kind it is, and of which work: the same for many in a row."""
+    who, where, under = map(_json_of, (annotator, _named(trace_id), taxonomy or None))
+    return f'{who},"{kind}",{where},{under}'
+
+
+@lru_cache(maxsize=1000)
+def _json_of(said: str | None) -> str:
+    return "null" if said is None else encode_basestring_ascii(said)
+
+
+@lru_cache(maxsize=1000)
+def _named(trace_id: str | None) -> str | None:
+    return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
+
+
+def _named_payload(fact: StudySet | GuidelineSet) -> str:
+    """The fact's own values as JSON, with each trace that it names as every workspace calls it."""
+    values = fact_to_dict(fact)
+    for said in (values["before"], values["after"]):
+        if isinstance(said, dict):
+            if "trace_id" in said:
+                said["trace_id"] = _named(said["trace_id"])
+            for batch in said.get("batches", ()):
+                batch["traces"] = [_named(trace_id) for trace_id in batch["traces"]]
+    return _ENCODER.encode(values)

@@ -1,0 +1,293 @@
+"""What events from elsewhere change for each annotator, and what of it nobody may do unasked.
+
+It is found by holding what stood here against what stands afterwards, so it does not matter by
+which events, with which counters, a change is brought about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, select
+
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.types import (
+    Decided,
+    GuidelineSet,
+    LabelAdded,
+    PassStarted,
+    ReviewSet,
+    SightSet,
+    SpanNoteSet,
+    SpansRead,
+    StudySet,
+    VerdictSet,
+)
+from mast_tui.workspace.records import History, PersonChanges
+
+Key = tuple[Any, ...]
+Rows = Mapping[Key, Key]
+"""The rows of one annotator in a state table: what is no key by what is."""
+
+State = Mapping[str, Rows]
+"""Everything that stands of one annotator, by table."""
+
+Standing = Mapping[Key, tuple[str, str]]
+"""When and by whom it was decided, for each trace, taxonomy and item: the last one stands."""
+
+_TABLES: Final = (
+    schema.labels,
+    schema.verdicts,
+    schema.reviews,
+    schema.span_notes,
+    schema.passes,
+    schema.decisions,
+    schema.guidelines,
+    schema.sights,
+)
+_READ: Final = {
+    table.name: select(table).where(table.c.annotator == bindparam("name")) for table in _TABLES
+}
+_OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
+
+
+def read_state(connection: Connection, annotator: str) -> State:
+    """Everything that stands of one annotator; a pass that was withdrawn does not."""
+    found = {}
+    for table in _TABLES:
+        # The annotator comes first in every table, and the rest of the key follows.
+        keys = len(table.primary_key)
+        rows = connection.execute(_READ[table.name], {"name": annotator}).all()
+        found[table.name] = {tuple(row[1:keys]): tuple(row[keys:]) for row in rows}
+    withdrawn = _place(schema.passes, "withdrawn")
+    passes = found[schema.passes.name]
+    found[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
+    return found
+
+
+def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
+    """Whether none of these events takes away, whatever stands where they come.
+
+    For events that hang on nothing that is here: what they do may show only later, once what they
+    are about has come as well.
+
+    Args:
+        events: what one person did.
+        whole: whether no counter is missing among all that came of the person.
+    """
+    begun = {_work(event) for event in events if isinstance(event.fact, PassStarted)}
+    for event in events:
+        match event.fact:
+            case (
+                VerdictSet(after=None)
+                | ReviewSet(after=None)
+                | SpanNoteSet(after="")
+                | Decided(after=None)
+            ):
+                adds = False
+            case PassStarted() | LabelAdded() | SpansRead() | GuidelineSet() | StudySet():
+                adds = True
+            case VerdictSet() | ReviewSet() | SpanNoteSet() | Decided():
+                adds = True
+            case SightSet():
+                adds = whole
+            case _:
+                adds = _work(event) in begun
+        if not adds:
+            return False
+    return True
+
+
+def _work(event: Event) -> Key:
+    return event.trace_id, event.taxonomy, event.pass_number
+
+
+def standing_decisions(connection: Connection) -> Standing:
+    """Which decision stands on each item, whoever made it."""
+    table = schema.decisions
+    rows = connection.execute(
+        select(
+            table.c.trace_id, table.c.taxonomy, table.c.item, table.c.decided_at, table.c.annotator
+        ).order_by(table.c.decided_at, table.c.annotator)
+    )
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in rows}
+
+
+def overruled(annotator: str, standing: Standing, before: State, after: State) -> int:
+    """How many decisions that stood, of other people, an annotator's new ones come after."""
+    own = before["decisions"]
+    return sum(
+        own.get(key) != row
+        and key in standing
+        and standing[key][1] != annotator
+        and (row[0], annotator) > standing[key]
+        for key, row in after["decisions"].items()
+    )
+
+
+NOTHING: Final[State] = {table.name: {} for table in _TABLES}
+"""What stands of somebody who has done nothing here."""
+
+
+def compare(
+    annotator: str, history: History, before: State, after: State, *, events: int
+) -> PersonChanges:
+    """Tell what has changed of an annotator's work, and whether it may without being asked for.
+
+    Args:
+        annotator: whose work it is.
+        history: how what came from elsewhere goes together with what was here.
+        before: what stood here.
+        after: what stands with what came.
+        events: how many events came that were not here.
+
+    Returns:
+        The counts, with ``refused`` where the change needs somebody's word.
+    """
+    labels = _Difference(before, after, "labels")
+    verdicts = _Difference(before, after, "verdicts")
+    passes = _Difference(before, after, "passes")
+    decisions = _Difference(before, after, "decisions")
+    frozen = _frozen_touched(before, after)
+    reopened = sum(_finished_at(after["passes"].get(key)) is None for key in frozen)
+    sight = _sight(before), _sight(after)
+    changes = PersonChanges(
+        annotator,
+        history,
+        events=events,
+        labels_added=len(labels.added),
+        labels_changed=len(labels.changed),
+        labels_removed=len(labels.removed),
+        verdicts_added=len(verdicts.added),
+        verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
+        passes_added=len(passes.added),
+        passes_joined=len(_joined(before, after)),
+        passes_finished=sum(_finished_at(after["passes"][key]) is not None for key in passes.added)
+        + len(_finished_now(before, after)),
+        passes_reopened=reopened,
+        passes_changed=len(frozen) - reopened,
+        decisions_added=len(decisions.added),
+        decisions_changed=len(decisions.changed),
+        decisions_taken_back=len(decisions.removed),
+        sight=sight[1] if sight[0] != sight[1] else None,
+    )
+    known = history not in (History.NEW, History.SAME)
+    if annotator_kind(annotator) is AnnotatorKind.JUDGE or not known:
+        return changes
+    return replace(changes, refused=_needs_asking(changes, before, after))
+
+
+def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
+    """Whether more has happened than a person's own work going on."""
+    if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
+        return True
+    if changes.decisions_changed or changes.decisions_taken_back:
+        return True
+    if changes.history is History.LONGER:
+        return False
+    # Two branches may both add. Neither can know of what the other has left as it was.
+    for table in (*_OF_A_PASS, schema.guidelines):
+        difference = _Difference(before, after, table.name)
+        if difference.changed or difference.removed:
+            return True
+    passes = _Difference(before, after, "passes")
+    # A branch may finish what is open. What shares nothing with the history here may begin new
+    # work and add to what is open, and no more.
+    told = _BEGUN if changes.history is History.FORKED else _OPEN
+    if passes.removed or any(
+        [before["passes"][key][place] for place in told]
+        != [after["passes"][key][place] for place in told]
+        for key in passes.changed
+    ):
+        return True
+    done = {key[:2] for key, row in before["passes"].items() if _finished_at(row) is not None}
+    return changes.history is History.APART and any(key[:2] in done for key in passes.added)
+
+
+class _Difference:
+    """The keys of rows that are only there afterwards, are gone, or say something else."""
+
+    def __init__(self, before: State, after: State, table: str) -> None:
+        was, now = before[table], after[table]
+        self.added = now.keys() - was.keys()
+        self.removed = was.keys() - now.keys()
+        self.changed = {key for key, row in was.items() if now.get(key, row) != row}
+
+
+def _frozen_touched(before: State, after: State) -> Collection[Key]:
+    """The passes that were finished and are not what they were."""
+    finished = {key: row for key, row in before["passes"].items() if _finished_at(row) is not None}
+    touched = {
+        key for key, row in finished.items() if _frozen(after["passes"].get(key)) != _frozen(row)
+    }
+    for table in _OF_A_PASS:
+        was, now = before[table.name], after[table.name]
+        for key in was.keys() | now.keys():
+            if was.get(key) != now.get(key):
+                touched.update(_works(table.name, key, was.get(key), now.get(key)))
+    return touched & finished.keys()
+
+
+def _joined(before: State, after: State) -> Collection[Key]:
+    """The passes that were open and hold more."""
+    there = {key for key, row in before["passes"].items() if _finished_at(row) is None}
+    return there & {
+        work
+        for table in _OF_A_PASS
+        for key in _Difference(before, after, table.name).added
+        for work in _works(table.name, key, None, after[table.name][key])
+    }
+
+
+def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:
+    """The passes to which a row belonged and belongs."""
+    if table != schema.labels.name:
+        yield key[:3]
+        return
+    for row in (was, now):
+        if row is not None:
+            yield row[:3]
+
+
+def _finished_now(before: State, after: State) -> list[Key]:
+    """The passes that were open and are finished."""
+    return [
+        key
+        for key, row in before["passes"].items()
+        if _finished_at(row) is None and _finished_at(after["passes"].get(key)) is not None
+    ]
+
+
+def _place(table: Any, column: str) -> int:
+    """Where a column stands in a row without its key."""
+    names = [found.name for found in table.columns]
+    return names.index(column) - len(table.primary_key)
+
+
+_FINISHED: Final = _place(schema.passes, "finished_at")
+_REVEALED: Final = _place(schema.passes, "revealed_at")
+_BEGUN: Final = [_place(schema.passes, name) for name in ("kind", "withheld")]
+_OPEN: Final = [
+    *_BEGUN,
+    *(_place(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
+]
+"""When a pass began does not matter while it is open: two copies may both have begun it."""
+
+
+def _finished_at(row: Key | None) -> str | None:
+    found: str | None = None if row is None else row[_FINISHED]
+    return found
+
+
+def _frozen(row: Key | None) -> Key | None:
+    """What no longer changes in a finished pass: all but that something hidden was shown."""
+    return None if row is None else (*row[:_REVEALED], *row[_REVEALED + 1 :])
+
+
+def _sight(state: State) -> bool:
+    """Whether somebody works blind; who never said so does not."""
+    return any(row[0] for row in state["sights"].values())

@@ -1,0 +1,206 @@
+"""Between rows of the tables and the records that people work with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import RowMapping
+
+from mast_tui.labels import (
+    Answer,
+    Evidence,
+    Label,
+    Match,
+    Origin,
+    Pass,
+    PassKind,
+    Review,
+    Severity,
+    SpanNote,
+    Target,
+    Verdict,
+    VerdictValue,
+)
+from mast_tui.workspace.events.codec import fact_from, kind_of
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.model import Event, payload_text
+from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.values import named_from
+
+Row = dict[str, Any]
+
+
+def label_to_row(label: Label) -> Row:
+    """The row of ``labels`` for a label."""
+    target, evidence = label.target, label.evidence
+    return {
+        "annotator": label.annotator,
+        "id": label.id,
+        "trace_id": label.trace_id,
+        "taxonomy": label.taxonomy,
+        "pass_number": label.pass_number,
+        "mode": label.mode,
+        "first_key": target.first,
+        "last_key": target.last,
+        "quote": target.quote,
+        "char_start": target.char_start,
+        "char_end": target.char_end,
+        "note": label.note,
+        "confidence": label.confidence,
+        "severity": label.severity and label.severity.value,
+        "origin": label.origin.value,
+        "suggestion": label.suggestion,
+        "saw_suggestions": label.saw_suggestions,
+        "created_at": label.created_at,
+        "evidence_key": evidence and evidence.key,
+        "evidence_quote": evidence and evidence.quote,
+        "evidence_start": evidence and evidence.char_start,
+        "evidence_end": evidence and evidence.char_end,
+        "evidence_match": evidence and evidence.match and evidence.match.value,
+        "evidence_named": evidence and evidence.named and json.dumps(evidence.named),
+        "evidence_wording": evidence and evidence.wording,
+        "decisive": label.decisive,
+    }
+
+
+def label_of(row: RowMapping) -> Label:
+    """The label in a row of ``labels``."""
+    return Label(
+        id=row["id"],
+        annotator=row["annotator"],
+        trace_id=row["trace_id"],
+        taxonomy=row["taxonomy"],
+        mode=row["mode"],
+        target=Target(
+            row["first_key"], row["last_key"], row["quote"], row["char_start"], row["char_end"]
+        ),
+        note=row["note"],
+        confidence=row["confidence"],
+        severity=None if row["severity"] is None else Severity(row["severity"]),
+        origin=Origin(row["origin"]),
+        suggestion=row["suggestion"],
+        saw_suggestions=row["saw_suggestions"],
+        pass_number=row["pass_number"],
+        created_at=row["created_at"],
+        evidence=_evidence_of(row),
+        decisive=row["decisive"],
+    )
+
+
+def _evidence_of(row: RowMapping) -> Evidence | None:
+    if row["evidence_quote"] is None:
+        return None
+    match, named = row["evidence_match"], row["evidence_named"]
+    return Evidence(
+        row["evidence_key"],
+        row["evidence_quote"],
+        row["evidence_start"],
+        row["evidence_end"],
+        None if match is None else Match(match),
+        None if named is None else named_from(json.loads(named)),
+        row["evidence_wording"],
+    )
+
+
+def verdict_of(row: RowMapping) -> Verdict:
+    """The verdict in a row of ``verdicts``."""
+    return Verdict(
+        row["annotator"],
+        row["trace_id"],
+        row["taxonomy"],
+        row["mode"],
+        VerdictValue(row["value"]),
+        row["pass_number"],
+    )
+
+
+def review_of(row: RowMapping) -> Review:
+    """The review in a row of ``reviews``."""
+    return Review(
+        annotator=row["annotator"],
+        suggestion=row["suggestion"],
+        answer=Answer(row["answer"]),
+        label=row["label"],
+        reason=row["reason"],
+        trace_id=row["trace_id"],
+        taxonomy=row["taxonomy"],
+        pass_number=row["pass_number"],
+    )
+
+
+def span_note_of(row: RowMapping) -> SpanNote:
+    """The note in a row of ``span_notes``."""
+    return SpanNote(
+        row["annotator"],
+        row["trace_id"],
+        row["taxonomy"],
+        row["span_key"],
+        row["text"],
+        row["pass_number"],
+    )
+
+
+PASS_COLUMNS: Final = (
+    *("annotator", "trace_id", "taxonomy", "number", "kind", "started_at", "finished_at"),
+    *("judge_seen", "spans_read", "spans", "revealed_at", "withheld"),
+)
+"""The columns of ``passes`` in the order in which ``pass_of`` takes them."""
+
+
+def pass_of(row: Sequence[Any]) -> Pass:
+    """The pass in a row of the ``PASS_COLUMNS``; by place, as there may be very many."""
+    annotator, trace_id, taxonomy, number, kind, *rest = row
+    return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *rest)
+
+
+def event_to_row(event: Event, payload: str | None = None) -> Row:
+    """The row of ``events`` for an event.
+
+    Args:
+        event: what was recorded.
+        payload: its fact as ``payload_text`` has it, where that was made already.
+    """
+    return {
+        "id": event.id,
+        "annotator": event.annotator,
+        "seq": event.seq,
+        "at": event.at,
+        "kind": kind_of(event.fact).value,
+        "trace_id": event.trace_id,
+        "taxonomy": event.taxonomy,
+        "pass_number": event.pass_number,
+        "payload": payload_text(event.fact) if payload is None else payload,
+        "replaces": json.dumps(event.replaces) if event.replaces else "[]",
+        "action": event.action,
+        "undoes": event.undoes,
+        "redoes": event.redoes,
+        "chain": event.chain,
+    }
+
+
+def event_of(row: RowMapping) -> Event:
+    """The event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    return Event(
+        id=row["id"],
+        annotator=row["annotator"],
+        seq=row["seq"],
+        at=row["at"],
+        trace_id=row["trace_id"],
+        taxonomy=row["taxonomy"],
+        pass_number=row["pass_number"],
+        fact=fact_from(
+            EventKind(row["kind"]),
+            Fields(json.loads(row["payload"]), row["kind"]),
+            annotator=row["annotator"],
+            trace_id=row["trace_id"],
+            taxonomy=row["taxonomy"],
+            pass_number=row["pass_number"],
+        ),
+        action=row["action"],
+        undoes=row["undoes"],
+        redoes=row["redoes"],
+        replaces=tuple(json.loads(row["replaces"])),
+        chain=row["chain"],
+    )

@@ -1,0 +1,1 @@
+"""What the workspace knows beside events."""

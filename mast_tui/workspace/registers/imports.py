@@ -1,0 +1,155 @@
+"""Imports as batches: what was asked for, what came of it, and whether it was taken back."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.model import IMPORT_PREFIX
+
+_TABLE: Final = schema.imports
+_NOTED: Final = schema.imported_events
+_EVENTS: Final = schema.events
+Work = tuple[str, str | None, str | None]
+"""Annotator, trace id and taxonomy, the last two None for what is about none."""
+
+_NOTE: Final = insert(_NOTED).prefix_with("OR IGNORE")
+
+
+class ImportState(StrEnum):
+    """How far an import has come."""
+
+    UNFINISHED = "not finished"
+    FINISHED = "finished"
+    UNDOING = "being taken back"
+    UNDONE = "taken back"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """One import; times are ISO 8601 in UTC. ``asked`` is how it was asked for."""
+
+    id: str
+    at: str
+    who: str | None
+    format: str
+    files: tuple[str, ...]
+    asked: str
+    finished_at: str | None = None
+    undo_begun_at: str | None = None
+    undone_at: str | None = None
+    undone_by: str | None = None
+
+    @property
+    def state(self) -> ImportState:
+        """How far it has come."""
+        if self.undone_at is not None:
+            return ImportState.UNDONE
+        if self.undo_begun_at is not None:
+            return ImportState.UNDOING
+        return ImportState.UNFINISHED if self.finished_at is None else ImportState.FINISHED
+
+    @property
+    def action(self) -> str:
+        """The action of the events that it makes."""
+        return f"{IMPORT_PREFIX}{self.format}:{self.id}"
+
+    @property
+    def keeps_actions(self) -> bool:
+        """Whether its events keep the actions that they have elsewhere, and are noted by id."""
+        return self.format == "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCounts:
+    """What an import brought: ``events``, the ``traces`` they are about, and whose they are."""
+
+    events: int = 0
+    traces: int = 0
+    annotators: tuple[str, ...] = ()
+
+
+def add(connection: Connection, record: ImportRecord) -> None:
+    """Keep an import that begins."""
+    connection.execute(insert(_TABLE).values(**_to_row(record)))
+
+
+def drop(connection: Connection, import_id: str) -> None:
+    """Forget an import that brought nothing."""
+    connection.execute(delete(_TABLE).where(_TABLE.c.id == import_id))
+
+
+def mark(connection: Connection, import_id: str, **changes: str | None) -> None:
+    """Set what is known of an import, by column."""
+    connection.execute(update(_TABLE).where(_TABLE.c.id == import_id).values(**changes))
+
+
+def note_events(connection: Connection, import_id: str, events: Iterable[str]) -> None:
+    """Note events that came with an import and keep their actions."""
+    rows = [{"import": import_id, "event": event} for event in events]
+    if rows:
+        connection.execute(_NOTE, rows)
+
+
+def noted_events(connection: Connection, import_id: str) -> frozenset[str]:
+    """The ids of the events that were noted of an import."""
+    statement = select(_NOTED.c.event).where(_NOTED.c["import"] == import_id)
+    return frozenset(connection.execute(statement).scalars())
+
+
+def imports(connection: Connection) -> tuple[ImportRecord, ...]:
+    """Every import, the earliest first."""
+    rows = connection.execute(select(_TABLE).order_by(_TABLE.c.at, _TABLE.c.id))
+    return tuple(_of_row(row) for row in rows)
+
+
+def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
+    """What an import brought, as its events tell."""
+    found: dict[str, int] = defaultdict(int)
+    traces = set[str]()
+    for annotator, trace_id, _, events in _works(connection, record):
+        found[annotator] += events
+        traces.update(() if trace_id is None else (trace_id,))
+    return ImportCounts(sum(found.values()), len(traces), tuple(sorted(found)))
+
+
+def brought_something(connection: Connection, record: ImportRecord) -> bool:
+    """Whether any event came of an import."""
+    return connection.execute(_events_of(record).limit(1)).first() is not None
+
+
+def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
+    """The works that an import brought something to, in order, and how many events to each."""
+    return tuple(((row[0], row[1], row[2]), row[3]) for row in _works(connection, record))
+
+
+def _works(connection: Connection, record: ImportRecord) -> list[Any]:
+    keys = (_EVENTS.c.annotator, _EVENTS.c.trace_id, _EVENTS.c.taxonomy)
+    statement = (
+        _events_of(record).with_only_columns(*keys, func.count()).group_by(*keys).order_by(*keys)
+    )
+    return list(connection.execute(statement).all())
+
+
+def _events_of(record: ImportRecord) -> Select[Any]:
+    if record.keeps_actions:
+        noted = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
+        return select(_EVENTS.c.id).where(_EVENTS.c.id.in_(noted))
+    return select(_EVENTS.c.id).where(_EVENTS.c.action == record.action, _EVENTS.c.undoes.is_(None))
+
+
+def _to_row(record: ImportRecord) -> dict[str, Any]:
+    values = {column.name: getattr(record, column.name) for column in _TABLE.columns}
+    return values | {"files": json.dumps(record.files)}
+
+
+def _of_row(row: Row[Any]) -> ImportRecord:
+    values = dict(row._mapping)
+    return ImportRecord(**values | {"files": tuple(json.loads(values["files"]))})

@@ -1,0 +1,130 @@
+"""What the ``outcomes.csv`` beside known traces say by now, taken over into the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mast_tui.traces.model import Outcome, TraceMeta
+from mast_tui.traces.scan.outcomes import FILE_NAME, NO_OUTCOMES, Outcomes, load_outcomes
+from mast_tui.workspace.records import TraceRecord
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.store import Workspace
+
+_NAMED: Final = 3
+"""How many rows that match nothing are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A trace with a file, as far as an ``outcomes.csv`` may tell of it."""
+
+    trace_id: str
+    path: Path
+    record: int | None
+    facts: TraceMeta
+
+
+def take_outcomes(workspace: Workspace) -> list[str]:
+    """Bring the known traces up to date with the ``outcomes.csv`` in their folders.
+
+    A trace is read again only where such a file says something else than is kept: what its own
+    file tells goes before. Traces whose files are not here keep what is kept. An empty cell says
+    nothing.
+
+    Args:
+        workspace: The workspace whose traces are meant.
+
+    Returns:
+        What is wrong with those files, a sentence each: bad cells, and rows that match nothing.
+    """
+    folders: dict[Path, list[_Known]] = {}
+    for known in _with_files(workspace):
+        folders.setdefault(known.path.parent, []).append(known)
+    told: list[str] = []
+    for folder in sorted(folders):
+        outcomes = load_outcomes(folder)
+        if outcomes is NO_OUTCOMES:
+            continue
+        met: set[str] = set()
+        differing: set[Path] = set()
+        for known in folders[folder]:
+            rows = list(outcomes.rows_of(known.trace_id, known.path.name, known.record))
+            met.update(rows)
+            if rows and _says_else(outcomes.facts[rows[0]], known.facts):
+                differing.add(known.path)
+        for path in sorted(differing):
+            _read_again(workspace, path)
+        told += _wrong(folder, outcomes, met)
+    return told
+
+
+def _with_files(workspace: Workspace) -> list[_Known]:
+    """The traces that have a file; of the others, which may be many, no object is made."""
+    facts = ("system", "model", "benchmark", "outcome", "score", "version", "started")
+
+    def take(rows: Iterator[tuple[Any, ...]]) -> list[_Known]:
+        return [
+            _Known(trace_id, Path(path), record, _meta(dict(zip(facts, told, strict=True))))
+            for trace_id, path, record, *told in rows
+        ]
+
+    return workspace.read_columns("traces", ("id", "path", "record", *facts), take, given="path")
+
+
+def _meta(told: dict[str, Any]) -> TraceMeta:
+    return TraceMeta(**{**told, "outcome": Outcome(told["outcome"])})
+
+
+def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
+    """Whether a row says something that is not what is kept."""
+    for new, old in (
+        (told.system, known.system),
+        (told.model, known.model),
+        (told.benchmark, known.benchmark),
+        (told.version, known.version),
+    ):
+        if new and new != old:
+            return True
+    if told.outcome is not Outcome.UNKNOWN and told.outcome is not known.outcome:
+        return True
+    if told.started is not None and told.started != known.started:
+        return True
+    return told.score is not None and told.score != known.score
+
+
+def _read_again(workspace: Workspace, path: Path) -> None:
+    from mast_tui.traces.library import read_file
+
+    for trace in read_file(path, named=True).traces:
+        record = TraceRecord.of(trace)
+        if workspace.find_trace(record) is not None:
+            workspace.register_trace(record)
+
+
+def _wrong(folder: Path, outcomes: Outcomes, met: set[str]) -> Iterator[str]:
+    file = folder / FILE_NAME
+    if outcomes.unread is not None:
+        yield f"{file}: not read: {outcomes.unread}"
+    for problem in outcomes.problems:
+        yield f"{file}: {problem.place}: {problem.message}"
+    # A file that nobody has labelled yet is no trace here, and its row is right all the same.
+    there = {name for name in outcomes.facts if _is_file(folder, name)}
+    unmatched = outcomes.unmatched(met | there)
+    if unmatched:
+        named = "; ".join(f"{one.place}: {one.message}" for one in unmatched[:_NAMED])
+        more = len(unmatched) - _NAMED
+        yield (
+            f"{file}: {len(unmatched)} of {len(outcomes.facts)} rows match no file and no trace of "
+            f"this workspace: {named}{f'; and {more} more' if more > 0 else ''}"
+        )
+
+
+def _is_file(folder: Path, name: str) -> bool:
+    try:
+        return (folder / name).is_file() or (folder / name.rpartition("#")[0]).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,285 @@
+"""Runs of judges: what they were told, what they did, and what a model has answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, func, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from mast_tui.labels import QuoteCounts
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.rows import Row
+from mast_tui.workspace.events.run_values import (
+    kinds_from,
+    kinds_to_dict,
+    settings_from,
+    settings_to_dict,
+)
+from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage
+
+_RUNS: Final = schema.runs
+_TRACES: Final = schema.run_traces
+_ASKED: Final = schema.asked
+
+_FINISH: Final = update(_RUNS).where(_RUNS.c.id == bindparam("run"))
+_SET_FORM: Final = update(_RUNS).where(_RUNS.c.id == bindparam("run")).values(form=bindparam("new"))
+_ADD_ASKED: Final = insert(_ASKED)
+_USABLE: Final = (
+    select(_ASKED)
+    .where(_ASKED.c.key == bindparam("asked_key"), _ASKED.c.usable)
+    .order_by(_ASKED.c.id.desc())
+    .limit(1)
+)
+_KEYS_OF_TRACE: Final = ["run", "trace_id"]
+_NOTE_TRACE: Final = insert(_TRACES).on_conflict_do_nothing(index_elements=_KEYS_OF_TRACE)
+_CHANGE_TRACE: Final = insert(_TRACES).on_conflict_do_update(
+    index_elements=_KEYS_OF_TRACE,
+    set_={
+        name: insert(_TRACES).excluded[name]
+        for name in (
+            "findings",
+            "problem",
+            "quotes",
+            "verified",
+            "quote_kinds",
+            "windows",
+            "remarks",
+        )
+    },
+)
+_USABLE_KEYS: Final = select(_ASKED.c.key).where(_ASKED.c.usable).distinct()
+_SUMS: Final = (
+    func.count(),
+    func.coalesce(func.sum(_ASKED.c.tokens_in), 0),
+    func.coalesce(func.sum(_ASKED.c.tokens_out), 0),
+)
+_USED_BY_ONE: Final = select(*_SUMS).where(_ASKED.c.run == bindparam("run"))
+_USED_BY_EACH: Final = select(_ASKED.c.run, *_SUMS).group_by(_ASKED.c.run)
+_TOLD: Final = select(_RUNS.c.told_requests, _RUNS.c.told_in, _RUNS.c.told_out).where(
+    _RUNS.c.id == bindparam("run")
+)
+_OF_HERE: Final = _RUNS.c.told_requests.is_(None)
+
+
+def begin_run(connection: Connection, run: Run) -> None:
+    """Keep a run that begins here."""
+    connection.execute(insert(_RUNS).values(id=run.id, **_run_to_row(run)))
+
+
+def add_run(connection: Connection, run: Run) -> None:
+    """Keep a run from elsewhere with what it used, or bring what is kept of it up to date.
+
+    A run that began here is known better here: only what is not known of it is added.
+    """
+    used = run.usage
+    told = {
+        "told_requests": used.requests,
+        "told_in": used.tokens_in,
+        "told_out": used.tokens_out,
+    }
+    statement = insert(_RUNS).values(id=run.id, **_run_to_row(run), **told)
+    new = statement.excluded
+    news: dict[str, Any] = {
+        name: func.coalesce(_RUNS.c[name], new[name])
+        for name in ("settings", "form", "finished_at", "ending")
+    }
+    # With null, as in a run of here, the greater one is null.
+    news |= {name: func.max(_RUNS.c[name], new[name]) for name in told}
+    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=news))
+    of_here = select(_RUNS.c.id).where(_RUNS.c.id == run.id, _OF_HERE)
+    keep_ours = connection.execute(of_here).first() is not None
+    for trace in run.traces:
+        add_run_trace(connection, run.id, trace, keep_known=keep_ours)
+
+
+def finish_run(connection: Connection, run_id: str, at: str, ending: str | None) -> None:
+    """Note that a run is over, and why before the end of its traces."""
+    connection.execute(_FINISH, {"run": run_id, "finished_at": at, "ending": ending})
+
+
+def set_form(connection: Connection, run_id: str, form: str) -> None:
+    """Note in which form a run asks for answers."""
+    connection.execute(_SET_FORM, {"run": run_id, "new": form})
+
+
+def add_run_trace(
+    connection: Connection, run_id: str, trace: RunTrace, *, keep_known: bool = False
+) -> None:
+    """Note what a run did with a trace; with ``keep_known`` only where nothing is noted."""
+    values = {
+        "run": run_id,
+        "trace_id": trace.trace_id,
+        "findings": trace.findings,
+        "problem": trace.problem,
+        "quotes": trace.quotes.all,
+        "verified": trace.quotes.found,
+        "quote_kinds": json.dumps(kinds_to_dict(trace.quotes)),
+        "windows": trace.windows,
+        "remarks": json.dumps(list(trace.remarks)),
+    }
+    connection.execute(_NOTE_TRACE if keep_known else _CHANGE_TRACE, values)
+
+
+def add_asked(connection: Connection, asked: Asked) -> None:
+    """Keep an answer."""
+    connection.execute(
+        _ADD_ASKED,
+        {
+            "run": asked.run_id,
+            "trace_id": asked.trace_id,
+            "key": asked.key,
+            "finish": asked.finish,
+            "form": asked.form,
+            "tokens_in": asked.tokens_in,
+            "tokens_out": asked.tokens_out,
+            "usable": asked.usable,
+            "counted": asked.counted,
+            "at": asked.at,
+            "answer": asked.answer,
+        },
+    )
+
+
+def find_answer(connection: Connection, key: str) -> Asked | None:
+    """The last usable answer with this key, of whatever run."""
+    row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
+    if row is None:
+        return None
+    return Asked(
+        run_id=row["run"],
+        trace_id=row["trace_id"],
+        key=row["key"],
+        answer=row["answer"],
+        finish=row["finish"],
+        form=row["form"],
+        tokens_in=row["tokens_in"],
+        tokens_out=row["tokens_out"],
+        usable=row["usable"],
+        counted=row["counted"],
+        at=row["at"],
+    )
+
+
+def answer_keys(connection: Connection) -> frozenset[str]:
+    """The keys of all questions to which there is a usable answer."""
+    return frozenset(connection.execute(_USABLE_KEYS).scalars())
+
+
+def usage(connection: Connection, run_id: str) -> Usage:
+    """What the answers of a run used."""
+    counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
+    told = connection.execute(_TOLD, {"run": run_id}).first()
+    return _sum(tuple(counted), None if told is None else tuple(told))
+
+
+def runs(connection: Connection) -> tuple[Run, ...]:
+    """The runs of judges, the earliest first."""
+    used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
+    return _runs(connection, used)
+
+
+def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
+    """The last run of a judge that began here and is not over."""
+    last = (
+        select(_RUNS.c.id)
+        .where(
+            _RUNS.c.judge == judge,
+            _RUNS.c.taxonomy == taxonomy,
+            _RUNS.c.finished_at.is_(None),
+            _OF_HERE,
+        )
+        .order_by(_RUNS.c.started_at.desc(), _RUNS.c.id.desc())
+        .limit(1)
+    )
+    run_id = connection.execute(last).scalar_one_or_none()
+    if run_id is None:
+        return None
+    used = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
+    (run,) = _runs(connection, used, run_id)
+    return run
+
+
+def examples(connection: Connection, judge: str) -> frozenset[str]:
+    """The ids of the traces that stood in any prompt of a judge."""
+    statement = select(_RUNS.c.settings).where(
+        _RUNS.c.judge == judge, _RUNS.c.settings.is_not(None)
+    )
+    return frozenset(
+        trace_id
+        for (document,) in connection.execute(statement)
+        for trace_id in _settings_of(document, None).examples
+    )
+
+
+def _run_to_row(run: Run) -> Row:
+    settings = run.settings
+    return {
+        "judge": run.judge,
+        "taxonomy": run.taxonomy,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "note": run.note,
+        "settings": None if settings is None else json.dumps(settings_to_dict(settings)),
+        "form": None if settings is None else settings.form,
+        "ending": run.ending,
+    }
+
+
+def _runs(
+    connection: Connection, used: dict[str, tuple[int, ...]], run_id: str | None = None
+) -> tuple[Run, ...]:
+    done: dict[str, list[RunTrace]] = {}
+    traces = select(_TRACES).where(*_is(_TRACES.c.run, run_id))
+    for row in connection.execute(traces.order_by(_TRACES.c.run, _TRACES.c.trace_id)).mappings():
+        trace = RunTrace(
+            row["trace_id"],
+            row["findings"],
+            row["problem"],
+            _quotes_of(row),
+            row["windows"],
+            tuple(json.loads(row["remarks"])),
+        )
+        done.setdefault(row["run"], []).append(trace)
+    kept = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+    return tuple(
+        Run(
+            id=row["id"],
+            judge=row["judge"],
+            taxonomy=row["taxonomy"],
+            started_at=row["started_at"],
+            finished_at=row["finished_at"],
+            note=row["note"],
+            traces=tuple(done.get(row["id"], ())),
+            settings=None
+            if row["settings"] is None
+            else _settings_of(row["settings"], row["form"]),
+            usage=_sum(
+                used.get(row["id"]), (row["told_requests"], row["told_in"], row["told_out"])
+            ),
+            ending=row["ending"],
+        )
+        for row in connection.execute(kept).mappings()
+    )
+
+
+def _quotes_of(row: RowMapping) -> QuoteCounts:
+    kinds = row["quote_kinds"]
+    known = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
+    return kinds_from(known, quotes=row["quotes"], found=row["verified"])
+
+
+def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
+    return [] if value is None else [column == value]
+
+
+def _settings_of(document: str, form: str | None) -> RunSettings:
+    return settings_from(Fields(json.loads(document), "settings"), form=form)
+
+
+def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
+    """What was counted here and what was told, together."""
+    known = [part for part in parts if part is not None]
+    return Usage(*(sum(part[place] or 0 for part in known) for place in range(3)))

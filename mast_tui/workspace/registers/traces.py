@@ -1,0 +1,228 @@
+"""Which trace is which: known again by its content, wherever its file lies and though it grows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, RowMapping, bindparam, or_, select
+from sqlalchemy.dialects.sqlite import insert
+
+from mast_tui.traces.model import Outcome, TraceIdentity
+from mast_tui.workspace import schema
+from mast_tui.workspace.events.rows import Row
+from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.statements import Insertion
+
+_HEAD_BYTES: Final = 64 * 1024
+"""The id of a line-based trace rests on so many bytes at most, so only these can have grown."""
+
+_MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
+
+_FACTS: Final = (
+    *("task", "system", "model", "benchmark", "version", "started"),
+    *("score", "spans", "path", "record"),
+)
+
+_TABLE: Final = schema.traces
+_NAMED: Final = (
+    select(_TABLE)
+    .where(or_(_TABLE.c.base_id == bindparam("name"), _TABLE.c.id == bindparam("name")))
+    .order_by(_TABLE.c.base_id, _TABLE.c.id)
+)
+_OF_STEM: Final = select(_TABLE).where(
+    _TABLE.c.base_id >= bindparam("stem_from"),
+    _TABLE.c.base_id < bindparam("stem_to"),
+    _TABLE.c.reader == bindparam("by_reader"),
+    _TABLE.c.content_bytes < bindparam("bytes_below"),
+)
+_TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
+_INSERT: Final = Insertion(insert(_TABLE))
+_AT_ONCE: Final = 500
+
+
+def register(connection: Connection, record: TraceRecord) -> str:
+    """Keep a trace, with what is new about it, and return the id it has here."""
+    known = find(connection, record)
+    if known is None:
+        trace_id = _free_id(connection, record.trace_id)
+        _INSERT.write(connection, [_to_row(record, trace_id)])
+        return trace_id
+    joined = with_news(known, record)
+    if joined != known:
+        values = _to_row(joined, known.trace_id)
+        del values["base_id"]
+        connection.execute(
+            schema.traces.update().where(schema.traces.c.id == known.trace_id).values(values)
+        )
+    return known.trace_id
+
+
+def register_unknown(
+    connection: Connection, records: Sequence[TraceRecord]
+) -> tuple[TraceRecord, ...]:
+    """Keep the traces that nobody has seen, and whose ids nothing here has.
+
+    Args:
+        connection: An open transaction.
+        records: What is known of traces.
+
+    Returns:
+        Those of the records that were not kept, as they may be of traces that are known.
+    """
+    unseen = {one.trace_id: one for one in reversed(records) if one.identity is None}
+    names = list(unseen)
+    for start in range(0, len(names), _AT_ONCE):
+        batch = names[start : start + _AT_ONCE]
+        for column in (_TABLE.c.id, _TABLE.c.base_id):
+            for known in connection.execute(select(column).where(column.in_(batch))).scalars():
+                unseen.pop(known, None)
+    fresh = [one for one in records if unseen.get(one.trace_id) is one]
+    if fresh:
+        _INSERT.write(connection, [_to_row(one, one.trace_id) for one in fresh])
+    return tuple(one for one in records if unseen.get(one.trace_id) is not one)
+
+
+def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
+    """The trace that this is, as it is known here, or None."""
+    rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
+    records = [_of_row(row) for row in rows]
+    if record.identity is None:
+        return next((r for r in records if r.trace_id == record.trace_id), None)
+    for known in records:
+        if known.identity and known.identity.content_hash == record.identity.content_hash:
+            return known
+    candidates = [*records, *_shorter_ones(connection, record.identity)]
+    grown = next((known for known in candidates if _has_grown(known, record)), None)
+    if grown is not None:
+        return grown
+    return next((r for r in records if r.identity is None), None)
+
+
+def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRecord, ...]:
+    """The traces that are kept, by id: all, or the one named."""
+    statement = select(schema.traces).order_by(schema.traces.c.id)
+    if trace_id is not None:
+        statement = statement.where(schema.traces.c.id == trace_id)
+    return tuple(_of_row(row) for row in connection.execute(statement).mappings())
+
+
+def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
+    """Traces with a made-up id of the same stem, first seen when their file was short."""
+    named = _MADE_UP_ID.fullmatch(identity.trace_id)
+    if identity.native or named is None:
+        return []
+    # What begins with 'stem-' lies before 'stem.', as '.' comes after '-': an index finds that.
+    rows = connection.execute(
+        _OF_STEM,
+        {
+            "stem_from": f"{named['stem']}-",
+            "stem_to": f"{named['stem']}.",
+            "by_reader": identity.reader,
+            "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
+        },
+    ).mappings()
+    found = [_of_row(row) for row in rows]
+    # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
+    return [
+        r
+        for r in found
+        if r.identity
+        and (stem := _MADE_UP_ID.fullmatch(r.identity.trace_id))
+        and stem["stem"] == named["stem"]
+    ]
+
+
+def _has_grown(known: TraceRecord, record: TraceRecord) -> bool:
+    """Whether the file began as what is known: its head as first seen is still there."""
+    before, now = known.identity, record.identity
+    if before is None or now is None or record.path is None or record.record is not None:
+        return False
+    if before.content_bytes > min(now.content_bytes, _HEAD_BYTES) or not before.content_bytes:
+        return False
+    return _head_hash(record.path, before.content_bytes) == before.content_hash
+
+
+def _head_hash(path: Path, size: int) -> str | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(size)
+    except OSError:
+        return None
+    return hashlib.sha256(head).hexdigest() if len(head) == size else None
+
+
+def _free_id(connection: Connection, wanted: str) -> str:
+    number, trace_id = 1, wanted
+    while connection.execute(_TAKEN, {"wanted": trace_id}).first():
+        number += 1
+        trace_id = f"{wanted}~{number}"
+    return trace_id
+
+
+def with_news(known: TraceRecord, new: TraceRecord) -> TraceRecord:
+    """What is known, with what the new record adds; what it contradicts it brings up to date."""
+    changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}
+    if new.path is not None:
+        changes["record"] = new.record
+    if new.outcome is not Outcome.UNKNOWN:
+        changes["outcome"] = new.outcome
+    if known.identity is None and new.identity is not None:
+        changes["identity"] = replace(new.identity, trace_id=known.trace_id)
+    return replace(known, **changes)
+
+
+def _to_row(record: TraceRecord, trace_id: str) -> Row:
+    identity = record.identity
+    return {
+        "id": trace_id,
+        "base_id": record.trace_id,
+        "content_hash": identity and identity.content_hash,
+        "content_bytes": identity and identity.content_bytes,
+        "reader": identity and identity.reader,
+        "key_scheme": identity and identity.key_scheme,
+        "native": identity is not None and identity.native,
+        "path": None if record.path is None else str(record.path),
+        "record": record.record,
+        "task": record.task,
+        "system": record.system,
+        "model": record.model,
+        "benchmark": record.benchmark,
+        "outcome": record.outcome.value,
+        "score": record.score,
+        "spans": record.spans,
+        "version": record.version,
+        "started": record.started,
+    }
+
+
+def _of_row(row: RowMapping) -> TraceRecord:
+    identity = None
+    if row["content_hash"] is not None:
+        identity = TraceIdentity(
+            trace_id=row["base_id"],
+            content_hash=row["content_hash"],
+            content_bytes=row["content_bytes"],
+            reader=row["reader"],
+            key_scheme=row["key_scheme"],
+            native=row["native"],
+        )
+    return TraceRecord(
+        trace_id=row["id"],
+        identity=identity,
+        path=None if row["path"] is None else Path(row["path"]),
+        record=row["record"],
+        spans=row["spans"],
+        task=row["task"],
+        system=row["system"],
+        model=row["model"],
+        benchmark=row["benchmark"],
+        outcome=Outcome(row["outcome"]),
+        score=row["score"],
+        version=row["version"],
+        started=row["started"],
+    )
