@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
+from mast_tui.cli.agree_traces import print_traces, traces_document
+from mast_tui.cli.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -22,6 +25,10 @@ from mast_tui.cli.common import (
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.cli.report_files import print_text, rendered
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.workspace.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
@@ -157,14 +164,6 @@ def agree_command(
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
-    from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
-    from mast_tui.cli.agree_traces import print_traces, traces_document
-    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.cli.report_files import print_text, rendered
-    from mast_tui.labels import AnnotatorKind, annotator_kind
-    from mast_tui.reports.agreement import agreement_report
-    from mast_tui.workspace.pseudonyms import pseudonyms_of
-
     place = open_workspace(workspace, create=False)
     try:
         outputs = outputs_beside(place, force=force)

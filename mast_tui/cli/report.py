@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mast_tui.adjudication import traces_from_files
+from mast_tui.adjudication.for_signatures import corrected_prevalence
+from mast_tui.cli.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -21,8 +24,17 @@ from mast_tui.cli.common import (
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.cli.report_files import Files, extras_for, print_text
+from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.signatures.model import Rules
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.source.signatures import without_outcomes
 from mast_tui.output_files import is_stdout
+from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
+from mast_tui.workspace.outcome_files import take_outcomes
+from mast_tui.workspace.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Rules, SignatureInput
@@ -170,15 +182,6 @@ def report_command(
     they were shown is recorded: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.cli.report_files import Files, extras_for, print_text
-    from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
-    from mast_tui.figures.signatures.model import Rules
-    from mast_tui.figures.source.signatures import without_outcomes
-    from mast_tui.reports.signatures import what_helps
-    from mast_tui.workspace.outcome_files import take_outcomes
-    from mast_tui.workspace.pseudonyms import pseudonyms_of
-
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
     except ValueError as error:
@@ -260,8 +263,6 @@ def report_command(
     if as_json and not files:
         print_json(document)
         return
-    from mast_tui.reports.signatures import signatures_report
-
     made = signatures_report(report, extras=extras)
     if files:
         written = files.write(made, outputs)
@@ -299,21 +300,14 @@ def report_of(
     ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces
     are read for what they used up. Raises ``ClickException`` for a group that is not there.
     """
-    from mast_tui.figures.signatures.report import signature_report
-
     for name in compare or ():
         if name not in given.group_names:
             there = ", ".join(given.group_names) or "none"
             raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
     corrected = spent_of = None
     if given.labels_kind == "judge":
-        from mast_tui.adjudication.for_signatures import corrected_prevalence
-
         corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
     if bill:
-        from mast_tui.adjudication import traces_from_files
-        from mast_tui.figures.signatures.bill import spent_from
-
         spent_of = spent_from(traces_from_files(workspace))
     return signature_report(
         given,

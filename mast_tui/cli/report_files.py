@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from mast_tui.adjudication import traces_from_files
+from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.outputs import marked
 from mast_tui.output_files import Outputs
+from mast_tui.reports.examples import extras_from_workspace
+from mast_tui.reports.render.images import check_format, image_of
+from mast_tui.reports.render.svg import MARK
+from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
@@ -40,8 +47,6 @@ def rendered(report: Report, language: str) -> str:
 
 def print_text(report: Report) -> None:
     """Print a report as text, as wide as the terminal is."""
-    from mast_tui.reports.render.text import render_text
-
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     for line in render_text(report, width):
         click.echo(one_line(line))
@@ -74,8 +79,6 @@ class Files:
             outputs.check(file)
         if self.figures is not None:
             outputs.add_folder(self.figures)
-            from mast_tui.reports.render.images import check_format
-
             check_format(self.image)
 
     def write(self, report: Report, outputs: Outputs) -> list[str]:
@@ -87,9 +90,6 @@ class Files:
         """
         said = []
         if self.figures is not None:
-            from mast_tui.reports.render.images import image_of
-            from mast_tui.reports.render.svg import MARK
-
             names = [f"{one.id}.{self.image}" for one in report.charts]
             for name, one in zip(names, report.charts, strict=True):
                 content = image_of(one, self.image, bare=self.bare)
@@ -122,10 +122,6 @@ def extras_for(
 
     Notes bear the ``letters`` of those who wrote them, where these are given.
     """
-    from mast_tui.adjudication import traces_from_files
-    from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.reports.examples import extras_from_workspace
-    from mast_tui.traces.model import Trace
 
     def nowhere(_trace: str) -> Trace | None:
         return None

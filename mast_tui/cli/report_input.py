@@ -6,7 +6,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mast_tui.adjudication import orders_from_files
+from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.gc_tuning import uncollected
+from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.figures.source.verdicts import GOLD
+from mast_tui.gold import no_order
+from mast_tui.session import said_by, within_sight
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
@@ -24,9 +30,6 @@ def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
         viewer: Who asks.
         labels: ``gold`` or a name.
     """
-    from mast_tui.figures.source.verdicts import GOLD
-    from mast_tui.session import said_by, within_sight
-
     if viewer.name is None or not viewer.limited:
         return None
     return within_sight(
@@ -62,12 +65,9 @@ def signature_input(
     which: GoldKind = "all",
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
-    from mast_tui.figures.source.signatures import input_from_workspace
 
     def gold(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
         # Imported only where somebody has decided something.
-        from mast_tui.adjudication.for_signatures import gold_of
-
         return gold_of(workspace, taxonomy, order_of)(wanted)
 
     order_of = _orders(workspace) if places else _no_orders
@@ -85,8 +85,6 @@ def signature_input(
 
 
 def _no_orders(_trace: str) -> Order:
-    from mast_tui.gold import no_order
-
     return no_order
 
 
@@ -95,7 +93,6 @@ def _orders(workspace: Workspace) -> OrderOf:
 
     Of traces without a file nothing is read, as there may be a hundred thousand of them.
     """
-    from mast_tui.gold import no_order
 
     @cache
     def with_file() -> frozenset[str]:
@@ -106,8 +103,6 @@ def _orders(workspace: Workspace) -> OrderOf:
 
     @cache
     def from_files() -> OrderOf:
-        from mast_tui.adjudication import orders_from_files
-
         return orders_from_files(workspace)
 
     def order_of(trace: str) -> Order:

@@ -14,8 +14,10 @@ from textual.widgets import Input
 
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services import open_workspace
 from mast_tui.workspace import Workspace
@@ -151,6 +153,21 @@ async def test_the_welcome_is_shown_once(small: Path) -> None:
         assert on.labels == set()
     async with stage(small, welcomed=False) as on:
         assert on.app.screen_stack[-1] is on.annotate
+
+
+async def test_an_enter_that_came_before_the_welcome_opens_the_trace(small: Path) -> None:
+    """The name is written while somebody presses Enter again, who has seen no welcome yet."""
+    async with stage(small.parent, annotator=None, welcomed=False) as on:
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter", "enter", "down")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 2
+    async with stage(small.parent, welcomed=False) as on:
+        assert isinstance(on.app.screen, WelcomeScreen), "nobody has seen it yet"
+        await on.press("enter")
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.press("enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
 
 
 async def test_the_name_is_asked_once_and_may_not_be_a_judges(

@@ -19,7 +19,7 @@ from mast_tui.adjudication import Case, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.action import MOVE
+from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
 from mast_tui.ui.adjudicate.deciding import Deciding
@@ -59,7 +59,7 @@ BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · 
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
     for name in (
-        *(name for name, *_ in MOVE),
+        *(move.name for move in moves(Where.ADJUDICATE)),
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
 ) | {"everywhere.back", "everywhere.goto"}

@@ -365,6 +365,14 @@ class LibraryScreen(Screen[None]):
         else:
             self.hints.say("Q quits · ? shows all keys")
 
+    def queue_changed(self) -> None:
+        """Read the queue anew: what is to do has changed."""
+        self.queue.changed()
+
+    def begin_anew(self) -> None:
+        """Begin with what is to do: a study was set up."""
+        self.queue.begin_anew()
+
     def action_queue(self) -> None:
         """Choose another queue."""
         self.queue.choose()

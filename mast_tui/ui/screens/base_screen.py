@@ -15,6 +15,9 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 class BaseScreen(Screen[None]):
     """A main screen with a title, a list that keys move over, and a line of hints."""
 
+    gives_way = True
+    """Another main screen takes its place."""
+
     @property
     def mast(self) -> AppContext:
         """The app, with what it shares."""

@@ -15,9 +15,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, Matter, RunCounts
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
-from mast_tui.ui.widgets.render_cache import KnownLooks
 
 MARKS: Final[Mapping[Matter, MarkKind]] = {
     Matter.OWN: MarkKind.OWN,
@@ -144,7 +144,7 @@ CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
 
 
-class Overview(KnownLooks):
+class Overview(RenderCache):
     """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
 
     Two cells wide the left one marks the cursor and what the timeline has on screen; one cell

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 SEPARATOR = " · "
 
@@ -24,7 +24,7 @@ def sight_words(*, blind: bool) -> str:
     return "blind" if blind else _SHOWN
 
 
-class TitleBar(KnownLooks):
+class TitleBar(RenderCache):
     """Parts joined by dots; where there is no room the right side is shortened, then the left side
     gives way from its end."""
 

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 SMALL: Final = 4
 """Lists of no more rows than this show no context beside the cursor."""
@@ -23,7 +23,7 @@ AHEAD: Final = 3
 """What part of the screen comes into view when the cursor runs against its edge."""
 
 
-class VirtualLines(ScrollView, KnownLooks, can_focus=True, inherit_bindings=False):
+class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=False):
     """Rows of one cell's height, with a cursor, rendered on demand.
 
     Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
