@@ -219,7 +219,7 @@ class TestTakingOn:
 
         assert seen() == {"t1": (Access.AGAIN, 0), "t2": (Access.AGAIN, 0)}
         assert all(one.revealed_at is None for one in office.workspace.passes(annotator="ann"))
-        with pytest.raises(AdjudicationError, match="labelled once more"):
+        with pytest.raises(AdjudicationError, match="labelled again"):
             Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
         assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == ("t1",)
         assert seen() == {"t1": (Access.OPEN, 1), "t2": (Access.AGAIN, 0)}

@@ -129,7 +129,10 @@ def test_more_traces_come_after_the_others(cli: Cli, tmp_path: Path) -> None:
         (("--annotators", "alice,bob,eve"), "the annotators"),
         (("--overlap", 0.5), "the overlap"),
         (("--per-trace", 1, "--seed", 8), "how many label a trace and the seed"),
-        (("--assisted", "--withhold", 0.1), "blind or assisted and the withheld share"),
+        (
+            ("--assisted", "--withhold", 0.1),
+            "blind or suggestions shown and the share without suggestions",
+        ),
         (("runs/run0.json",), "the traces taken in"),
     ],
 )

@@ -226,7 +226,7 @@ def test_what_figures_rest_on_is_named() -> None:
         (replace(study, overlap=0.4), "overlap"),
         (replace(study, seed=9), "seed"),
         (replace(study, blind=True), "blind"),
-        (replace(study, withheld=0.1), "withheld"),
+        (replace(study, withheld=0.1), "without suggestions"),
         (replace(study, batches=(study.traces[1:],)), "traces"),
     ):
         (found,) = changes_to_figures(study, other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
@@ -39,9 +41,9 @@ class BaseScreen(Screen[None]):
         return self.query_one(TitleBar)
 
     @property
+    @abstractmethod
     def main_list(self) -> VirtualLines:
         """The list that has the keys where no other pane has the focus."""
-        raise NotImplementedError
 
     @property
     def pane(self) -> VirtualLines:

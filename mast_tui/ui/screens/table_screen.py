@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -21,13 +23,13 @@ class TableScreen(BaseScreen):
 
     where: Where
 
+    @abstractmethod
     def make_table(self) -> ColumnTable:
         """The table, not yet mounted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_title(self) -> None:
         """What is open, and who works."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         """The table, and the row under its cursor in words."""

@@ -60,6 +60,7 @@ class StepLook:
             return False
         if self.normal == other.normal:
             return True
+        # The first spans are shown before anything heavy is imported.
         from rapidfuzz import fuzz
 
         return fuzz.ratio(self.normal, other.normal, score_cutoff=ALIKE) > 0
