@@ -10,6 +10,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.traces import pattern_child
 from mast_tui.traces.pattern_child import BUDGET, COUNT, NUMBER, PLACES, packed
 from mast_tui.traces.pattern_needs import needs_of
@@ -22,7 +23,7 @@ SECONDS: Final = 1.0
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 
 
-class InvalidPattern(ValueError):
+class InvalidPattern(MastError, ValueError):
     """The text is no regular expression; the message says why."""
 
 

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.annotate.base import AnnotateBase
 from mast_tui.ui.titles import plain_title
@@ -180,7 +181,7 @@ class Searching(AnnotateBase):
         assert self.trace is not None
         try:
             matcher = matcher_for(self.needle, self._regex)
-        except ValueError as error:
+        except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
         from mast_tui.traces.text_search import TextSearch
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -110,13 +111,13 @@ def study_of(
 ) -> Study:
     """The study that the fields describe; what has no field stays as it was ``before``.
 
-    ``traces`` are those of a new study. Raises ``ValueError`` in words that name the field.
+    ``traces`` are those of a new study. Raises ``MastError`` in words that name the field.
     """
     from mast_tui.study import OpenModes, Study
 
     annotators = _names(texts["annotators"], "annotators")
     if not annotators:
-        raise ValueError("annotators: a study needs at least one")
+        raise MastError("annotators: a study needs at least one")
     batches = (tuple(traces),) if traces else ()
     start = before or Study(taxonomy, annotators, batches=batches, per_trace=1)
     return replace(
@@ -144,18 +145,18 @@ def _share(text: str, title: str, before: float) -> float:
         return before
     found = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
     if found is None:
-        raise ValueError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
     value = float(found[1].replace(",", "."))
     if not found[2] and 0 < value <= 1:
-        raise ValueError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
+        raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
-        raise ValueError(f"{title}: {one_line(text, 20)} is more than all")
+        raise MastError(f"{title}: {one_line(text, 20)} is more than all")
     return value / 100
 
 
 def _whole(text: str, title: str) -> int:
     if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
-        raise ValueError(f"{title}: “{one_line(text, 20)}” is no whole number")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is no whole number")
     return int(text)
 
 
@@ -164,5 +165,5 @@ def _names(text: str, title: str) -> tuple[str, ...]:
 
     try:
         return tuple(checked_person(name) for name in text.split(",") if name.strip())
-    except ValueError as error:
-        raise ValueError(f"{title}: {error}") from error
+    except MastError as error:
+        raise MastError(f"{title}: {error}") from error

@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import context_of
 from mast_tui.ui.study.form import FIELDS, Field, Texts
@@ -65,7 +66,7 @@ class ChoiceLine(Static, can_focus=True):
 class StudySetup(ModalScreen[dict[str, str] | None]):
     """Gives back what stands in the fields, or None after Escape.
 
-    ``check`` refuses by raising ``ValueError`` with what is wrong, which is said; the form stays.
+    ``check`` refuses by raising ``MastError`` with what is wrong, which is said; the form stays.
     """
 
     CSS_PATH = [DIALOGS, STUDY]
@@ -143,7 +144,7 @@ class StudySetup(ModalScreen[dict[str, str] | None]):
         texts = {line.id or "": line.value for line in self._lines()}
         try:
             self._check(texts)
-        except ValueError as error:
+        except MastError as error:
             self._refuse(str(error))
             return
         self.dismiss(texts)
