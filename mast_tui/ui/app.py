@@ -17,9 +17,10 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.worker import Worker
 
+from mast_tui.configuration import Configuration, read_configuration
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.keymap import checked
 from mast_tui.ui.actions.registry import Where, actions_for, bindings_for, textual_keymap
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
@@ -55,7 +56,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
-    from mast_tui.judges.configuration import JudgeConfiguration
+    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.model_judge import Plan
@@ -174,7 +175,7 @@ class MastApp(TextualApp):
         self.options = options
         self.traces = TraceService(self, options)
         self._taxonomy = taxonomy
-        self.configuration: Configuration = read_configuration(configuration_path())
+        self.configuration: Configuration = checked(read_configuration())
         self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
         """What the screens write to the workspace, in order."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
@@ -200,7 +201,7 @@ class MastApp(TextualApp):
 
     def on_mount(self) -> None:
         """Set keys and colours; the first screen follows, and what is slow after its frame."""
-        if self.configuration.theme in self.available_themes:
+        if self.configuration.theme is not None:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
         if self.query("FirstSpans"):

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from mast_tui.adjudication.guidelines import Case
+    from mast_tui.configuration import Configuration
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
-    from mast_tui.ui.actions.keymap import Configuration
     from mast_tui.ui.input_priority import Courtesy
     from mast_tui.ui.options import AppOptions
     from mast_tui.ui.services.judging import UnderWay

@@ -9,7 +9,7 @@ import pytest
 from textual.geometry import Region
 from textual.widget import Widget
 
-from mast_tui.ui.annotate.suggestion_panel import SuggestionPanel
+from mast_tui.ui.annotate.suggestions import SuggestionPanel
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.facts import SpansRead
@@ -79,7 +79,7 @@ async def test_an_answer_is_on_disk_before_anything_is_drawn_and_the_panel_is_fi
         on.annotate.action_accept()
         await settle(on.pilot)
         assert steps.taken[0] == "disk"
-        assert len(filled) == len(on.annotate.suggestion_panels)
+        assert len(filled) == len(on.annotate.suggestions.panels)
         assert len(set(filled)) == 1
         assert filled[0].startswith("1.1")
         assert on.number == 10
@@ -95,7 +95,7 @@ async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_pa
         await on.press("j", "space", "j", "j")
         fold = on.annotate.timeline.fold_here
         assert isinstance(fold, Run)
-        on.annotate.write_read()
+        on.annotate.reading.write()
         await settle(on.pilot)
         assert on.session.unread() == ()
         written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)

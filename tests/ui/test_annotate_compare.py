@@ -8,8 +8,7 @@ from threading import Event
 import pytest
 
 from mast_tui.ui.annotate import compare as annotate_compare
-from mast_tui.ui.annotate.comparison_dialog import CompareScreen
-from mast_tui.ui.text import differences as comparing
+from mast_tui.ui.annotate.compare import CompareScreen
 from mast_tui.ui.text.differences import Comparison, compare
 from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
@@ -54,7 +53,7 @@ async def test_long_texts_are_compared_behind_the_keys(
         return compare(earlier, later)
 
     monkeypatch.setattr(annotate_compare, "AT_ONCE_CHARS", 1000)
-    monkeypatch.setattr(comparing, "compare", compared)
+    monkeypatch.setattr(annotate_compare, "compare", compared)
     lead = "The same words again and again. " * 60
     path = trace_of(tmp_path / "long.json", f"{lead}one", f"{lead}two", "Done.")
     async with stage(path) as on:

@@ -10,7 +10,7 @@ import pytest
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.filter_choice import FilterChoice
-from mast_tui.ui.trace_view.filtering import SpanFilter
+from mast_tui.ui.annotate.span_filter import SpanFilter
 from tests.traces import rollouts
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace
@@ -91,16 +91,16 @@ async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
         everything = len(shown(on))
         await on.press("/", *"pod", "enter")
         await on.press("F", "c", "enter")
-        assert (on.annotate.needle, len(shown(on))) == ("pod", 4)
+        assert (on.annotate.state.needle, len(shown(on))) == ("pod", 4)
         await on.press("escape")
-        assert (on.annotate.needle, len(shown(on))) == ("pod", everything)
+        assert (on.annotate.state.needle, len(shown(on))) == ("pod", everything)
         await on.press("escape")
-        assert on.annotate.needle == ""
+        assert on.annotate.state.needle == ""
         await on.press("F", "c", "enter")
         narrowed = len(shown(on))
         await on.press("/", *"zzz", "enter")
         await on.press("escape")
-        assert (on.annotate.needle, len(shown(on))) == ("", narrowed)
+        assert (on.annotate.state.needle, len(shown(on))) == ("", narrowed)
         await on.press("escape")
         assert len(shown(on)) == everything
 
@@ -174,7 +174,7 @@ async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace
         assert "suggested" not in choice(on)
         await on.press("s")
         assert len(shown(on)) == 12
-        assert on.annotate.span_filter.shows_all
+        assert on.annotate.filter.chosen.shows_all
 
 
 async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     async with stage(path, settled=False) as on:
         await on.press("/", *"zebra", "enter")
-        assert on.annotate.matches.total == 1500
+        assert on.annotate.state.hits.total == 1500
         await on.press("escape", "F", "c", "enter")
         assert title(on) == "Timeline · tool calls · 1,500 of 3,000"
         assert on.annotate.timeline.row_count == 1500
@@ -227,12 +227,12 @@ async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
         screen, trace = on.annotate, read_file(path, named=True).traces[0]
         first = len(trace)
         assert first < 2000
-        screen.trace = screen.timeline.trace = trace
-        screen.show_only(SpanFilter(kinds=frozenset({SpanKind.MESSAGE})))
+        screen.state.trace = screen.timeline.trace = trace
+        screen.filter.show_only(SpanFilter(kinds=frozenset({SpanKind.MESSAGE})))
         await settle(on.pilot)
         assert screen.timeline.row_count == first
         read_fully(trace)
-        screen.filter_grown()
+        screen.filter.grown()
         await settle(on.pilot)
         assert screen.timeline.row_count == 2000
         assert title(on) == "Timeline · messages · 2,000 of 2,000"

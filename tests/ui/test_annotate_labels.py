@@ -82,7 +82,7 @@ async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
         target = label.target
         assert target.quote == "at the pods"
         assert PLAN[target.char_start : target.char_end] == target.quote
-        assert on.annotate.selection.is_plain
+        assert on.annotate.state.selection.is_plain
 
 
 @pytest.mark.parametrize("forward", [True, False])

@@ -89,7 +89,7 @@ async def test_search_goes_along_as_one_types(small: Path) -> None:
         await on.press("enter")
         assert await found(on, "n", "n", "n", "n", "N", "N") == [9, 10, 11, 1, 11, 10]
         await on.press("escape")
-        assert not on.annotate.matches
+        assert not on.annotate.state.hits
         assert on.number == 10
         # Escape forgets what was looked for: n asks anew.
         await on.press("n", *"crashes", "enter")
@@ -100,9 +100,9 @@ async def test_search_goes_along_as_one_types(small: Path) -> None:
 async def test_a_capital_makes_case_count(small: Path) -> None:
     async with stage(small) as on:
         await on.press("/", *"The", "enter")
-        assert [i + 1 for i in on.annotate.matches] == [9]
+        assert [i + 1 for i in on.annotate.state.hits] == [9]
         await on.press("escape", "/", *"the", "enter")
-        assert [i + 1 for i in on.annotate.matches] == [1, 2, 9, 12]
+        assert [i + 1 for i in on.annotate.state.hits] == [1, 2, 9, 12]
 
 
 async def test_what_is_nowhere_is_said(small: Path) -> None:
@@ -121,7 +121,7 @@ async def test_a_burst_of_keys_after_the_slash_is_looked_for_and_labels_nothing(
     async with stage(small) as on:
         for burst in ("/13", "/1326a-x", '/t13v"'):
             await on.press(*burst)
-            assert on.annotate.needle == burst[1:]
+            assert on.annotate.state.needle == burst[1:]
             assert on.labels == set()
             assert not on.session.verdicts
             await on.press("escape")
@@ -141,7 +141,7 @@ async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:
             await on.press(":", *trace.span(index).key, "enter")
             assert on.number == index + 1
         await on.press(":", *"whole trace", "enter")
-        assert on.annotate.selection.whole
+        assert on.annotate.state.selection.whole
         await on.press("escape", ":", *"99", "enter")
         assert on.number == 12
         assert any("99" in note.message for note in on.app._notifications)

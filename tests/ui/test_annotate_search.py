@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.searching import Hits, matcher_for, pattern_in
+from mast_tui.ui.annotate.hits import Hits
+from mast_tui.ui.annotate.search import matcher_for, pattern_in
 from tests.ui.stage import Stage, stage, write_trace
 
 TWICE = "The pod fails. Another pod fails. No third one does."
@@ -103,7 +104,7 @@ async def test_an_unfinished_pattern_is_said_and_nothing_breaks(pods: Path) -> N
     async with stage(pods) as on:
         await on.press("ctrl+t", *"po(")
         assert "Not a regular expression yet: missing )" in on.message
-        assert not on.annotate.matches
+        assert not on.annotate.state.hits
         await on.press(*"d|x)")
         assert "1 of 3" in on.message
         # The same once more as plain text.
@@ -121,8 +122,8 @@ async def test_another_trace_knows_nothing_of_the_search(pods: Path, tmp_path: P
     other = write_trace(tmp_path / "z.json", [{"role": "user", "content": "a pod"}])
     async with stage(pods, other) as on:
         await on.press("enter", "/", *"pod", "enter", ">")
-        assert on.annotate.needle == ""
-        assert not on.annotate.matches
+        assert on.annotate.state.needle == ""
+        assert not on.annotate.state.hits
         assert marked(on) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.labels import Answer, Evidence, Finding, Match, Origin
 from mast_tui.session import Suggestion
-from mast_tui.ui.annotate.suggestions import Suggesting
+from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.ui.stage import (
     CODES,
     SLUGS,
@@ -144,7 +144,7 @@ async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: 
 async def test_an_edit_that_is_left_answers_nothing(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged) as on:
         await on.press("]", "e", "escape")
-        assert on.annotate.selection.is_plain
+        assert on.annotate.state.selection.is_plain
         await on.press("G", "1", "1")
         assert answers(on) == [None, None, None]
         assert on.session.labels[0].origin is Origin.MANUAL
@@ -164,13 +164,13 @@ async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
 ) -> None:
     async with stage(small, workspace=judged) as on:
         asked: list[str] = []
-        index_of = Suggesting.index_of_suggestion
+        index_of = Suggestions.index_of
 
-        def counted(screen: Suggesting, suggestion: Suggestion) -> int:
+        def counted(part: Suggestions, suggestion: Suggestion) -> int:
             asked.append(suggestion.id)
-            return index_of(screen, suggestion)
+            return index_of(part, suggestion)
 
-        monkeypatch.setattr(Suggesting, "index_of_suggestion", counted)
+        monkeypatch.setattr(Suggestions, "index_of", counted)
         await on.press("j", "j", "k", "G", "k", "k")
         assert on.number == 10
         assert "Suggestion 2 of 3" in on.text
@@ -208,7 +208,7 @@ async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others
         assert seen[4] == (10, False)
         # The last that can be checked is answered: those that cannot follow, then the first.
         await on.press("G", "a")
-        assert "quote not in the trace: “never said”" in on.annotate.suggestion_panels[1].text
+        assert "quote not in the trace: “never said”" in on.annotate.suggestions.panels[1].text
         await on.press("x", "a")
         assert on.labels == {("3.2", 12, 12), ("1.2", 2, 2)}
         assert on.number == 10
@@ -229,7 +229,7 @@ async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -
     async with stage(small, workspace=place) as on:
         await on.press("]")
         assert on.number == 12
-        panel = " ".join(on.annotate.suggestion_panels[1].text.split())
+        panel = " ".join(on.annotate.suggestions.panels[1].text.split())
         assert "the judge named #5, the words stand in #12" in panel
         assert "quote found in other words" in panel
         assert "decisive for the outcome" in panel
@@ -251,7 +251,7 @@ async def test_an_altered_quote_comes_after_the_others_with_both_wordings(
             seen.append(on.number)
         assert seen == [10, 12, 8, 1, 10]
         await on.press("[", "[")
-        panel = on.annotate.suggestion_panels[1]
+        panel = on.annotate.suggestions.panels[1]
         assert "≠ altered: 3 → 2\njudge: “checkout-3 Crash" in panel.text
         assert "\ntrace: “checkout-2 CrashLoopBackOff”" in panel.text
         lit = [panel.text[h.start : h.end] for h in panel.highlights if h.style == "match"]

@@ -104,7 +104,7 @@ async def test_nothing_is_quoted_or_copied_of_a_file_that_has_changed(
         assert words.startswith(f"run.jsonl is not what was opened: {reason}.")
         await on.press("w")
         assert on.message == "This span cannot be read any more"
-        assert on.annotate.selection.is_plain
+        assert on.annotate.state.selection.is_plain
         await on.press("y")
         assert copied == []
         await on.press("1", "3")
@@ -125,7 +125,7 @@ async def test_a_label_with_a_quote_is_shown_where_its_text_cannot_be_read(
         await on.press("k")
         assert "[cannot be read: the file has gone]" in on.text
         await on.press("ctrl+t")
-        assert on.annotate.has_spans
+        assert on.annotate.state.has_spans
 
 
 async def test_a_file_that_only_grows_is_no_news(rollout: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.annotate.mode_code_entry import DigitEntry, Purpose, Typed, type_digit
+from mast_tui.ui.annotate.labelling import DigitEntry, Purpose, Typed, type_digit
 from tests.ui.build import taxonomy_of
 
 DIGITS = "0123456789"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from mast_tui.labels import Target
 from mast_tui.traces.glances import Glances, glances
 from mast_tui.traces.model import Span, SpanKind, SpanStatus
-from mast_tui.ui.trace_view.filtering import (
+from mast_tui.ui.annotate.hits import Hits
+from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
     Marked,
     Narrowing,
@@ -19,7 +20,6 @@ from mast_tui.ui.trace_view.filtering import (
     Stretches,
     ranges_of,
 )
-from mast_tui.ui.trace_view.searching import Hits
 from tests.ui.build import SmallTrace
 
 TRACE = SmallTrace("a", "b", "c", "d", "e")

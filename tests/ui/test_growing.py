@@ -240,12 +240,12 @@ async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path
 async def test_what_rushes_by_does_not_count_as_read(chat: Path) -> None:
     async with stage(chat) as on:
         timeline = on.annotate.timeline
-        assert on.annotate._keys_on_screen()
+        assert on.annotate.reading.on_screen()
         trace = PartOfTrace(500)
         timeline.show_trace(trace)
         await settle(on.pilot)
         await on.send("G")
-        assert not on.annotate._keys_on_screen()
+        assert not on.annotate.reading.on_screen()
 
 
 async def test_marks_are_there_once_their_spans_are(chat: Path, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_trace_that_is_left_gives_its_memory_back(chat: Path, tmp_path: 
         await on.press("enter")
         trace = on.annotate.trace
         assert trace is not None
-        survey = on.annotate.timeline.survey
+        survey = on.annotate.timeline.background
         left = weakref.ref(survey), weakref.ref(survey.counts)
         counted = weakref.ref(trace)
         del trace, survey

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.configuration import configuration_path
 from mast_tui.errors import MastError
-from mast_tui.judges.configuration import configuration_path
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.help import help_text
@@ -191,10 +191,10 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
             await on.press("J")
             await on.send("m")
             await on.send("j", "1")
-            assert on.annotate.entry.begun
+            assert on.annotate.labelling.entry.begun
             go_on.set()
             await reached(on, lambda: on.app.judge_at_work is None)
-            assert on.annotate.entry.begun
+            assert on.annotate.labelling.entry.begun
             assert on.number == 2
             assert on.session.pending
             await on.press("3")

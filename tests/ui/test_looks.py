@@ -52,7 +52,7 @@ def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]
             await on.press(*keys)
             if isinstance(on.app.screen, AnnotateScreen):
                 # Else it would depend on the time whether what was read is shown as read.
-                on.app.screen.write_read()
+                on.app.screen.reading.write()
 
     return press
 

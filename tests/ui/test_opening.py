@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
-from mast_tui.ui.actions.keymap import configuration_path
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
@@ -190,9 +190,9 @@ async def test_the_name_is_asked_once_and_may_not_be_a_judges(
         line.value = ""
         await on.press(*"ann", "enter", "1", "3")
         assert on.labels == {("1.3", 1, 1)}
-        assert "ann · assisted" in on.lines[0]
+        assert "ann · suggestions shown" in on.lines[0]
     async with stage(small, workspace=place, annotator=None) as on:
-        assert "ann · assisted" in on.lines[0]
+        assert "ann · suggestions shown" in on.lines[0]
     with closing(Workspace.open(place)) as kept:
         assert [info.name for info in kept.annotators()] == ["ann"]
 
@@ -214,7 +214,7 @@ async def test_a_name_that_looks_like_another_is_asked_for_again(
         assert "looks like 'tomas'" in " ".join(on.text.split())
         line.value = "tomas"
         await on.press("enter")
-        assert "tomas · assisted" in on.lines[0]
+        assert "tomas · suggestions shown" in on.lines[0]
 
 
 async def test_leaving_the_question_for_the_name_leaves_the_app(small: Path) -> None:

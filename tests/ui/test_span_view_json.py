@@ -60,7 +60,7 @@ async def test_a_quote_is_that_of_the_text_as_it_was_read(path: Path, key: str) 
             await on.press("p")
         await on.press("w")
         for _ in range(40):
-            quote = on.annotate.selection.quote
+            quote = on.annotate.state.selection.quote
             assert quote is not None
             if ARGUMENTS[quote.start : quote.end] == "install":
                 break

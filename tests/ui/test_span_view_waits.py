@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.annotate import panels as annotate_panels
+from mast_tui.ui.annotate import screen as annotate
 from tests.ui.stage import Stage, call, finding, read_trace, result, stage, suggest, write_trace
 
 WORDS = "and more words than any row of the timeline has room for, whatever its width " * 4
@@ -25,7 +25,7 @@ def long(tmp_path: Path) -> Path:
 @pytest.fixture
 def _never_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is, the next key comes while the cursor still moves."""
-    monkeypatch.setattr(annotate_panels, "SPAN_WAIT", 3600.0)
+    monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
 
 
 def in_view(on: Stage) -> int:
@@ -86,11 +86,11 @@ async def test_what_needs_the_text_of_the_cursors_span_brings_it(long: Path, key
 async def test_only_what_was_drawn_counts_as_read(long: Path) -> None:
     async with stage(long) as on:
         await on.send(*"jjj")
-        on.annotate.write_read()
+        on.annotate.reading.write()
         assert [index + 1 for run in on.session.unread() for index in run] == list(range(3, 13))
         await on.send("w")
         await on.send("escape")
-        on.annotate.write_read()
+        on.annotate.reading.write()
         assert [index + 1 for run in on.session.unread() for index in run] == [3, *range(5, 13)]
 
 
@@ -98,7 +98,7 @@ async def test_a_span_on_which_the_cursor_rested_was_read(long: Path) -> None:
     async with stage(long) as on:
         for _ in LONG:
             await on.press("j")
-        on.annotate.write_read()
+        on.annotate.reading.write()
         assert on.session.unread() == ()
 
 
@@ -111,5 +111,5 @@ async def test_another_trace_is_not_read_because_of_where_one_was(
         await on.press("enter")
         await on.press(*"jjjj")
         await on.press("}")
-        on.annotate.write_read()
+        on.annotate.reading.write()
         assert sum(map(len, on.session.unread())) == len(on.annotate.trace or ()) - 1

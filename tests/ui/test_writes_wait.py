@@ -135,10 +135,10 @@ async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, pla
     async with stage(small, workspace=place) as on:
         with somebody_writes(place):
             await send(on, "j", "j", "j")
-            on.annotate.write_read()
+            on.annotate.reading.write()
             assert on.number == 4
         await settle(on.pilot)
-        on.annotate.write_read()
+        on.annotate.reading.write()
         await settle(on.pilot)
         trace = on.annotate.trace
         assert trace is not None

@@ -51,7 +51,7 @@ QUESTION = (
 
 QUESTION_OF_A_STUDY = (
     "As its adjudicator you will see what others said, and can no longer label this trace, or "
-    "label it once more, without sight of it."
+    "label it again, without sight of it."
 )
 
 BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import ClassVar, Final, Protocol
 
-from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.message import Message
+from textual.screen import ModalScreen
 
-from mast_tui.ui.annotate.base import AnnotateBase
-
-if TYPE_CHECKING:
-    from mast_tui.traces.model import Trace
-    from mast_tui.ui.text.differences import Comparison
+from mast_tui.traces.model import Trace
+from mast_tui.ui.annotate.state import BackgroundView
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_view.repeats import twin_of
+from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 
 AT_ONCE_CHARS: Final = 1 << 16
 """Texts that are longer together are compared in the background."""
@@ -27,7 +33,56 @@ class Pair:
     later: int
 
 
-class Comparing(AnnotateBase):
+class CompareScreen(ModalScreen[None]):
+    """The lines that differ, the earlier ones with ``-`` and the later ones with ``+``."""
+
+    CSS_PATH = DIALOGS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,equals_sign,q,Q,enter", "leave", show=False),
+        Binding("down,j", "scroll_text(1)", show=False),
+        Binding("up,k", "scroll_text(-1)", show=False),
+        Binding("pagedown,space,d", "scroll_text(15)", show=False),
+        Binding("pageup,b", "scroll_text(-15)", show=False),
+    ]
+
+    def __init__(self, title: str, found: Comparison) -> None:
+        super().__init__()
+        self._title = title
+        self._found = found
+
+    def compose(self) -> ComposeResult:
+        """The lines."""
+        with Vertical(classes="dialog tall wide") as box:
+            box.border_title = plain_title(self._title)
+            cut = f"the first {MOST_LINES:,} lines · " if self._found.cut else ""
+            box.border_subtitle = f"{cut}Esc closes"
+            yield SpanView(id="differences")
+
+    def on_mount(self) -> None:
+        """Fill in the lines."""
+        self.query_one(SpanView).show_text(
+            self._found.text,
+            [Highlight(first, end, "evidence") for first, end in self._found.changed],
+            empty="Nothing differs so far.",
+        )
+
+    def action_scroll_text(self, rows: int) -> None:
+        """Scroll."""
+        self.query_one(SpanView).move_by(rows)
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss(None)
+
+
+class CompareView(BackgroundView, Protocol):
+    """What a comparison needs of the screen."""
+
+    @property
+    def is_current(self) -> bool: ...
+
+
+class StepComparison:
     """A dialog with the lines that differ; where none does that is only said."""
 
     @dataclass
@@ -37,49 +92,53 @@ class Comparing(AnnotateBase):
         pair: Pair
         found: Comparison
 
-    def action_compare(self) -> None:
-        """Show what differs between the step under the cursor and the one that it repeats."""
-        if not self.has_spans:
-            return
-        assert self.trace is not None
-        from mast_tui.ui.text.differences import compare
-        from mast_tui.ui.trace_view.repeats import twin_of
+    def __init__(self, view: CompareView) -> None:
+        self._view = view
+        self._state = view.state
+        self._hints = view.hints
 
-        index = self.index
-        twin = twin_of(self.trace, index)
-        if twin is None:
-            self.hints.say(f"#{index + 1} repeats no step before it")
+    def show(self) -> None:
+        """Show what differs between the step under the cursor and the one that it repeats."""
+        if not self._state.has_spans:
             return
-        pair = Pair(self.trace, twin, index)
+        assert self._state.trace is not None
+        index = self._state.index
+        twin = twin_of(self._state.trace, index)
+        if twin is None:
+            self._hints.say(f"#{index + 1} repeats no step before it")
+            return
+        pair = Pair(self._state.trace, twin, index)
         try:
-            earlier, later = self.trace.text(twin), self.trace.text(index)
+            earlier, later = self._state.trace.text(twin), self._state.trace.text(index)
         except OSError as error:
-            self.hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+            self._hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
             return
         if len(earlier) + len(later) <= AT_ONCE_CHARS:
-            self._show_difference(pair, compare(earlier, later))
+            self._tell(pair, compare(earlier, later))
         else:
-            self.hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
-            self._compare(pair, earlier, later)
+            self._hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
+            work = partial(self._compare, pair, earlier, later)
+            self._view.in_background(work, "compare")
 
-    @work(thread=True, group="compare", exclusive=True)
     def _compare(self, pair: Pair, earlier: str, later: str) -> None:
-        from mast_tui.ui.text.differences import compare
+        self._view.post_message(self.Compared(pair, compare(earlier, later)))
 
-        self.post_message(self.Compared(pair, compare(earlier, later)))
-
-    def on_comparing_compared(self, message: Compared) -> None:
+    def take_compared(self, message: Compared) -> None:
         """Show it to whoever has waited for it."""
         pair = message.pair
-        if pair.trace is self.trace and pair.later == self.index and self.is_current:
-            self.hints.clear()
-            self._show_difference(pair, message.found)
+        if (
+            pair.trace is self._state.trace
+            and pair.later == self._state.index
+            and self._view.is_current
+        ):
+            self._hints.clear()
+            self._tell(pair, message.found)
 
-    def _show_difference(self, pair: Pair, found: Comparison) -> None:
-        from mast_tui.ui.annotate.comparison_dialog import CompareScreen
-
+    def _tell(self, pair: Pair, found: Comparison) -> None:
         earlier, later = f"#{pair.earlier + 1}", f"#{pair.later + 1}"
         if found.equal:
-            self.hints.say(f"{later} is the same as {earlier} to the letter")
+            self._hints.say(f"{later} is the same as {earlier} to the letter")
         else:
-            self.app.push_screen(CompareScreen(f"{earlier} and then {later}", found))
+            self._view.show_dialog(
+                CompareScreen(f"{earlier} and then {later}", found), lambda _: None
+            )

@@ -16,9 +16,9 @@ from textual.widgets import Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
+from mast_tui.ui.annotate.span_filter import EVERYTHING, KIND_NAMES, SpanFilter
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.trace_view.filtering import EVERYTHING, KIND_NAMES, SpanFilter
 
 KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.MESSAGE: "m",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.annotate.base import AnnotateBase
+from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.reading import Reading
+from mast_tui.ui.annotate.state import AnnotateView
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -52,124 +54,134 @@ def finished_words(
     return " · ".join(words)
 
 
-class Finishing(AnnotateBase):
+class FinishView(AnnotateView, Protocol):
+    """What the end of a pass needs of the screen."""
+
+    @property
+    def commands(self) -> SessionCommands: ...
+    def session_changed(self) -> None: ...
+    def finished_one(self) -> None: ...
+
+
+class Finish:
     """The end of a pass."""
 
-    def action_finish(self) -> None:
+    def __init__(self, view: FinishView, reading: Reading) -> None:
+        """Begin.
+
+        Args:
+            view: The screen.
+            reading: What was read by then.
+        """
+        self._view = view
+        self._state = view.state
+        self._hints = view.hints
+        self._commands = view.commands
+        self._reading = reading
+
+    def end_pass(self) -> None:
         """Finish the trace; asks once where spans were not read."""
-        if self.has_spans:
-            self.with_session(self._finish, here=True)
+        if self._state.has_spans:
+            self._commands.with_session(self._finish, here=True)
 
     def _finish(self, session: Session) -> None:
         if session.finished:
-            self.hints.say("This pass is finished already · > next trace · r shows what others say")
+            self._hints.say(
+                "This pass is finished already · > next trace · r shows what others say"
+            )
             return
-        assert self.trace is not None
-        if not self.trace.loaded.complete:
-            self.hints.say("Still reading this trace; finish when it is all there", error=True)
+        assert self._state.trace is not None
+        if not self._state.trace.loaded.complete:
+            self._hints.say("Still reading this trace; finish when it is all there", error=True)
             return
-        self.write_read()
+        self._reading.write()
         unread = session.unread()
         answer = session.open_modes_answer
         if answer is not None:
             self._end(session, answer, fixed=bool(unread))
             return
-        total, missed = len(self.trace), sum(map(len, unread))
+        total, missed = len(self._state.trace), sum(map(len, unread))
         open_modes = self._open_modes(session)
-        from mast_tui.ui.dialogs.question import Ask
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self.writes.do(lambda: self._end(session, "leave"))
+                self._view.context.writes.do(lambda: self._end(session, "leave"))
             elif answer == "j":
-                self.writes.do(lambda: self._end(session, "absent"))
+                self._view.context.writes.do(lambda: self._end(session, "absent"))
             elif answer == "g":
-                self.timeline.go_to(unread[0].start)
-                self.show_span()
+                self._view.timeline.go_to(unread[0].start)
+                self._view.show_span()
 
-        self.app.push_screen(
-            Ask(
-                f"{total - missed} of {total} spans read",
-                f"Not read: {ranges_in_words(unread)}.\n\n"
-                f"{open_modes} of {len(self.taxonomy.modes)} modes have no verdict yet. "
-                "Unseen is not negative: left open, they count in no figure.",
-                (
-                    ("o", "finish, leave them open"),
-                    ("j", "I have judged the whole trace: set them absent"),
-                    ("g", "go to the first unread span"),
-                ),
-                default="o",
+        self._view.ask(
+            f"{total - missed} of {total} spans read",
+            f"Not read: {ranges_in_words(unread)}.\n\n"
+            f"{open_modes} of {len(self._state.taxonomy.modes)} modes have no verdict yet. "
+            "Unseen is not negative: left open, they count in no figure.",
+            (
+                ("o", "finish, leave them open"),
+                ("j", "I have judged the whole trace: set them absent"),
+                ("g", "go to the first unread span"),
             ),
             answered,
+            default="o",
         )
 
     def _open_modes(self, session: Session) -> int:
-        return sum(session.verdict(mode.slug) is None for mode in self.taxonomy.modes)
+        return sum(session.verdict(mode.slug) is None for mode in self._state.taxonomy.modes)
 
     def _end(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
         """Finish, and say in one line what came of it; ``fixed``: a study gave the answer."""
-        assert self.trace is not None
-        total, was_open = len(self.trace), self._open_modes(session)
+        assert self._state.trace is not None
+        total, was_open = len(self._state.trace), self._open_modes(session)
         unread = session.unread()
-        if self.changed(lambda s: s.finish(open_modes=open_modes)) is None:
+        if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        self.finished_one()
+        self._view.finished_one()
         then = "> next trace · u takes it back"
         if not fixed:
             then += " · r shows what was hidden"
-        self.hints.say(
+        self._hints.say(
             f"{finished_words(unread, total, was_open, open_modes, fixed=fixed)} · {then}"
         )
 
-    def action_reveal(self) -> None:
+    def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""
-        if self.has_spans:
-            self.with_session(self._reveal, here=True)
+        if self._state.has_spans:
+            self._commands.with_session(self._reveal, here=True)
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:
-            self.hints.say("What others say is shown after you have finished the trace (D)")
+            self._hints.say("What others say is shown after you have finished the trace (D)")
             return
         if session.others_shown or not _comes_back(session):
             self._show_hidden(session)
             return
-        from mast_tui.ui.dialogs.question import Ask
 
         def answered(answer: str | None) -> None:
-            if answer == "s" and self.session is session:
-                self.writes.do(lambda: self._show_hidden(session))
+            if answer == "s" and self._state.session is session:
+                self._view.context.writes.do(lambda: self._show_hidden(session))
 
-        self.app.push_screen(
-            Ask(
-                "See what was hidden?",
-                "In this study some finished traces come back to be labelled once more, without "
-                "sight of anything. One that you have looked into by then is left out of that. "
-                "Looking is recorded.",
-                (("s", "see it"), ("n", "leave it hidden")),
-                default="n",
-            ),
+        self._view.ask(
+            "See what was hidden?",
+            "In this study some finished traces repeat: they are labelled again, without "
+            "sight of anything. One that you have looked into by then is left out of that. "
+            "Looking is recorded.",
+            (("s", "see it"), ("n", "leave it hidden")),
             answered,
+            default="n",
         )
 
     def _show_hidden(self, session: Session) -> None:
-        self.changed(lambda s: s.reveal())
-        self.show_state()
-        assert self.trace is not None
+        self._commands.changed(lambda s: s.reveal())
+        self._view.session_changed()
+        assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})
-        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in self.trace.meta.hidden]
+        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in self._state.trace.meta.hidden]
         words = (
             [f"{len(session.others)} labels of {', '.join(map(one_line, people))}"]
             if people
             else ["Nobody else has labelled this trace"]
         )
-        self.hints.say(" · ".join([*words, *hidden]))
-
-    def write_read(self) -> None:
-        """Write what has been on screen."""
-        raise NotImplementedError
-
-    def finished_one(self) -> None:
-        """One more trace is finished."""
-        raise NotImplementedError
+        self._hints.say(" · ".join([*words, *hidden]))

@@ -1,22 +1,27 @@
-"""Labelling, verdicts and undo on the annotate screen."""
+"""Labelling: two digits name a mode, and further keys act on the label that is there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
-from mast_tui.taxonomy.model import Mode
+from textual.geometry import Size
+
+from mast_tui.labels import Label, Severity, Target, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
-from mast_tui.ui.annotate.label_keys import LabelKeys
-from mast_tui.ui.annotate.mode_code_entry import DigitEntry, Purpose, type_digit
-from mast_tui.ui.annotate.selection import PLAIN, Selection
-from mast_tui.ui.annotate.suggestions import Suggesting
+from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.state import PLAIN, AnnotateView
+from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.services.workspace_writer import Holds
-from mast_tui.ui.text.word_motions import QuoteCursor, next_word, word_at
+from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 
 if TYPE_CHECKING:
-    from mast_tui.labels import Target, VerdictValue
     from mast_tui.session import Change, Session
-
 
 TYPING: Final = frozenset(
     {f"annotate.digit_{d}" for d in range(10)}
@@ -40,20 +45,133 @@ EDITING: Final = TYPING | {
 """The same while another place for a suggestion is marked: what finds the place, and the mode."""
 
 
-class Labelling(Suggesting, LabelKeys):
+Chooses = Literal["note", "severity", "confidence", "remove"]
+
+CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}
+
+CONFIDENCES: Final[tuple[float | None, ...]] = (None, 1.0, 0.75, 0.5, 0.25)
+
+Value = TypeVar("Value")
+
+
+class Purpose(StrEnum):
+    """What the mode that is being typed is for."""
+
+    LABEL = "label"
+    ABSENT = "absent"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class DigitEntry:
+    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit."""
+
+    purpose: Purpose = Purpose.LABEL
+    first: str | None = None
+    begun: bool = False
+
+    def candidates(self, taxonomy: Taxonomy) -> tuple[tuple[str, Mode], ...]:
+        """The digits that may come next, each with the mode it would name."""
+        if self.first is None:
+            return ()
+        found = ((digit, taxonomy.by_digits(self.first, digit)) for digit in "0123456789")
+        return tuple((digit, mode) for digit, mode in found if mode is not None)
+
+    def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
+        """What has been typed and what may follow, for a footer of ``cells``.
+
+        Names give way so that all that may follow is shown.
+        """
+        verb = {"label": "label", "absent": "absent:", "unsure": "unsure:"}[self.purpose]
+        if self.first is None:
+            return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
+        head = f"{verb} {self.first}▁"
+        options = self.candidates(taxonomy)
+        longest = max(len(mode.name) for _, mode in options)
+        room = cells - len(head) - 4 * len(options)
+        while longest > 3 and sum(min(longest, len(mode.name)) for _, mode in options) > room:
+            longest -= 1
+        return "  ".join(
+            [head, *(f"{digit} {one_line(mode.name, longest)}" for digit, mode in options)]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What came of one more digit: the new state, and the mode where one is complete."""
+
+    entry: DigitEntry
+    mode: Mode | None = None
+    refused: str | None = None
+
+
+def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> Typed:
+    """Take one more digit; a pair that names no mode is refused and forgotten."""
+    if entry.first is None:
+        begun = DigitEntry(entry.purpose, digit, True)
+        if not begun.candidates(taxonomy):
+            return Typed(DigitEntry(), refused=f"no mode begins with {digit}")
+        return Typed(begun)
+    mode = taxonomy.by_digits(entry.first, digit)
+    if mode is None:
+        return Typed(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
+    return Typed(DigitEntry(entry.purpose), mode)
+
+
+class LabellingView(AnnotateView, Protocol):
+    """What labelling needs of the screen."""
+
+    @property
+    def modes(self) -> TaxonomyPanel: ...
+    @property
+    def commands(self) -> SessionCommands: ...
+    @property
+    def size(self) -> Size: ...
+    def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None: ...
+    def find_mode(self, found: Callable[[str], None]) -> None: ...
+
+
+class Labelling:
     """What keys do to labels; every command is on disk before the screen shows it."""
+
+    def __init__(self, view: LabellingView, marking: Marking, suggestions: Suggestions) -> None:
+        """Begin with nothing typed.
+
+        Args:
+            view: The screen.
+            marking: What the next label points at.
+            suggestions: One of which may be labelled in another way.
+        """
+        self.entry = DigitEntry()
+        """What has been typed of a mode."""
+        self._view = view
+        self._state = view.state
+        self._hints = view.hints
+        self._modes = view.modes
+        self._commands = view.commands
+        self._marking = marking
+        self._suggestions = suggestions
+        self._choice: tuple[Chooses, str] | None = None
+        self._choosing = False
+        """Whether the last line asks whether the choice is meant; severity and confidence keep
+        it."""
+
+    def begin(self) -> None:
+        """Another trace is opened."""
+        self.entry = DigitEntry()
+        self._choice, self._choosing = None, False
 
     # What the last line asks
 
     @property
     def asks(self) -> bool:
         """Whether a label, the rest of a mode, or another place for a suggestion is asked for."""
-        return self._choosing or self.entry.begun or self._editing is not None
+        return self._choosing or self.entry.begun or self._suggestions.editing is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
         """Take a key while something is asked; what is not known there does nothing."""
         if self._choosing:
-            return self.take_choice_key(key, action)
+            return self._take_choice_key(key, action)
         if self.entry.begun:
             if key == "backspace":
                 self._untype()
@@ -64,221 +182,298 @@ class Labelling(Suggesting, LabelKeys):
             return True
         if action in EDITING or key == "enter":
             return False
-        if not self.hints.message:
-            self.show_editing()
+        if not self._hints.message:
+            self._suggestions.show_editing()
         return True
 
     # Typing a mode
 
-    def action_digit(self, digit: str) -> None:
+    def digit(self, digit: str) -> None:
         """Take one digit of a mode's code."""
-        if not self.has_spans:
+        if not self._state.has_spans:
             return
-        typed = type_digit(self.entry, digit, self.taxonomy)
+        typed = type_digit(self.entry, digit, self._state.taxonomy)
         purpose, self.entry = self.entry.purpose, typed.entry
         if typed.refused:
             self._stop_typing()
-            self.hints.say(f"Nothing labelled: {typed.refused}", error=True)
+            self._hints.say(f"Nothing labelled: {typed.refused}", error=True)
             return
         if typed.mode is None:
             self._show_typing()
         elif purpose is Purpose.LABEL:
             self.label_with(typed.mode)
         else:
-            from mast_tui.labels import VerdictValue
-
             self._stop_typing()
-            self.judge_mode(typed.mode, VerdictValue(purpose.value))
+            self._set_verdict(typed.mode, VerdictValue(purpose.value))
 
-    def action_verdict(self, value: str) -> None:
+    def verdict(self, value: str) -> None:
         """The next two digits say that a mode is absent, or that one is unsure."""
-        if not self.has_spans:
+        if not self._state.has_spans:
             return
         self.entry = DigitEntry(Purpose(value), None, True)
         self._show_typing()
 
     def _show_typing(self) -> None:
-        self.hints.prompt(self.entry.prompt(self.taxonomy, self.size.width - 2))
-        self.modes.show_typed(
-            frozenset(mode.slug for _, mode in self.entry.candidates(self.taxonomy))
+        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._view.size.width - 2))
+        self._modes.show_typed(
+            frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
         )
 
     def _untype(self) -> None:
         """Take back the last of what has been typed of a mode."""
         purpose, first = self.entry.purpose, self.entry.first
         if purpose is not Purpose.LABEL and first is not None:
-            self.action_verdict(purpose.value)
+            self.verdict(purpose.value)
             return
         self._stop_typing()
-        if self._editing is not None:
-            self.show_editing()
+        if self._suggestions.editing is not None:
+            self._suggestions.show_editing()
 
     def _stop_typing(self) -> None:
         self.entry = DigitEntry()
-        self.modes.show_typed(frozenset())
-        self.hints.clear()
+        self._modes.show_typed(frozenset())
+        self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
         """Label what is under the cursor, or take exactly that label off."""
-        target = self.target_here()
-        editing, self._editing = self._editing, None
+        target = self._state.target_here()
+        editing = self._suggestions.take_edit()
+        self._done_typing(mode)
+        commands = self._commands
         if editing is not None:
-            self._done_typing(mode)
-            self.with_session(lambda session: self.finish_edit(session, editing, mode, target))
-        elif self.session is None:
-            self._done_typing(mode)
-            self.with_session(lambda _: self._label(mode, target))
+            commands.with_session(
+                lambda session: self._suggestions.finish_edit(session, editing, mode, target)
+            )
+        elif self._state.session is None:
+            commands.with_session(lambda _: self._label(mode, target))
         else:
-            self._done_typing(mode)
-            self.change(lambda session: _toggled(session, mode, target), Holds.MOST)
+            commands.change(lambda session: _toggled(session, mode, target), Holds.MOST)
 
     def _label(self, mode: Mode, target: Target) -> None:
-        self.changed(lambda session: _toggled(session, mode, target))
+        self._commands.changed(lambda session: _toggled(session, mode, target))
 
     def _done_typing(self, mode: Mode) -> None:
         """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
         self._stop_typing()
-        self.set_selection(PLAIN)
-        self.modes.go_to(mode.slug)
+        self._marking.mark(PLAIN)
+        self._modes.go_to(mode.slug)
 
-    def judge_mode(self, mode: Mode, value: VerdictValue) -> None:
+    def _set_verdict(self, mode: Mode, value: VerdictValue) -> None:
         """Say that a mode is absent or unsure; asks first where labels stand."""
-        self.with_session(lambda session: self._judged(session, mode, value))
+        self._commands.with_session(lambda session: self._judge(session, mode, value))
 
-    def _judged(self, session: Session, mode: Mode, value: VerdictValue) -> None:
+    def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
-            self.changed(lambda s: s.set_verdict(mode.slug, value))
+            self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
             return
-        if not self.on_stage:
+        if not self._commands.on_screen:
             return
-        from mast_tui.ui.dialogs.question import Ask
-
         count = "1 label" if len(labels) == 1 else f"{len(labels)} labels"
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                self.change(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
+                self._commands.change(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
 
-        self.app.push_screen(
-            Ask(
-                f"{mode.code} {mode.name}",
-                f"You have {count} of this mode here. Set it {value} and remove them?",
-                (("y", "remove and set"), ("n", "keep")),
-            ),
+        self._view.ask(
+            f"{mode.code} {mode.name}",
+            f"You have {count} of this mode here. Set it {value} and remove them?",
+            (("y", "remove and set"), ("n", "keep")),
             answered,
         )
 
-    def action_find_mode(self) -> None:
+    def find_mode(self) -> None:
         """Choose a mode by typing a part of its name."""
-        if not self.has_spans:
-            return
-        from mast_tui.ui.dialogs.mode_finder import ModeFinder
-
-        def found(slug: str | None) -> None:
-            if slug is not None:
-                self.label_with(self.taxonomy.mode(slug))
-
-        self.app.push_screen(ModeFinder(self.taxonomy), found)
-
-    # What is labelled
-
-    def action_range(self) -> None:
-        """Begin a range at the cursor, or end it."""
-        if not self.has_spans:
-            return
-        if self.selection.quote is not None:
-            self.set_selection(Selection(quote=self.selection.quote.fix()))
-            return
-        begun = self.selection.range_from is not None
-        self.set_selection(PLAIN if begun else Selection(range_from=self.index))
-
-    def action_quote(self) -> None:
-        """Begin to mark words in the span's text; again goes to the next word."""
-        if not self.has_spans:
-            return
-        quote = self.selection.quote
-        if quote is not None:
-            after = next_word(self.text_here(), quote.head[1])
-            self.set_selection(Selection(quote=quote.at(after)))
-            return
-        self.catch_up()
-        word = word_at(self.text_here(), self.span_view.first_offset_on_screen)
-        if word is None:
-            unreadable = self.span_text.unreadable is not None
-            reason = "cannot be read any more" if unreadable else "has no text to quote"
-            self.hints.say(f"This span {reason}", error=True)
-            return
-        self.set_selection(Selection(quote=QuoteCursor(word, word)))
-
-    def action_whole(self) -> None:
-        """The next label is on the whole trace."""
-        if self.has_spans:
-            self.set_selection(PLAIN if self.selection.whole else Selection(whole=True))
-
-    def set_selection(self, selection: Selection) -> None:
-        """Mark something else for the next label, and show it."""
-        self.selection = selection
-        self.timeline.show_range(selection.span_range(self.index) if self.has_spans else None)
-        self.show_highlights()
-        self.hints.clear()
-        if selection.range_from is not None:
-            self.show_range()
-        elif selection.quote is not None:
-            step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
-            self.hints.prompt(f"quote: w b ← → ↑ ↓ {step}; two digits label it · Esc leaves")
-        elif selection.whole:
-            self.hints.prompt("whole trace: two digits label it; m f c ⌫ its labels · Esc leaves")
-
-    def show_range(self) -> None:
-        """Show how far the range goes that is being marked."""
-        marked = self.selection.span_range(self.index)
-        self.timeline.show_range(marked)
-        if marked is not None:
-            first, last = marked
-            words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
-            self.hints.prompt(f"range {words}: move its end; two digits label it · Esc leaves")
+        if self._state.has_spans:
+            self._view.find_mode(lambda slug: self.label_with(self._state.taxonomy.mode(slug)))
 
     # Taking back
 
-    def forget_choice(self) -> bool:
-        """Leave whatever waits for another key; False where nothing did."""
-        waiting = (
-            self._choice is not None
-            or self._editing is not None
-            or self.entry.begun
-            or not self.selection.is_plain
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for another key, so that the last line must go on saying so."""
+        return (
+            self.entry.begun
+            or self._choice is not None
+            or not self._state.selection.is_plain
+            or self._suggestions.editing is not None
         )
-        self._choice, self._choosing, self._editing = None, False, None
+
+    def forget(self) -> bool:
+        """Leave whatever waits for another key; False where nothing did."""
+        waiting = self.waits
+        self._choice, self._choosing = None, False
+        self._suggestions.take_edit()
         self._stop_typing()
-        self.set_selection(PLAIN)
+        self._marking.mark(PLAIN)
         return waiting
 
-    def action_undo(self) -> None:
+    def undo(self) -> None:
         """Take back the last change on this trace."""
-        self.with_session(lambda session: self._step(back=True))
+        self._commands.with_session(lambda session: self._step(back=True))
 
-    def action_redo(self) -> None:
+    def redo(self) -> None:
         """Do again what was taken back."""
-        self.with_session(lambda session: self._step(back=False))
+        self._commands.with_session(lambda session: self._step(back=False))
 
     def _step(self, *, back: bool) -> None:
-        if not self.on_stage:
-            self.changed(lambda s: s.undo() if back else s.redo())
+        if not self._commands.on_screen:
+            self._commands.changed(lambda s: s.undo() if back else s.redo())
             return
-        self.hints.clear()
-        change = self.changed(lambda s: s.undo() if back else s.redo())
+        self._hints.clear()
+        change = self._commands.changed(lambda s: s.undo() if back else s.redo())
         if change is None:
-            if not self.hints.message:
-                self.hints.say("Nothing to take back" if back else "Nothing to do again")
+            if not self._hints.message:
+                self._hints.say("Nothing to take back" if back else "Nothing to do again")
             return
-        if change.key is not None and self.trace is not None:
-            index = self.trace.index_of(change.key)
+        if change.key is not None and self._state.trace is not None:
+            index = self._state.trace.index_of(change.key)
             if index is not None:
-                self.timeline.go_to(index)
+                self._view.timeline.go_to(index)
         if change.mode is not None:
-            self.modes.go_to(change.mode)
+            self._modes.go_to(change.mode)
+
+    # The label under the cursor; where there are several, one is chosen first
+
+    def note(self) -> None:
+        """Write a note on the label under the cursor, or on the span."""
+        self._choose_here("note")
+
+    def severity(self) -> None:
+        """Set the label under the cursor fatal, benign, none."""
+        self._choose_here("severity")
+
+    def confidence(self) -> None:
+        """Set how sure one is of the label under the cursor."""
+        self._choose_here("confidence")
+
+    def remove(self) -> None:
+        """Remove the label under the cursor."""
+        self._choose_here("remove")
+
+    def _choose_here(self, what: Chooses) -> None:
+        if self._state.has_spans:
+            # The cursor may have gone on before there is a workspace to look for labels in.
+            index, whole = self._state.index, self._state.selection.whole
+            self._commands.with_session(
+                lambda session: self._choose(session, what, index, whole), here=what == "note"
+            )
+
+    def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
+        labels = self._state.labels_on(session, index, whole=whole)
+        if not self._commands.on_screen and len(labels) != 1:
+            return
+        if not labels and what == "note" and not whole:
+            self._note_span(session, index)
+            return
+        if not labels:
+            place = "the whole trace" if whole else "this span"
+            self._hints.say(f"No label of yours on {place}", error=True)
+            return
+        if len(labels) == 1:
+            self._apply(what, labels[0])
+            return
+        chosen = self._chosen(what, labels)
+        if chosen is not None:
+            self._choosing = False
+            if what not in ("severity", "confidence"):
+                self._choice = None
+            self._apply(what, chosen)
+            return
+        self._show_choice(what, labels, 0)
+
+    def _note_span(self, session: Session, index: int) -> None:
+        assert self._state.trace is not None
+        key = self._state.trace.span(index).key
+        self._view.write_note(
+            f"Note on #{index + 1}",
+            session.span_notes.get(key, ""),
+            lambda text: self._commands.change(lambda s: s.note_span(key, text)),
+        )
+
+    def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
+        """The label that the last line has offered, where it stands under the cursor still."""
+        if self._choice is None or self._choice[0] != what:
+            return None
+        return next((label for label in labels if label.id == self._choice[1]), None)
+
+    def drop_choice(self) -> None:
+        """Forget the choice where the cursor has left the label that was offered."""
+        if (
+            self._choice is not None
+            and self._chosen(self._choice[0], self._state.labels_here()) is None
+        ):
+            self._choice, self._choosing = None, False
+            self._hints.clear()
+
+    def _take_choice_key(self, key: str, action: str | None) -> bool:
+        """Take a key where the last line asks which label: Enter takes the one that is offered.
+
+        What is typed for a note must do nothing before there is a line to type it on.
+        """
+        assert self._choice is not None
+        what = self._choice[0]
+        if action in (f"annotate.{what}", "annotate.pane", "everywhere.back"):
+            return False
+        if key == "enter":
+            self._choose_here(what)
+        else:
+            self._show_choice_again()
+        return True
+
+    def _show_choice_again(self) -> None:
+        assert self._choice is not None
+        labels = self._state.labels_here()
+        chosen = self._chosen(self._choice[0], labels)
+        if chosen is None:  # it was taken off elsewhere meanwhile
+            self._choice, self._choosing = None, False
+            self._hints.clear()
+        else:
+            self._show_choice(self._choice[0], labels, labels.index(chosen))
+
+    def next_choice(self) -> bool:
+        """Go to the next of several labels under the cursor; False where none is being chosen."""
+        labels = self._state.labels_here()
+        if self._choice is None or len(labels) < 2:
+            return False
+        what = self._choice[0]
+        chosen = self._chosen(what, labels)
+        place = 0 if chosen is None else (labels.index(chosen) + 1) % len(labels)
+        self._show_choice(what, labels, place)
+        return True
+
+    def _show_choice(self, what: Chooses, labels: tuple[Label, ...], place: int) -> None:
+        label = labels[place]
+        self._choice, self._choosing = (what, label.id), True
+        mode = self._state.taxonomy.mode(label.mode)
+        self._hints.prompt(
+            f"{what}: {mode.code} {mode.name} on {self._state.where_words(label.target)} "
+            f"({place + 1} of {len(labels)}) · {CHOICE_KEYS[what]} takes it · Tab the next "
+            "· Esc leaves"
+        )
+
+    def _apply(self, what: Chooses, label: Label) -> None:
+        if what == "remove":
+            self._commands.changed(lambda s: s.remove_label(label.id))
+        elif what == "severity":
+            severity = _following((None, *Severity), label.severity)
+            self._commands.changed(lambda s: s.edit_label(label.id, severity=severity))
+        elif what == "confidence":
+            confidence = _following(CONFIDENCES, label.confidence)
+            self._commands.changed(lambda s: s.edit_label(label.id, confidence=confidence))
+        else:
+            mode = self._state.taxonomy.mode(label.mode)
+            self._view.write_note(
+                f"Note on {mode.code} {mode.name}, {self._state.where_words(label.target)}",
+                label.note,
+                lambda text: self._commands.change(lambda s: s.edit_label(label.id, note=text)),
+            )
 
 
 def _toggled(session: Session, mode: Mode, target: Target) -> Change:
     return session.toggle_label(mode.slug, target, suggestions_on_screen=bool(session.suggestions))
+
+
+def _following(values: tuple[Value, ...], value: Value) -> Value:
+    place = values.index(value) if value in values else 0
+    return values[(place + 1) % len(values)]

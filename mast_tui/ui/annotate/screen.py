@@ -1,53 +1,84 @@
-"""The annotate screen: the trace as a timeline on one side, the taxonomy on the other."""
+"""The annotate screen: the trace as a timeline on one side, the taxonomy on the other.
+
+The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
+the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
+``StepComparison``, ``Finish``. A part is an object that knows what it needs of the screen, as a
+protocol beside it, and no other part but those it is given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Input
 
+from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Trace
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.awaited import awaited_words
+from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
+from mast_tui.ui import clock
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.annotate.base import Waiting
-from mast_tui.ui.annotate.finish import Finishing
-from mast_tui.ui.annotate.judging import JudgingHere
-from mast_tui.ui.annotate.mode_code_entry import DigitEntry
-from mast_tui.ui.annotate.moves import Moving
-from mast_tui.ui.annotate.overview import Overseeing
-from mast_tui.ui.annotate.panels import Panels
-from mast_tui.ui.annotate.search import SearchInput
-from mast_tui.ui.annotate.selection import PLAIN, Selection
-from mast_tui.ui.context import AppContext, ShowGuidelines, ShowLibrary, ShowTrace, context_of
+from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.filter import Filter
+from mast_tui.ui.annotate.finish import Finish
+from mast_tui.ui.annotate.labelling import Labelling
+from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.reading import Reading
+from mast_tui.ui.annotate.search import Search, SearchInput
+from mast_tui.ui.annotate.state import AnnotateState
+from mast_tui.ui.annotate.suggestions import Suggestions
+from mast_tui.ui.context import (
+    AppContext,
+    ShowGuidelines,
+    ShowLibrary,
+    ShowTrace,
+    TraceLocation,
+    context_of,
+)
 from mast_tui.ui.screens.base_screen import BaseScreen
-from mast_tui.ui.services.workspace_writer import Holds
+from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE
-from mast_tui.ui.text.word_motions import QuoteCursor, word_at
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.titles import plain_title
-from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.titles import origin_title, plain_title, trace_title
+from mast_tui.ui.trace_view.folding import Fold, Run
+from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.span_text import SpanText
+from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+    from mast_tui.ui.annotate.compare import StepComparison
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
-PLACED_EVERY = 4
+PLACED_EVERY: Final = 4
 """Reports of what was read after which marks are placed anew, if any waits for its span."""
 
-READ_EVERY = 0.4
+SPAN_WAIT: Final = 0.05
+"""Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
+
+READ_EVERY: Final = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
+
+COPY_LIMIT: Final = 100_000
+"""Longest text that is handed to the terminal's clipboard, in code points."""
 
 
 class Beside(Horizontal, RenderCache):
@@ -58,8 +89,8 @@ class Below(Vertical, RenderCache):
     """Panes below each other."""
 
 
-class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
-    """One trace, one annotator. Panes post where their cursor is; the screen holds the state."""
+class AnnotateScreen(Screen[None], RenderCache):
+    """One trace, one annotator."""
 
     CSS_PATH = ANNOTATE
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
@@ -67,45 +98,82 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
     where = Where.ANNOTATE
 
-    _ready = False
-    _reports = 0
-    _away = False
-    _seen = -1
-    _followed = (-1, -1)
-    """The timeline's row, and the span there, that the other panes show."""
-    _fold_counted: Run | None = None
-    _runs_shown: tuple[range, ...] = ()
-    _reading: Timer | None = None
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.title_bar = TitleBar()
+        """The first line."""
+        self.timeline = Timeline(id="timeline")
+        """The spans."""
+        self.span_view = SpanView(id="span", sets_out_json=True)
+        """The text of the span under the cursor."""
+        self.overview = Overview(id="overview")
+        """The whole run in a column, whatever the timeline filters or folds."""
+        self.modes = TaxonomyPanel(id="modes")
+        """The taxonomy."""
+        self.definition = SpanView(id="definition")
+        """The definition of the mode under the cursor."""
+        self.hints = HintBar(Where.ANNOTATE)
+        """The last line."""
+        self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
+        """What is open."""
+        self.commands = SessionCommands(self)
+        self.reading = Reading(self)
+        self.marking = Marking(self)
+        self.suggestions = Suggestions(self, self.marking)
+        self.labelling = Labelling(self, self.marking, self.suggestions)
+        self.search = Search(self)
+        self.filter = Filter(self)
+        self.finish = Finish(self, self.reading)
+        self._ready = False
+        """Whether the panes are there."""
+        self._away = False
+        self._reports = 0
+        self._in_view = -1
+        """The span whose text the span view shows."""
+        self._followed = (-1, -1)
+        """The timeline's row, and the span there, that the other panes show."""
+        self._moves: Timer | None = None
+        """Runs while the cursor moves, and for a moment after."""
+        self._keeper: tuple[Session, MarkKeeper] | None = None
+
+    @cached_property
+    def comparison(self) -> StepComparison:
+        """What compares a step with the one that it repeats."""
+        # Start-up: few compare steps, and it brings what sets out JSON.
+        from mast_tui.ui.annotate.compare import StepComparison
+
+        return StepComparison(self)
 
     def compose(self) -> ComposeResult:
-        """The panes."""
+        """Place the panes."""
         # Known before there are panes, whose styles would else all be worked out twice.
         self.set_class(self.app.size.width >= WIDE, "-wide")
         self.set_class(self.app.size.width < WIDE, "-narrow")
-        below, beside = self.suggestion_panels
+        below, beside = self.suggestions.panels
         yield self.title_bar
         with Beside(id="panes"):
             with Below(id="left"):
                 yield self.timeline
                 yield self.span_view
                 yield below
-            yield Overview(id="overview")
+            yield self.overview
             with Below(id="side"):
                 yield self.modes
                 yield self.definition
                 yield beside
-        yield SearchInput(placeholder="find in all spans; Enter keeps, Esc leaves", id="search")
+        yield self.search.line
         yield self.hints
 
     def on_mount(self) -> None:
         """Name the panes and say what is awaited."""
-        self.show_filter()
-        self.modes.border_title = plain_title(self.taxonomy.name)
-        self.modes.show_taxonomy(self.taxonomy)
+        taxonomy = self.state.taxonomy
+        self.filter.show()
+        self.modes.border_title = plain_title(taxonomy.name)
+        self.modes.show_taxonomy(taxonomy)
         self.call_after_refresh(self.show_definition)
-        self.query_one(SearchInput).display = False
-        self.follow_timeline()
-        self._reading = self.set_interval(READ_EVERY, self.write_read)
+        self.search.line.display = False
+        self.watch(self.timeline, "scroll_y", self.show_place, init=False)
+        self.set_interval(READ_EVERY, self.reading.write)
         self._ready = True
         if self.trace is not None:
             self._fill(self.trace)
@@ -116,27 +184,33 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
 
     # The trace and the session
 
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that is open."""
+        return self.state.trace
+
+    @property
+    def session(self) -> Session | None:
+        """The annotator's session on it; None until the workspace is open."""
+        return self.state.session
+
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
-        self.write_read()
-        self.trace, self.session = trace, None
-        self._shown = set()
-        self.selection, self.suggestion_id = PLAIN, None
-        self.entry, self._editing = DigitEntry(), None
-        self._choice, self._choosing = None, False
-        self.drop_search()
-        self.drop_filter()
-        self.span_text.forget()
-        self._in_view = self._seen = -1
+        self.reading.write()
+        self.state.show(trace)
+        for part in (self.reading, self.suggestions, self.labelling):
+            part.begin()
+        self.search.drop()
+        self.filter.drop()
+        self._in_view = -1
         self._followed = (-1, -1)
-        self._fold_counted, self._runs_shown = None, ()
         if self._ready:
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace, reads=True)
-        self.show_filter()
-        self.overview.show_trace(trace, self.timeline.survey)
+        self.filter.show()
+        self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
         self.show_title()
         self.show_span()
@@ -146,13 +220,305 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.grown()
-            self.filter_grown()
+            self.filter.grown()
             self.show_title()
             self._reports += 1
             if event.done or not self._reports % PLACED_EVERY:
                 self._place_marks(event.trace)
             if self._in_view < 0:
                 self.show_span()
+
+    def attach(self, session: Session) -> None:
+        """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
+        if session.trace is not self.trace or self not in self.app.screen_stack:
+            self.commands.serve_unseen(session)
+            return
+        self.state.session = session
+        if not self._ready:
+            return
+        self.session_changed()
+        self.show_span()
+        self.hints.clear()
+        self.timeline.look_for_repeats()
+        self.commands.session_came(session)
+
+    def workspace_failed(self) -> None:
+        """There will be no session: what keys have asked for cannot be done."""
+        self.commands.forget()
+        self.hints.clear()
+        self.timeline.look_for_repeats()
+        self.show_title()
+        self.suggestions.show_panel()
+
+    def leave_for_a_while(self) -> None:
+        """Another room is opened, where this annotator may change things about this trace."""
+        self.reading.write()
+        self._away = True
+
+    def on_screen_resume(self) -> None:
+        """Take in what was changed in another room, on the way back from it."""
+        if self._away and self.session is not None:
+            self.commands.note(self._come_back, self.session)
+        self._away = False
+
+    def _come_back(self, session: Session) -> None:
+        session.reload()
+        session.take_news()  # it was done here, on another screen
+        if session is self.session:
+            self.session_changed()
+            self.show_span()
+
+    def written_elsewhere(self) -> None:
+        """Another window or program has written to the workspace: show what it changes here."""
+        if self.session is not None and self.timeline.is_attached:
+            self.commands.note(self._catch_up_with_others, self.session)
+
+    def _catch_up_with_others(self, session: Session) -> None:
+        session.catch_up()
+        if session is self.session:
+            self.show_news(session)
+
+    def show_news(self, session: Session) -> None:
+        """Show what has come from elsewhere, and say what became of one's own labels."""
+        news = session.take_news()
+        self.session_changed()
+        self.show_span()
+        if news and not self.typing and self.state.selection.is_plain:
+            self.hints.say(f"In another window: {news}")
+
+    def judged(self, message: Judged) -> None:
+        """Take in what a judge has found on this trace, and say how it ended."""
+        session = self.session
+        here = session is not None and message.trace_id in (None, session.trace_id)
+        if session is not None and here and session.suggestions_visible:
+            session.refresh_suggestions()
+            self.session_changed()
+            self.show_span()
+        if message.done:
+            told = not message.problem and session is not None and not self.labelling.waits
+            then = self.suggestions.what_next(session) if told and session is not None else ""
+            message.tell(self.hints, then)
+
+    def look_at(self, at: TraceLocation) -> None:
+        """Go to the evidence, as soon as the workspace is open."""
+        self.suggestions.look_at(at)
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a span by its number (from 1) or its key; False where there is none."""
+        trace = self.trace
+        if trace is None:
+            return False
+        wanted = text.strip().removeprefix("#")
+        if wanted.isdecimal() and 1 <= int(wanted) <= len(trace):
+            index: int | None = int(wanted) - 1
+        else:
+            index = trace.index_of(text.strip())
+        if index is None:
+            return False
+        self.timeline.go_to(index)
+        self.show_span()
+        return True
+
+    # The app
+
+    @property
+    def context(self) -> AppContext:
+        """The app, with what it shares."""
+        return context_of(self)
+
+    def finished_one(self) -> None:
+        """The queue is one shorter."""
+        self.context.count_finished()
+        self.context.queue_changed()
+        self.show_title()
+
+    # What else the parts ask for
+
+    @property
+    def typing(self) -> bool:
+        """Whether a mode is being typed."""
+        return self.labelling.entry.begun
+
+    @property
+    def search_open(self) -> bool:
+        """Whether the search line is on screen."""
+        return self.search.is_open
+
+    def search_changed(self) -> None:
+        """Take in that all was found, or that nothing is looked for any more."""
+        self.filter.search_changed()
+
+    def in_background(self, work: Callable[[], None], group: str) -> None:
+        """Do ``work`` in a thread, in place of what is done for the same ``group``."""
+        self.run_worker(work, group=group, exclusive=True, thread=True)
+
+    def stop_background(self, group: str) -> None:
+        """Tell what is done for this group to stop."""
+        self.workers.cancel_group(self, group)
+
+    @on(Search.Progress)
+    def _search_went_on(self, event: Search.Progress) -> None:
+        self.search.take_progress(event)
+
+    @on(Search.Placed)
+    def _matches_placed(self, event: Search.Placed) -> None:
+        self.search.take_places(event)
+
+    @on(Input.Changed, "SearchInput")
+    def _search_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.search.typed(event.value)
+
+    @on(Input.Submitted, "SearchInput")
+    def _search_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.search.submit()
+
+    @on(Filter.Narrowed)
+    def _narrowed(self, event: Filter.Narrowed) -> None:
+        self.filter.take_narrowed(event)
+
+    def on_step_comparison_compared(self, event: StepComparison.Compared) -> None:
+        """Show what differs in two long steps."""
+        self.comparison.take_compared(event)
+
+    # Dialogs: each is imported when it is first asked for, as the first key must not wait for it
+
+    def show_dialog(
+        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None]
+    ) -> None:
+        """Open a dialog above the screen; ``answered`` is called with what it gives back."""
+        self.app.push_screen(dialog, answered)
+
+    def ask(
+        self,
+        title: str,
+        text: str,
+        answers: tuple[tuple[str, str], ...],
+        answered: Callable[[str | None], None],
+        *,
+        default: str | None = None,
+    ) -> None:
+        """Ask a question.
+
+        Args:
+            title: What it is about.
+            text: The question.
+            answers: The key of each answer, with its words.
+            answered: Called with the key that was pressed, or None after Escape.
+            default: The key that Enter stands for.
+        """
+        from mast_tui.ui.dialogs.question import Ask
+
+        self.show_dialog(Ask(title, text, answers, default=default), answered)
+
+    def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None:
+        """Have a note written.
+
+        Args:
+            title: What it is on.
+            note: What stands there already, to be gone on with.
+            written: Called with what was written, where it is kept.
+        """
+        from mast_tui.ui.dialogs.note import NoteScreen
+
+        self.show_dialog(
+            NoteScreen(title, note), lambda text: None if text is None else written(text)
+        )
+
+    def find_mode(self, found: Callable[[str], None]) -> None:
+        """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
+        from mast_tui.ui.dialogs.finder import ModeFinder
+
+        self.show_dialog(
+            ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
+        )
+
+    # Drawing: the title
+
+    def show_title(self) -> None:
+        """Show what is open, and who works."""
+        trace = self.trace
+        if trace is None:
+            return
+        told = self.session is not None and self.session.hidden_visible
+        outcome = trace.meta.outcome if told else Outcome.UNKNOWN
+        left = trace_title(trace, outcome, awaited_words(trace))
+        if self.timeline.duration:
+            left.append(clock.duration(self.timeline.duration))
+        if problems := len(trace.problems):
+            left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
+        self.title_bar.show(tuple(left), self._who())
+
+    def _who(self) -> tuple[str, ...]:
+        """Who works, how, and how far the queue is done."""
+        session = self.session
+        if session is None or self.context.opened is None:
+            return (self.context.waiting_words(),)
+        sight = sight_words(blind=session.blind)
+        words = [one_line(session.annotator), sight]
+        if session.finished:
+            words[1] += " ✓"
+        if len(self.context.catalog.traces) > 1:
+            words.append(self.context.finished_words())
+        return tuple(words)
+
+    def still_reading(self, words: str) -> None:
+        """Tell how far the reading of the one big document that was named has come."""
+        if self.trace is None:
+            self.title_bar.show((words,), ())
+
+    # Drawing: what depends on labels
+
+    def session_changed(self) -> None:
+        """Show marks, modes and suggestions as the session has them now."""
+        session, trace = self.session, self.trace
+        if session is None or trace is None:
+            return
+        if session.suggestions:
+            self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
+        self._show_session(session, trace)
+
+    def _show_session(self, session: Session, trace: Trace) -> None:
+        marks = self._marks_of(session, trace)
+        self.timeline.show_marks(marks)
+        own, pending = session.labels_of_modes, Counter(s.mode for s in session.pending)
+        self.modes.show_states(
+            {
+                mode.slug: ModeState(
+                    own.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
+                )
+                for mode in self.state.taxonomy.modes
+            }
+        )
+        self.timeline.show_read(session.read)
+        self.show_title()
+        self.suggestions.show_panel()
+        self.show_highlights()
+        self.overview.show_marks(marks)
+
+    def _marks_of(self, session: Session, trace: Trace) -> Marks:
+        """Own labels, suggestions, others' labels and notes, where they stand by now."""
+        if self._keeper is None or self._keeper[0] is not session:
+            self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
+        shown: dict[MarkKind, Mapping[str, Pointing]] = {
+            MarkKind.OWN: session.labels_by_id,
+            MarkKind.SUGGESTION: session.pending_by_id,
+            MarkKind.OTHER: {label.id: label for label in session.others},
+            MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
+        }
+        return self._keeper[1].follow(shown, len(trace))
+
+    def _mark(self, slug: str, kind: MarkKind) -> Mark:
+        if kind is MarkKind.NOTE:
+            return Mark("", kind)
+        return Mark(self._code(slug), kind, self.state.place_of_mode(slug))
+
+    def _code(self, slug: str) -> str:
+        mode = next((m for m in self.state.taxonomy.modes if m.slug == slug), None)
+        if mode is None:
+            return one_line(slug, 8)
+        return mode.code if len(mode.code) <= 8 else mode.code[:7] + "…"
 
     def _place_marks(self, trace: Trace) -> None:
         """More spans are known: place the marks that have waited for them."""
@@ -164,278 +530,509 @@ class AnnotateScreen(Moving, Overseeing, Finishing, JudgingHere, Panels):
             self.timeline.show_marks(marks)
             self.overview.show_marks(marks)
 
-    def attach(self, session: Session) -> None:
-        """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
-        if session.trace is not self.trace or self not in self.app.screen_stack:
-            self._serve_unseen(session)
-            return
-        self.session = session
-        if not self._ready:
-            return
-        self.show_state()
-        self.show_span()
-        self.hints.clear()
-        self.timeline.look_for_repeats()
-        for step in self._waiting_on(session.trace):
-            self.writes.do(partial(step.work, session))
+    # Drawing: what depends on the cursor
 
-    def _waiting_on(self, trace: Trace) -> list[Waiting]:
-        """What keys have asked for on a trace; it waits no longer."""
-        found = [step for step in self._waiting if step.trace is trace]
-        self._waiting = [step for step in self._waiting if step.trace is not trace]
-        return found
+    @property
+    def index(self) -> int:
+        """The span under the cursor."""
+        return self.timeline.index
 
-    def _serve_unseen(self, session: Session) -> None:
-        """Do what keys have asked for on a trace that was left before the workspace was open."""
-        undone = 0
-        for step in self._waiting_on(session.trace):
-            if step.here:
-                undone += 1
-                continue
-            self.writes.do(partial(self._serve, session, step))
-        if undone:
-            keys = "1 key" if undone == 1 else f"{undone} keys"
-            self.mast.complain(
-                f"{session.trace.path.name} was left before the workspace was open: "
-                f"{keys} pressed there did nothing"
-            )
+    def _follow_cursor(self) -> None:
+        """Let everything on screen follow the timeline's cursor, where it has moved.
 
-    def _serve(self, session: Session, step: Waiting) -> None:
-        self._serving = session
-        try:
-            self.mast.guarded(partial(step.work, session))
-        finally:
-            self._serving = None
-
-    def leave_for_a_while(self) -> None:
-        """Another room is opened, where this annotator may change things about this trace."""
-        self.write_read()
-        self._away = True
-
-    def on_screen_resume(self) -> None:
-        """Back from another room: take in what was changed there."""
-        session = self.session
-        if self._away and session is not None:
-            self.writes.do(partial(self._attempt, self._come_back, session), Holds.NOTHING)
-        self._away = False
-
-    def _come_back(self, session: Session) -> None:
-        session.reload()
-        session.take_news()  # it was done here, on another screen
-        if session is self.session:
-            self.show_state()
-            self.show_span()
-
-    @on(VirtualLines.Moved, "#timeline")
-    def _cursor_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.follow_cursor()
-
-    def follow_cursor(self) -> None:
-        """Let everything on screen follow the timeline's cursor, where it has moved."""
+        A key does so itself, so that all it changes is drawn at once; the message that the cursor
+        has moved comes too late for that.
+        """
         place = (self.timeline.cursor, self.index)
         if place == self._followed:
             return
         self._followed = place
-        self.drop_choice()
-        if self.selection.quote is not None:
-            self.set_selection(PLAIN)
-        elif self.selection.range_from is not None:
-            self.show_range()
+        self.labelling.drop_choice()
+        self.marking.follow_cursor()
         self.show_place()
-        self.show_span_soon()
+        self._show_span_soon()
+
+    @on(VirtualLines.Moved, "#timeline")
+    def _cursor_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self._follow_cursor()
+
+    def _show_span_soon(self) -> None:
+        """After a move of the cursor: its span at once, or when a burst of moves is over.
+
+        What a key would answer follows the cursor at once; only the text waits.
+        """
+        trace = self.trace
+        if self._moves is None or self._in_view == self.index or trace is None or not len(trace):
+            self.show_span()
+        else:
+            self.suggestions.pick(trace.span(self.index))
+            self.suggestions.show_panel()
+        if self._moves is not None:
+            self._moves.stop()
+        self._moves = self.set_timer(SPAN_WAIT, self._moves_over)
+
+    def _moves_over(self) -> None:
+        self._moves = None
+        self.catch_up()
+
+    @property
+    def text_waits(self) -> bool:
+        """Whether the span view still shows another span than the one under the cursor."""
+        return self._moves is not None and self.state.has_spans and self._in_view != self.index
+
+    def catch_up(self) -> None:
+        """Show the span under the cursor now, where the span view shows another one."""
+        if self.state.has_spans and self._in_view != self.index:
+            self.show_span()
+
+    def show_span(self) -> None:
+        """Show the text of the span under the cursor; once it is drawn it counts as read."""
+        trace = self.trace
+        if trace is not None and len(trace):
+            self._show_text(trace, trace.span(self.index))
+            self.suggestions.show_panel()
+            self.call_after_refresh(self._span_drawn, trace, self._in_view)
+        elif trace is not None:
+            self.span_view.show_titles(None)
+            self.span_view.show_text("", empty="This trace has no spans.")
+        self.filter.notice()
+
+    def _show_text(self, trace: Trace, span: Span) -> None:
+        self.span_view.show_titles(plain_title(_span_title(trace, span)), origin_title(span))
+        self.suggestions.pick(span)
+        if self._in_view == span.index:
+            # Who reads on in a long text stays there, whatever else has changed.
+            self.span_view.show_highlights(self._highlights(span))
+        else:
+            self._in_view = span.index
+            text = self.state.text_here()
+            self.span_view.show_text(
+                text, self._highlights(span), empty=self.state.texts.words_on_nothing
+            )
+
+    def _span_drawn(self, trace: Trace, index: int) -> None:
+        # A screen that is being left loses its panes before it stops hearing what it asked for.
+        if trace is self.trace and index == self._in_view and self.timeline.is_attached:
+            self.reading.drawn(index)
+
+    def show_highlights(self) -> None:
+        """Show in the text what is quoted, found or marked, without moving."""
+        trace, quote = self.trace, self.state.selection.quote
+        if trace is None or not len(trace) or (self.text_waits and quote is None):
+            return
+        self.catch_up()
+        self.span_view.show_highlights(self._highlights(trace.span(self.index)))
+        if quote is not None:
+            self.span_view.reveal(quote.head[0], quote.head[1])
+
+    def _highlights(self, span: Span) -> list[Highlight]:
+        found: list[Highlight] = []
+        suggestion = self.suggestions.here()
+        if (
+            suggestion is not None
+            and suggestion.evidence_key == span.key
+            and suggestion.quote_offsets
+        ):
+            start, end = suggestion.quote_offsets
+            found.append(Highlight(start, end, "evidence"))
+        for label in self.state.labels_here():
+            target = label.target
+            if target.first == span.key and target.char_start is not None:
+                found.append(Highlight(target.char_start, target.char_end or 0, "own"))
+        found += [Highlight(start, end, "match") for start, end in self.search.places_shown()]
+        quote = self.state.selection.quote
+        if quote is not None:
+            found.append(Highlight(quote.start, quote.end, "selection"))
+        return found
+
+    def show_place(self) -> None:
+        """Mark in the overview the cursor and what the timeline has on screen."""
+        # A screen that is being left loses its panes before it stops hearing what it asked for.
+        if not self.state.has_spans or not self.timeline.is_attached:
+            return
+        timeline = self.timeline
+        rows = timeline.rows_on_screen()
+        first = timeline.rows.index_at(rows[0]) if rows else self.index
+        last = timeline.rows.index_at(rows[-1]) if rows else self.index
+        self.overview.show_place(self.index, first, last)
+
+    @on(Timeline.Resized)
+    def _timeline_resized(self, event: Timeline.Resized) -> None:
+        event.stop()
+        self.show_place()
+
+    def show_definition(self) -> None:
+        """Show what the taxonomy says of the mode under its cursor."""
+        mode = self.modes.mode
+        if mode is not None:
+            self.definition.border_title = plain_title(f"{mode.code} {mode.name}")
+            self.definition.show_text(definition_of(mode, self.state.taxonomy))
 
     @on(VirtualLines.Moved, "#modes")
     def _mode_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self.show_definition()
 
+    # Keys: while the last line asks for something they are an answer first
+
+    @property
+    def asks(self) -> bool:
+        """Whether the last line asks for something."""
+        return self.labelling.asks
+
+    def take_key(self, key: str, action: str | None) -> bool:
+        """Take a key while something is asked; what is not known there does nothing.
+
+        Args:
+            key: Its name.
+            action: The id of the action that is bound to it here, if any.
+        """
+        return self.labelling.take_key(key, action)
+
+    # Keys: moving
+
+    @property
+    def pane(self) -> VirtualLines:
+        """The pane that has the focus; the timeline where none has."""
+        focused = self.focused
+        return focused if isinstance(focused, VirtualLines) else self.timeline
+
+    def _forget_message(self) -> None:
+        """What was said belongs to where one was; what is waited for stays on screen."""
+        if not self.labelling.waits:
+            self.hints.clear()
+
+    def action_move(self, delta: int) -> None:
+        """Go one row up or down; a line of the text while a quote is being marked."""
+        quote = self.state.selection.quote
+        if quote is not None:
+            self.marking.move_line(quote, delta)
+        else:
+            self._forget_message()
+            self.pane.move_by(delta)
+            self._follow_cursor()
+
+    def action_move_page(self, delta: int) -> None:
+        """Go one screen up or down."""
+        self._forget_message()
+        self.pane.move_page(delta)
+        self._follow_cursor()
+
+    def action_move_to_start(self) -> None:
+        """Go to the first row."""
+        self._forget_message()
+        self.pane.move_to(0)
+        self._follow_cursor()
+
+    def action_move_to_end(self) -> None:
+        """Go to the last row; while a trace is read to the last span that is known, and on with
+        it."""
+        self._forget_message()
+        self.pane.move_to_end()
+        self._follow_cursor()
+
+    def action_error(self, step: int) -> None:
+        """Go to the next step that failed, or to the previous one."""
+        if not self.state.has_spans:
+            return
+        overview = self.overview
+        index = overview.counts.error_from(self.index, step)
+        if index is not None:
+            self._go_to(index)
+            return
+        so_far = "" if overview.complete else " so far"
+        if not overview.counts.errors:
+            self.hints.say(f"No step of this trace is known to have failed{so_far}")
+        else:
+            where = f"further on{so_far}" if step > 0 else "before this one"
+            self.hints.say(f"No step that failed {where}")
+
+    @on(Overview.Chosen)
+    def _place_chosen(self, event: Overview.Chosen) -> None:
+        event.stop()
+        self._go_to(event.index)
+
+    def _go_to(self, index: int) -> None:
+        self._forget_message()
+        self.timeline.go_to(index)
+        self.show_span()
+
+    def action_fold(self) -> None:
+        """Fold or unfold what the step under the cursor is a part of."""
+        if not self.state.has_spans:
+            return
+        if self.timeline.filtered:
+            self.hints.say("Nothing is folded while only some spans are shown")
+            return
+        index = self.index
+        fold = self.timeline.toggle_fold()
+        if fold is None:
+            self.hints.say(
+                f"#{index + 1} stands in no run of equal steps, and nothing belongs under it"
+            )
+        elif self.timeline.rows.folded_at(fold.first) is not None:
+            self.hints.say(_folded_words(fold))
+        self.show_span()
+
+    def action_pane(self) -> None:
+        """Go to the next pane; or to the next of several labels where one is being chosen."""
+        if self.labelling.next_choice():
+            return
+        order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
+        order += [panel for panel in self.suggestions.panels if panel.overflows]
+        panes = [pane for pane in order if pane.is_on_screen and pane.display]
+        place = panes.index(self.pane) if self.pane in panes else 0
+        self.set_focus(panes[(place + 1) % len(panes)])
+
+    def action_drawer(self) -> None:
+        """Show or hide the taxonomy where it is a drawer."""
+        self.toggle_class("-drawer")
+        self.set_focus(self.modes if self.has_class("-drawer") else self.timeline)
+
+    def action_trace(self, step: int) -> None:
+        """Open the next or previous trace of the queue."""
+        trace = self.context.neighbour(self.trace, step)
+        if trace is None:
+            self.hints.say("This is the only trace in the queue")
+            return
+        self.context.go(ShowTrace(trace))
+
+    def action_back(self) -> None:
+        """Leave what is open, one thing at a time; then the trace.
+
+        Of a search and a filter the one that was set last goes first.
+        """
+        if self.focused is not None and isinstance(self.focused, SearchInput):
+            self.search.forget()
+            return
+        steps = [self.search.forget, self.filter.forget]
+        if self.state.set_last == "filter":
+            steps.reverse()
+        if self.labelling.forget() or any(step() for step in steps):
+            self.hints.clear()
+            return
+        if self.has_class("-drawer"):
+            self.action_drawer()
+            return
+        if self.focused is not self.timeline:
+            self.set_focus(self.timeline)
+            return
+        self._leave()
+
+    def _leave(self) -> None:
+        """Go back to where the trace was opened: a room, or the library."""
+        stack = self.app.screen_stack
+        place = stack.index(self)
+        if self.app.screen is self and isinstance(stack[place - 1], BaseScreen):
+            self.reading.write()
+            self.app.pop_screen()
+            return
+        if self.trace is None:  # the one file that was named: nobody waits for it any more
+            self.context.stop_reading()
+        self.context.go(ShowLibrary())
+
+    # Keys: the text of a span
+
+    def action_text(self, delta: int) -> None:
+        """Scroll the span's text by a screen; while a quote is being marked, ``b`` goes back."""
+        if self.state.selection.quote is not None:
+            self.action_word(delta)
+        else:
+            self.catch_up()
+            self.span_view.move_page(delta)
+
+    def action_word(self, step: int) -> None:
+        """Go to the next or previous word, while a quote is being marked; else to the side in a
+        text whose lines run on."""
+        quote = self.state.selection.quote
+        if quote is not None:
+            self.marking.move_word(quote, step)
+        elif self.pane is self.span_view and not self.span_view.move_sideways(step):
+            self.hints.say("Long lines are wrapped; W lets them run on")
+
+    def action_raw(self) -> None:
+        """Show JSON as it is, or set out in lines."""
+        self.catch_up()
+        if not self.span_view.toggle_raw():
+            self.hints.say("This text is shown as it is: it is no JSON to set out in lines")
+        elif self.span_view.raw:
+            self.hints.say("JSON is shown as it is")
+        else:
+            self.hints.say("JSON is set out in lines")
+
+    def action_wrap(self) -> None:
+        """Break long lines of the text, or let them run on to the side."""
+        self.span_view.toggle_wrap()
+        if self.span_view.wrapped:
+            self.hints.say("Long lines are wrapped")
+        else:
+            self.hints.say("Long lines run on: ← → scroll while the text has the focus (tab)")
+
+    def action_copy(self) -> None:
+        """Copy the span's text, or the marked quote, through the terminal."""
+        if not self.state.has_spans:
+            return
+        text = self.state.text_here()
+        if self.state.texts.unreadable is not None:
+            self.hints.say("Nothing to copy: this text cannot be read any more", error=True)
+            return
+        quote = self.state.selection.quote
+        if quote is not None:
+            text = text[quote.start : quote.end]
+        self.app.copy_to_clipboard(text[:COPY_LIMIT])
+        cut = f", cut at {COPY_LIMIT:,}" if len(text) > COPY_LIMIT else ""
+        self.hints.say(f"Copied {min(len(text), COPY_LIMIT):,} characters{cut}")
+
+    def action_compare(self) -> None:
+        """Show what differs between the step under the cursor and the one that it repeats."""
+        self.comparison.show()
+
+    # Keys: what the next label points at
+
+    def action_range(self) -> None:
+        """Begin a range at the cursor, or end it."""
+        self.marking.range()
+
+    def action_quote(self) -> None:
+        """Begin to mark words in the span's text; again goes to the next word."""
+        self.marking.quote()
+
+    @on(SpanView.Quoted, "#span")
+    def _quoted(self, event: SpanView.Quoted) -> None:
+        if self._in_view == self.index:
+            self.marking.quote_between(event.start, event.end)
+
+    def action_whole(self) -> None:
+        """Have the next label be on the whole trace."""
+        self.marking.whole()
+
+    # Keys: labels
+
+    def action_digit(self, digit: str) -> None:
+        """Take one digit of a mode's code."""
+        self.labelling.digit(digit)
+
+    def action_verdict(self, value: str) -> None:
+        """Have the next two digits say that a mode is absent, or that one is unsure."""
+        self.labelling.verdict(value)
+
+    def action_find_mode(self) -> None:
+        """Choose a mode by typing a part of its name."""
+        self.labelling.find_mode()
+
     @on(VirtualLines.Chosen, "#modes")
     def _mode_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         mode = self.modes.mode
-        if mode is not None and self.has_spans:
-            self.label_with(mode)
+        if mode is not None and self.state.has_spans:
+            self.labelling.label_with(mode)
 
-    @on(SpanView.Quoted, "#span")
-    def _quoted(self, event: SpanView.Quoted) -> None:
-        if self._in_view != self.index:
-            return
-        first = word_at(self.text_here(), event.start)
-        last = word_at(self.text_here(), event.end - 1)
-        if first is not None and last is not None:
-            self.set_selection(Selection(quote=QuoteCursor(first, last, True)))
+    def action_note(self) -> None:
+        """Write a note on the label under the cursor, or on the span."""
+        self.labelling.note()
 
-    # What others write
+    def action_severity(self) -> None:
+        """Set the label under the cursor fatal, benign, none."""
+        self.labelling.severity()
 
-    def kept(self, step: Callable[[], Result]) -> Result:
-        """Do ``step``; where the workspace has gone, ask where to go on, and do it there."""
-        return self.mast.kept(step)
+    def action_confidence(self) -> None:
+        """Set how sure one is of the label under the cursor."""
+        self.labelling.confidence()
 
-    def written_elsewhere(self) -> None:
-        """Another window or program has written to the workspace: show what it changes here."""
-        session = self.session
-        if session is not None and self.timeline.is_attached:
-            catch_up = partial(self._attempt, self._catch_up, session)
-            self.writes.do(catch_up, Holds.NOTHING)
+    def action_remove(self) -> None:
+        """Remove the label under the cursor."""
+        self.labelling.remove()
 
-    def _catch_up(self, session: Session) -> None:
-        session.catch_up()
-        if session is self.session:
-            self._show_news(session)
+    def action_undo(self) -> None:
+        """Take back the last change on this trace."""
+        self.labelling.undo()
 
-    def _show_news(self, session: Session) -> None:
-        """Show what has come from elsewhere, and say what became of one's own labels."""
-        news = session.take_news()
-        self.show_state()
-        self.show_span()
-        if news and not self.entry.begun and self.selection.is_plain:
-            self.hints.say(f"In another window: {news}")
+    def action_redo(self) -> None:
+        """Do again what was taken back."""
+        self.labelling.redo()
 
-    # The queue
+    # Keys: suggestions
 
-    @property
-    def mast(self) -> AppContext:
-        """The app, with what it shares."""
-        return context_of(self)
+    def action_suggestion(self, step: int) -> None:
+        """Go to the next or previous suggestion that waits, at its evidence."""
+        self.suggestions.go(step)
 
     def action_guidelines(self) -> None:
-        """What was agreed about the mode under the cursor of the taxonomy, to read."""
-        mode = self.modes.mode or self.taxonomy.modes[0]
-        self.mast.go(ShowGuidelines(mode.slug))
+        """Show what was agreed about the mode under the cursor of the taxonomy."""
+        mode = self.modes.mode or self.state.taxonomy.modes[0]
+        self.context.go(ShowGuidelines(mode.slug))
 
-    @property
-    def workspace_refused(self) -> bool:
-        """Whether there is no workspace to wait for."""
-        return self.mast.refused is not None
+    def action_accept(self) -> None:
+        """Accept the suggestion under the cursor and go on to the next."""
+        self.suggestions.accept()
 
-    def workspace_failed(self) -> None:
-        """There will be no session: what keys have asked for cannot be done."""
-        self._waiting = []
-        self.hints.clear()
-        self.timeline.look_for_repeats()
-        self.show_title()
-        self.show_suggestion_panel()
+    def action_reject(self) -> None:
+        """Reject the suggestion under the cursor and go on to the next."""
+        self.suggestions.reject()
 
-    def who(self) -> tuple[str, ...]:
-        """Who works, how, and how far the queue is done."""
-        session, opened = self.session, self.mast.opened
-        if session is None or opened is None:
-            return (self.mast.waiting_words(),)
-        sight = "blind" if session.blind else "assisted"
-        words = [one_line(session.annotator), sight]
-        if session.finished:
-            words[1] += " ✓"
-        if len(self.mast.catalog.traces) > 1:
-            words.append(self.mast.finished_words())
-        return tuple(words)
+    def action_edit(self) -> None:
+        """Accept the suggestion with another mode or place: mark it, then type the mode."""
+        self.suggestions.edit()
 
-    def leave(self) -> None:
-        """Back to where the trace was opened: a room, or the library."""
-        if self._leave_to_room():
-            return
-        if self.trace is None:  # the one file that was named: nobody waits for it any more
-            self.mast.stop_reading()
-        self.mast.go(ShowLibrary())
-
-    def other_trace(self, step: int) -> None:
-        """Open the next or previous trace of the queue."""
-        trace = self.mast.neighbour(self.trace, step)
-        if trace is None:
-            self.hints.say("This is the only trace in the queue")
-            return
-        self.mast.go(ShowTrace(trace))
-
-    def finished_one(self) -> None:
-        """The queue is one shorter."""
-        self.mast.count_finished()
-        self.mast.queue_changed()
-        self.show_title()
-
-    def run_judge(self) -> None:
+    def action_judge(self) -> None:
         """Have a judge look at this trace; ask to cancel one that is at work."""
-        if self.trace is not None:
-            self.mast.judge_traces([self.trace])
-
-    def _leave_to_room(self) -> bool:
-        """Back to the room from which this trace was opened; False where there is none."""
-        stack = self.app.screen_stack
-        place = stack.index(self)
-        if self.app.screen is not self or not isinstance(stack[place - 1], BaseScreen):
-            return False
-        self.write_read()
-        self.app.pop_screen()
-        return True
-
-    def show_state(self) -> None:
-        """Marks, modes, suggestions: after a change of the session."""
-        super().show_state()
-        self.overview.show_marks(self.timeline.marks)
-
-    def show_filter(self) -> None:
-        """Tell what is shown, and mark in the overview what of the run is on screen now."""
-        super().show_filter()
-        if self.timeline.filtered:
-            self.call_after_refresh(self.show_place)
-
-    # What was read
-
-    def show_span(self) -> None:
-        """Show the text of the span under the cursor; once it is drawn it counts as read."""
-        super().show_span()
-        if self.trace is not None and self.has_spans:
-            self.call_after_refresh(self._drawn, self.trace, self._in_view)
-        self.notice_filter()
-
-    def _drawn(self, trace: Trace, index: int) -> None:
-        # A screen that is being left loses its panes before it stops hearing what it asked for.
-        if trace is self.trace and index == self._in_view and self.timeline.is_attached:
-            self._seen = index
-            self._shown |= self._keys_on_screen()
-
-    def _keys_on_screen(self) -> set[str]:
-        """The spans whose text was drawn: in the span view, or whole in their rows.
-
-        One member counts for a fold of equal steps, which may be long: it is kept as a run. What
-        rushes by while the end of a trace is followed counts for nothing.
-        """
         trace = self.trace
-        assert trace is not None
-        if self.timeline.follows_end:
-            return set()
-        keys = set(self.timeline.fully_shown())
-        if self._seen < 0:
-            return keys
-        keys.add(trace.span(self._seen).key)
-        fold = self.timeline.rows.folded_at(self._seen)
-        if isinstance(fold, Run) and not fold.near and fold != self._fold_counted:
-            self._fold_counted = fold
-            self._runs_shown = (*self._runs_shown, range(fold.first, fold.end))
-        return keys
-
-    def write_read(self) -> None:
-        """Write what has been on screen since the last time, in one transaction."""
-        session, trace = self.session, self.trace
-        if session is None or trace is None or not len(trace) or self.app.screen is not self:
+        if trace is None or not len(trace):
             return
-        shown, self._shown = self._shown | self._keys_on_screen(), set[str]()
-        runs, self._runs_shown = self._runs_shown, ()
-        new = [key for key in shown if key not in session.read]
-        if new or runs:
-            self.writes.do(partial(self._write_read, session, new, runs), Holds.NOTHING)
-
-    def _write_read(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
-        def write(session: Session) -> bool:
-            session.mark_read(keys, runs)
-            return True
-
-        written = self._attempt(write, session)
-        if session is not self.session:
+        if not trace.loaded.complete:
+            self.hints.say("Still reading this trace; run the judge when it is all there")
             return
-        if written:
-            self.timeline.show_read(session.read)
-            if session.has_news:
-                self._show_news(session)
-        else:  # it goes with what is read next
-            self._shown.update(keys)
-            self._runs_shown = (*runs, *self._runs_shown)
+        self.commands.with_session(lambda _: self.context.judge_traces([trace]), here=True)
+
+    # Keys: finding and filtering
+
+    def action_search(self) -> None:
+        """Open the search line."""
+        self.search.open()
+
+    def action_search_regex(self) -> None:
+        """Take what is typed for a regular expression, or for plain text again."""
+        self.search.toggle_regex()
+
+    def action_match(self, step: int) -> None:
+        """Go to the next or previous match: in this span, then in the next that has one."""
+        self.search.go(step)
+
+    def action_filter(self) -> None:
+        """Choose which spans are shown."""
+        self.filter.choose()
+
+    # Keys: the end of a pass
+
+    def action_finish(self) -> None:
+        """Finish the trace; asks once where spans were not read."""
+        self.finish.end_pass()
+
+    def action_reveal(self) -> None:
+        """After finishing: show others' labels, the outcome, and what else was hidden."""
+        self.finish.reveal()
+
+
+def _span_title(trace: Trace, span: Span) -> str:
+    parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
+    if span.name:
+        parts.append(span.name)
+    if span.parent is not None and span.kind is SpanKind.TOOL_RESULT:
+        call = trace.index_of(span.parent)
+        if call is not None:
+            parts.append(f"of #{call + 1}")
+    if span.start is not None and span.end is not None and span.end > span.start:
+        parts.append(clock.duration(span.end - span.start))
+    if span.status == "error":
+        parts.append("error")
+    return " · ".join(parts)
+
+
+def _folded_words(fold: Fold) -> str:
+    places = f"#{fold.first + 1} to #{fold.end}"
+    if isinstance(fold, Run):
+        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {places}"
+    if fold.head is not None:
+        return f"Folded {places} under #{fold.head + 1}"
+    return f"Folded the steps of {one_line(fold.agent, 40)}, {places}"

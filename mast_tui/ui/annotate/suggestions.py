@@ -1,4 +1,4 @@
-"""Suggestions on the annotate screen: going to one, accepting, rejecting, editing."""
+"""Suggestions: going to one, accepting, rejecting, editing it, and taking in what a judge finds."""
 
 from __future__ import annotations
 
@@ -6,21 +6,74 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from mast_tui.labels import Doubt
+from mast_tui.labels import Doubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
-from mast_tui.ui.annotate.base import AnnotateBase
-from mast_tui.ui.annotate.selection import Selection
+from mast_tui.traces.model import Span
+from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.state import AnnotateView, Selection
+from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.suggestion_words import Line, source_words, warnings_on
+from mast_tui.ui.titles import plain_title
+from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 
 if TYPE_CHECKING:
-    from mast_tui.labels import Target
     from mast_tui.session import Change, Session, Suggestion
 
 
-def _doubt(suggestion: Suggestion) -> Doubt:
-    return suggestion.doubt
+class SuggestionPanel(SpanView):
+    """Shows one suggestion, or how many wait and how to get to them.
+
+    It takes the focus only where it holds more than it can show at once.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"span-view--head", "span-view--warning"}
+
+    def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
+        """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
+        mode = one_line(mode)
+        self.show_titles(plain_title(title), plain_title("a accept  x reject  e edit"))
+        head = f"{mode}  {one_line(source)}"
+        marked = [Highlight(0, len(mode), "head")]
+        for line in warnings:
+            begin = len(head) + 1
+            if line.warns:
+                marked.append(Highlight(begin, begin + len(line.text), "warning"))
+            marked += [Highlight(begin + start, begin + end, "match") for start, end in line.lit]
+            head = f"{head}\n{line.text}"
+        self._fill(f"{head}\n{body}", marked)
+        self.set_class(False, "-idle")
+
+    def idle(self, title: str, words: str) -> None:
+        """Say what there is when no suggestion is under the cursor."""
+        self.show_titles(plain_title(title))
+        self._fill(words)
+        self.set_class(True, "-idle")
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is more than is on screen."""
+        return self.row_count > self.scrollable_content_region.height
+
+    def _fill(self, text: str, marked: Sequence[Highlight] = ()) -> None:
+        if text != self.text:
+            rows = self.row_count
+            self.show_text(text, marked)
+            if self.row_count != rows:
+                self.refresh(layout=True)
+
+
+class SuggestionsView(AnnotateView, Protocol):
+    """What suggestions need of the screen."""
+
+    @property
+    def modes(self) -> TaxonomyPanel: ...
+    @property
+    def commands(self) -> SessionCommands: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,41 +85,99 @@ class _Standing:
     by_index: Mapping[int, Sequence[Suggestion]]
 
 
-class Suggesting(AnnotateBase):
-    """One key answers the suggestion under the cursor and goes on to the next."""
+def no_suggestion_words(session: Session) -> str:
+    """Return why there is no suggestion to go to."""
+    if not session.suggestions_visible:
+        if session.finished:
+            return "Suggestions are hidden until you look at what others say (r)"
+        if session.hidden_visible:
+            return "The study shows no suggestions here before you have finished the trace"
+        return "You work blind: suggestions are shown after you have finished the trace"
+    if session.suggestions:
+        return "All suggestions on this trace are answered"
+    return "No suggestions on this trace; J runs a judge"
 
-    _editing: str | None = None
-    _gone_to: str | None = None
-    _standing: _Standing | None = None
 
-    def action_suggestion(self, step: int) -> None:
+class Suggestions:
+    """One key answers the suggestion under the cursor and goes on to the next.
+
+    What a judge finds comes while one works; it moves no cursor and answers nothing.
+    """
+
+    def __init__(self, view: SuggestionsView, marking: Marking) -> None:
+        """Begin without a suggestion under the cursor.
+
+        Args:
+            view: The screen.
+            marking: What a suggestion that is edited points at.
+        """
+        self.panels = (SuggestionPanel(id="suggestion-below"), SuggestionPanel(id="suggestion"))
+        """The suggestion under the cursor: under the timeline where it is narrow, else beside."""
+        self._view = view
+        self._state = view.state
+        self._timeline = view.timeline
+        self._hints = view.hints
+        self._modes = view.modes
+        self._commands = view.commands
+        self._marking = marking
+        self._id: str | None = None
+        """The suggestion under the cursor."""
+        self._gone_to: str | None = None
+        self._editing: str | None = None
+        self._standing: _Standing | None = None
+
+    def begin(self) -> None:
+        """Another trace is opened."""
+        self._id = self._editing = None
+
+    @property
+    def editing(self) -> str | None:
+        """The suggestion for which another mode or place is marked."""
+        return self._editing
+
+    def here(self) -> Suggestion | None:
+        """Return the suggestion that a key would answer now."""
+        session = self._state.session
+        if session is None or self._id is None:
+            return None
+        return next((s for s in session.pending if s.id == self._id), None)
+
+    def pick(self, span: Span) -> None:
+        """Take the suggestion that stands at a span; the one gone to stays while it is there."""
+        session = self._state.session
+        if session is None:
+            self._id = None
+            return
+        here = self._pending_on(session, span.index)
+        if not any(s.id == self._id for s in here):
+            # What has no place of its own stands at the beginning only once it is gone to.
+            placed = (s.id for s in here if not s.doubt or s.evidence_key is not None)
+            self._id = next(placed, None)
+
+    def go(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
+        self._commands.with_session(lambda session: self._go_to_next(session, step), here=True)
 
-        def go(session: Session) -> None:
-            self.go_to_suggestion(session, step)
-
-        self.with_session(go, here=True)
-
-    def go_to_suggestion(self, session: Session, step: int, *, after: int | None = None) -> bool:
+    def _go_to_next(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next suggestion; False where none waits."""
         pending = session.pending
         if not pending:
-            self.suggestion_id = None
-            self.show_span()
-            self.hints.say(self.no_suggestion_words(session))
+            self._id = None
+            self._view.show_span()
+            self._hints.say(no_suggestion_words(session))
             return False
         current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
         if current is not None:
             place = (current + step) % len(pending)
         else:
-            place = self._place_beside(pending, self.index if after is None else after, step)
-        self.show_suggestion(pending[place])
+            place = self._place_beside(pending, self._state.index if after is None else after, step)
+        self.show(pending[place])
         return True
 
     def _is_gone_from(self, suggestion: Suggestion) -> bool:
         """Whether the way leads on from this one: it is under the cursor, and where its quote is
         in doubt somebody has gone to it, as it stands out of the reading order."""
-        here = suggestion.id == self.suggestion_id
+        here = suggestion.id == self._id
         return here and (not suggestion.doubt or suggestion.id == self._gone_to)
 
     def _place_beside(
@@ -77,8 +188,8 @@ class Suggesting(AnnotateBase):
         They are in reading order, but for those whose quote is in doubt: these come last, those of
         each doubt in an order of their own. ``among`` says which of them one is among already.
         """
-        assert self.trace is not None
-        index_of = self.trace.index_of
+        assert self._state.trace is not None
+        index_of = self._state.trace.index_of
 
         def index(suggestion: Suggestion) -> int:
             key = suggestion.evidence_key
@@ -90,126 +201,208 @@ class Suggesting(AnnotateBase):
         place = bisect_left(pending, at, first, end, key=index)
         return (place if step > 0 else place - 1) % len(pending)
 
-    def show_suggestion(self, suggestion: Suggestion) -> None:
+    def show(self, suggestion: Suggestion) -> None:
         """Put the cursor on a suggestion's evidence."""
-        self.suggestion_id = self._gone_to = suggestion.id
-        self.timeline.go_to(self.index_of_suggestion(suggestion))
-        self.modes.go_to(suggestion.mode)
-        self.show_span()
+        self._id = self._gone_to = suggestion.id
+        self._timeline.go_to(self.index_of(suggestion))
+        self._modes.go_to(suggestion.mode)
+        self._view.show_span()
         if suggestion.quote_offsets is not None:
-            self.span_view.reveal(*suggestion.quote_offsets)
+            self._view.span_view.reveal(*suggestion.quote_offsets)
 
-    def pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
+    def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
         """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
-        assert self.trace is not None
-        pending, spans = session.pending, len(self.trace)
+        assert self._state.trace is not None
+        pending, spans = session.pending, len(self._state.trace)
         known = self._standing
         if known is None or known.pending is not pending or known.spans != spans:
             by_index: dict[int, list[Suggestion]] = {}
             for suggestion in pending:
-                by_index.setdefault(self.index_of_suggestion(suggestion), []).append(suggestion)
+                by_index.setdefault(self.index_of(suggestion), []).append(suggestion)
             self._standing = known = _Standing(pending, spans, by_index)
         return known.by_index.get(index, ())
 
-    def index_of_suggestion(self, suggestion: Suggestion) -> int:
-        """The span where a suggestion's evidence stands."""
-        assert self.trace is not None
+    def index_of(self, suggestion: Suggestion) -> int:
+        """Return the span where a suggestion's evidence stands."""
+        assert self._state.trace is not None
         for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
-            index = self.trace.index_of(key) if key is not None else None
+            index = self._state.trace.index_of(key) if key is not None else None
             if index is not None:
                 return index
         return 0
 
-    @staticmethod
-    def no_suggestion_words(session: Session) -> str:
-        """Why there is no suggestion to go to."""
-        if not session.suggestions_visible:
-            if session.finished:
-                return "Suggestions are hidden until you look at what others say (r)"
-            if session.hidden_visible:
-                return "The study shows no suggestions here before you have finished the trace"
-            return "You work blind: suggestions are shown after you have finished the trace"
-        if session.suggestions:
-            return "All suggestions on this trace are answered"
-        return "No suggestions on this trace; J runs a judge"
-
-    def action_accept(self) -> None:
+    def accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""
-        self.with_session(lambda session: self._answer(session, accept=True), here=True)
+        self._commands.with_session(lambda session: self._answer(session, accept=True), here=True)
 
-    def action_reject(self) -> None:
+    def reject(self) -> None:
         """Reject the suggestion under the cursor and go on to the next."""
-        self.with_session(lambda session: self._answer(session, accept=False), here=True)
+        self._commands.with_session(lambda session: self._answer(session, accept=False), here=True)
 
     def _answer(self, session: Session, *, accept: bool) -> None:
-        suggestion = self.suggestion_here()
+        suggestion = self.here()
         if suggestion is None:
-            if self.go_to_suggestion(session, 1):
-                self.hints.say("Here is the next suggestion: a accepts, x rejects, e edits")
+            if self._go_to_next(session, 1):
+                self._hints.say("Here is the next suggestion: a accepts, x rejects, e edits")
             return
-        place = self.index_of_suggestion(suggestion)
+        place = self.index_of(suggestion)
 
         def answer(session: Session) -> Change:
             done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
             # The panel goes from one suggestion to the next without a stop between them.
             pending = session.pending
-            self.suggestion_id = (
+            self._id = (
                 pending[self._place_beside(pending, place, 1, suggestion.doubt)].id
                 if pending
                 else None
             )
             return done
 
-        done = self.changed(answer)
+        done = self._commands.changed(answer)
         if done is None:
             return
-        following = self.suggestion_here()
+        following = self.here()
         if following is not None:
-            self.show_suggestion(following)
-            self.hints.say(f"{one_line(done.message)} · {len(session.pending)} to go")
+            self.show(following)
+            self._hints.say(f"{one_line(done.message)} · {len(session.pending)} to go")
         else:
-            self.show_span()
-            self.hints.say(f"{one_line(done.message)} · all suggestions answered")
+            self._view.show_span()
+            self._hints.say(f"{one_line(done.message)} · all suggestions answered")
 
-    def action_edit(self) -> None:
+    def edit(self) -> None:
         """Accept the suggestion with another mode or place: mark it, then type the mode."""
-        self.with_session(self._begin_edit, here=True)
+        self._commands.with_session(self._begin_edit, here=True)
 
     def _begin_edit(self, session: Session) -> None:
-        suggestion = self.suggestion_here()
+        suggestion = self.here()
         if suggestion is None:
             self._answer(session, accept=True)
             return
-        assert self.trace is not None
+        assert self._state.trace is not None
         self._editing = suggestion.id
         first = suggestion.target.first
-        start = self.trace.index_of(first) if first is not None else None
+        start = self._state.trace.index_of(first) if first is not None else None
         last = suggestion.target.last
-        end = self.trace.index_of(last) if last is not None else None
+        end = self._state.trace.index_of(last) if last is not None else None
         if start is not None and end is not None and end > start:
-            self.timeline.go_to(end)
-            self.set_selection(Selection(range_from=start))
+            self._timeline.go_to(end)
+            self._marking.mark(Selection(range_from=start))
         self.show_editing()
 
     def show_editing(self) -> None:
         """Say what is waited for while another place for a suggestion is marked."""
-        session = self.session
+        session = self._state.session
         suggestions = () if session is None else session.pending
         suggestion = next((s for s in suggestions if s.id == self._editing), None)
         if suggestion is None:
             return
-        mode = self.taxonomy.mode(suggestion.mode)
-        self.hints.prompt(
+        mode = self._state.taxonomy.mode(suggestion.mode)
+        self._hints.prompt(
             f"edit: move, v range, w quote, t whole; then two digits "
-            f"({self.taxonomy.keys_of(mode)} keeps the mode) · Esc leaves"
+            f"({self._state.taxonomy.keys_of(mode)} keeps the mode) · Esc leaves"
         )
 
+    def take_edit(self) -> str | None:
+        """Leave the editing of a suggestion, and return which one it was."""
+        editing, self._editing = self._editing, None
+        return editing
+
     def finish_edit(self, session: Session, suggestion_id: str, mode: Mode, target: Target) -> None:
-        place = self.index
-        done = self.changed(lambda s: s.edit(suggestion_id, mode.slug, target))
+        """Accept a suggestion in another way.
+
+        Args:
+            session: Whose suggestion it is.
+            suggestion_id: Which one.
+            mode: The mode that was typed.
+            target: Where the label points.
+        """
+        place = self._state.index
+        done = self._commands.changed(lambda s: s.edit(suggestion_id, mode.slug, target))
         if done is None:
             return
-        self.suggestion_id = None
+        self._id = None
         if session.pending:
-            self.go_to_suggestion(session, 1, after=place)
-        self.hints.say(one_line(done.message))
+            self._go_to_next(session, 1, after=place)
+        self._hints.say(one_line(done.message))
+
+    # What a judge has found, and what is looked at from another room
+
+    def what_next(self, session: Session) -> str:
+        """Return what a key would do next, in a few words."""
+        pending = len(session.pending)
+        if not pending:
+            return "" if session.suggestions_visible else no_suggestion_words(session)
+        return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
+
+    def look_at(self, at: TraceLocation) -> None:
+        """Go to the evidence, as soon as the workspace is open."""
+
+        def look(session: Session) -> None:
+            assert self._state.trace is not None
+            found = _suggestion_at(session, at)
+            if found is not None and found.id in session.pending_by_id:
+                self.show(found)
+                return
+            index = self._state.trace.index_of(at.key) if at.key is not None else at.index
+            if found is not None:
+                index = self.index_of(found)
+            if index is not None and index < len(self._state.trace):
+                self._timeline.go_to(index)
+                self._view.show_span()
+
+        self._commands.with_session(look, here=True)
+
+    # The panel
+
+    def show_panel(self) -> None:
+        """Show the suggestion under the cursor, or how to get to one."""
+        session = self._state.session
+        for panel in self.panels:
+            if session is None:
+                refused = "Without a workspace there are none"
+                panel.idle(
+                    "Suggestions",
+                    refused
+                    if self._view.context.refused is not None
+                    else "Opening the workspace …",
+                )
+                continue
+            suggestion = self.here()
+            pending = session.pending
+            if suggestion is None:
+                count = len(pending)
+                words = (
+                    f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
+                    if count
+                    else no_suggestion_words(session)
+                )
+                panel.idle("Suggestions", words)
+                continue
+            place = next(i for i, s in enumerate(pending) if s.id == suggestion.id)
+            mode = next((m for m in self._state.taxonomy.modes if m.slug == suggestion.mode), None)
+            name = f"{mode.code} {mode.name}" if mode else suggestion.mode
+            assert self._state.trace is not None
+            index_of = self._state.trace.index_of
+            panel.show(
+                f"Suggestion {place + 1} of {len(pending)}",
+                name,
+                source_words(suggestion, index_of),
+                warnings_on(suggestion, index_of),
+                suggestion.rationale,
+            )
+
+
+def _doubt(suggestion: Suggestion) -> Doubt:
+    return suggestion.doubt
+
+
+def _suggestion_at(session: Session, at: TraceLocation) -> Suggestion | None:
+    """The suggestion that is meant; of a judge the first that waits, else its first."""
+    return next(
+        (
+            one
+            for one in (*session.pending, *session.suggestions)
+            if one.id == at.suggestion or one.judge == at.judge
+        ),
+        None,
+    )

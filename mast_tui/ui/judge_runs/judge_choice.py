@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -15,23 +15,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.configuration import JudgeConfiguration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Answer, Ask
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
-
-if TYPE_CHECKING:
-    from mast_tui.judges.configuration import JudgeConfiguration
-    from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.ui.context import AppContext
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-
+from mast_tui.workspace import WorkspaceError
 
 RULES_KEY: Final = "r"
 MODEL_KEY: Final = "m"
@@ -103,8 +101,6 @@ class JudgeChoice(ModalScreen[Chosen | None]):
 
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate(self) -> None:
-        from mast_tui.workspace import WorkspaceError
-
         worker = get_current_worker()
 
         def counted(traces: int) -> None:
@@ -173,8 +169,6 @@ def choose_judge(
     model: Callable[[Plan], None],
 ) -> None:
     """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
-    from mast_tui.judges.llm.run.setup import configured_setup
-
     try:
         setup = configured_setup(opened.taxonomy, configured)
     except MastError as error:

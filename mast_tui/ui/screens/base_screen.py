@@ -8,7 +8,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.services.workspace_writer import Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
@@ -54,7 +54,7 @@ class BaseScreen(Screen[None]):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        return (one_line(opened.annotator), "blind" if opened.blind else "assisted")
+        return (one_line(opened.annotator), sight_words(blind=opened.blind))
 
     def action_move(self, delta: int) -> None:
         """One row up or down."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.screen import Screen
 
-    from mast_tui.judges.configuration import JudgeConfiguration
+    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.hint_bar import HintBar
@@ -160,7 +160,7 @@ class JudgeRuns:
             self._workspace.when_ready(partial(self._choose, traces))
 
     def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
-        from mast_tui.judges.configuration import ConfigurationError, read_judge_configuration
+        from mast_tui.configuration import ConfigurationError, read_judge_configuration
 
         try:
             configured = read_judge_configuration()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.screen import Screen
 
+from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.keymap import Configuration
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
     Watch,

@@ -17,9 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mast_tui.ui.text.layout import UNWRAPPED, TextLayout
-from mast_tui.ui.text.rows import Row
-from mast_tui.ui.text.shown_text import ShownText
+from mast_tui.ui.text.layout import UNWRAPPED, Row, ShownText, TextLayout
 from mast_tui.ui.textual_internals import (
     set_virtual_size_undrawn,
     show_titles_undrawn,

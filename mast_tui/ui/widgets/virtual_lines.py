@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -74,13 +75,13 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         self._area_for: tuple[Size, bool] | None = None
 
     @property
+    @abstractmethod
     def row_count(self) -> int:
         """How many rows there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def render_row(self, row: int, width: int) -> Strip:
         """The row as a strip of exactly ``width`` cells."""
-        raise NotImplementedError
 
     @property
     def lines_area(self) -> Size:

@@ -1,34 +1,11 @@
-"""What a search has found so far, and what the words typed on the search line mean."""
+"""What a search has found so far."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
-
-if TYPE_CHECKING:
-    from mast_tui.traces.text_search import Matcher
-
-
-def pattern_in(typed: str, regex: bool) -> str | None:
-    """The regular expression that was typed: all of it with ``regex``, else what stands between
-    two slashes; None where it is plain text."""
-    if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
-        return typed[1:-1]
-    return typed if regex else None
-
-
-def matcher_for(typed: str, regex: bool) -> Matcher:
-    """What to look for; raises ``InvalidPattern``."""
-    pattern = pattern_in(typed, regex)
-    if pattern is None:
-        from mast_tui.traces.text_search import Needle
-
-        return Needle(typed)
-    from mast_tui.traces.pattern import Pattern
-
-    return Pattern(pattern)
+from typing import overload
 
 
 class _Part:

@@ -1,0 +1,101 @@
+"""Marking what the next label points at: a range of spans, words of a text, the whole trace."""
+
+from __future__ import annotations
+
+from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Selection
+from mast_tui.ui.text.word_motions import QuoteCursor, next_word, previous_word, word_at
+
+
+class Marking:
+    """Changes the selection, shows it, and says how to go on."""
+
+    def __init__(self, view: AnnotateView) -> None:
+        self._view = view
+        self._state = view.state
+        self._timeline = view.timeline
+        self._hints = view.hints
+
+    def mark(self, selection: Selection) -> None:
+        """Mark something else for the next label, and show it."""
+        state = self._state
+        state.selection = selection
+        self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
+        self._view.show_highlights()
+        self._hints.clear()
+        if selection.range_from is not None:
+            self._show_range()
+        elif selection.quote is not None:
+            step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
+            self._hints.prompt(f"quote: w b ← → ↑ ↓ {step}; two digits label it · Esc leaves")
+        elif selection.whole:
+            self._hints.prompt("whole trace: two digits label it; m f c ⌫ its labels · Esc leaves")
+
+    def _show_range(self) -> None:
+        """Show how far the range goes that is being marked."""
+        marked = self._state.selection.span_range(self._state.index)
+        self._timeline.show_range(marked)
+        if marked is not None:
+            first, last = marked
+            words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+            self._hints.prompt(f"range {words}: move its end; two digits label it · Esc leaves")
+
+    def follow_cursor(self) -> None:
+        """The cursor has gone to another span: a range goes with it, a quote is left."""
+        if self._state.selection.quote is not None:
+            self.mark(PLAIN)
+        elif self._state.selection.range_from is not None:
+            self._show_range()
+
+    def range(self) -> None:
+        """Begin a range at the cursor, or end it; begin a quote anew at its last word."""
+        state = self._state
+        if not state.has_spans:
+            return
+        if state.selection.quote is not None:
+            self.mark(Selection(quote=state.selection.quote.fix()))
+            return
+        begun = state.selection.range_from is not None
+        self.mark(PLAIN if begun else Selection(range_from=state.index))
+
+    def whole(self) -> None:
+        """Have the next label be on the whole trace, or no longer."""
+        if self._state.has_spans:
+            self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
+
+    # Words
+
+    def quote(self) -> None:
+        """Begin to mark words in the span's text; again goes to the next word."""
+        state = self._state
+        if not state.has_spans:
+            return
+        quote = state.selection.quote
+        if quote is not None:
+            self.mark(Selection(quote=quote.at(next_word(state.text_here(), quote.head[1]))))
+            return
+        self._view.catch_up()
+        word = word_at(state.text_here(), self._view.span_view.first_offset_on_screen)
+        if word is None:
+            unreadable = state.texts.unreadable is not None
+            reason = "cannot be read any more" if unreadable else "has no text to quote"
+            self._hints.say(f"This span {reason}", error=True)
+            return
+        self.mark(Selection(quote=QuoteCursor(word, word)))
+
+    def quote_between(self, start: int, end: int) -> None:
+        """Mark the words that the mouse was drawn over, from ``start`` to ``end`` (exclusive)."""
+        text = self._state.text_here()
+        first, last = word_at(text, start), word_at(text, end - 1)
+        if first is not None and last is not None:
+            self.mark(Selection(quote=QuoteCursor(first, last, True)))
+
+    def move_word(self, quote: QuoteCursor, step: int) -> None:
+        """Go to the next or previous word with the quote that is being marked."""
+        text = self._state.text_here()
+        word = next_word(text, quote.head[1]) if step > 0 else previous_word(text, quote.head[0])
+        self.mark(Selection(quote=quote.at(word)))
+
+    def move_line(self, quote: QuoteCursor, delta: int) -> None:
+        """Go a line of the text down or up with the quote that is being marked."""
+        offset = self._view.span_view.vertical_neighbour(quote.head[0], delta)
+        self.mark(Selection(quote=quote.at(word_at(self._state.text_here(), offset))))

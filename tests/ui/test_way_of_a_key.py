@@ -1,0 +1,101 @@
+"""What docs/architecture.md says of the way of a key, held against the way that one goes."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import pytest
+
+import mast_tui
+from mast_tui.ui.annotate import screen as annotate
+from mast_tui.ui.trace_view.timeline import Timeline
+from tests.ui.stage import stage, write_trace
+
+PACKAGE: Final = Path(mast_tui.__file__).parent
+PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"
+
+
+class Followed:
+    """The files of the package that run in the app's thread.
+
+    ``there`` are those from which SQLite is called, or a command is begun; ``back`` those from
+    which a row of the timeline is drawn. A command runs on a stack of its own, so that its way is
+    made of two pieces.
+    """
+
+    def __init__(self) -> None:
+        self.ran: set[str] = set()
+        self.there: list[str] = []
+        self.back: list[str] = []
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Look at every call for a while."""
+        assert threading.current_thread() is threading.main_thread()
+        before = sys.getprofile()
+        sys.setprofile(self._look)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _look(self, frame: FrameType, event: str, what: object) -> None:
+        if event == "call":
+            file = _file_of(frame)
+            if file is not None:
+                self.ran.add(file)
+                if frame.f_code.co_name == "render_row" and _is_row_of_timeline(frame):
+                    self._add(frame, self.back)
+        elif event == "c_call":
+            owner = getattr(what, "__self__", None)
+            begins = getattr(what, "__name__", "") == "switch"
+            if begins or isinstance(owner, sqlite3.Connection | sqlite3.Cursor):
+                self._add(frame, self.there)
+
+    def _add(self, frame: FrameType | None, way: list[str]) -> None:
+        steps = []
+        while frame is not None:
+            steps.append(_file_of(frame))
+            frame = frame.f_back
+        for file in reversed(steps):
+            if file is not None and file not in (*self.there, *self.back):
+                way.append(file)
+
+
+def _file_of(frame: FrameType) -> str | None:
+    path = Path(frame.f_code.co_filename)
+    return path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else None
+
+
+def _is_row_of_timeline(frame: FrameType) -> bool:
+    return isinstance(frame.f_locals.get("self"), Timeline)
+
+
+async def test_the_page_names_the_files_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What was read, and what the file's watcher brings, is no key's doing.
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
+    monkeypatch.setattr(annotate.AnnotateScreen, "written_elsewhere", lambda _: None)
+    followed = Followed()
+    async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:
+        await on.press("2", "2", "j", "1")
+        with followed.following():
+            await on.send("3")
+        assert on.labels == {("2.2", 1, 1), ("1.3", 2, 2)}
+    page = PAGE.read_text("utf-8").partition("\n## The way of a key\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^(\d+)\. `([\w/]+\.py)`", page, re.MULTILINE)
+    assert [int(number) for number, _ in named] == list(range(1, len(named) + 1))
+    assert [file for _, file in named] == [*followed.there, *followed.back]
+    assert f"it is {len(named)} files" in page
+    all_that_runs = re.search(r"at most\s+(\d+) files", page)
+    assert all_that_runs is not None
+    assert len(followed.ran) <= int(all_that_runs[1]), sorted(followed.ran)
