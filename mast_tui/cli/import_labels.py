@@ -17,7 +17,6 @@ from mast_tui.cli.common import (
     print_json,
     say,
 )
-from mast_tui.cli.gc_tuning import uncollected
 from mast_tui.cli.imported import list_imports, take_back
 from mast_tui.exchange.adamast import read_adamast
 from mast_tui.exchange.agentdash import read_agentdash
@@ -39,6 +38,7 @@ from mast_tui.exchange.trail import read_trail
 from mast_tui.exchange.undo_import import goes_on
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.exchange.who_and_when import read_who_and_when
+from mast_tui.gc_tuning import uncollected
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 
