@@ -11,7 +11,6 @@ import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-from mast_tui.cli.shared.gc_tuning import uncollected
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -20,6 +19,7 @@ from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_report
+from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind
 

@@ -18,7 +18,6 @@ from mast_tui.cli.shared.common import (
     print_json,
     say,
 )
-from mast_tui.cli.shared.gc_tuning import uncollected
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
@@ -39,6 +38,7 @@ from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
 from mast_tui.exchange.undo_import import goes_on
 from mast_tui.exchange.unknown_names import unknown_people, without_unknown
+from mast_tui.gc_tuning import uncollected
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from mast_tui.adjudication import orders_from_files
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.shared.gc_tuning import uncollected
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import GOLD
+from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_order
 from mast_tui.session import said_by, within_sight
 

@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from mast_tui.configuration import Configuration, read_configuration
+from mast_tui.gc_tuning import COLLECT_AFTER, collect_again
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.keymap import checked
@@ -37,7 +38,6 @@ from mast_tui.ui.context import (
     ShowTrace,
     TraceLocation,
 )
-from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
 from mast_tui.ui.input_priority import Courtesy, take_short_turns
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.judging import Judged, JudgeRuns, UnderWay
@@ -48,8 +48,7 @@ from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import WorkspaceChanged, WorkspaceLost, WorkspaceService
 from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.signals import EndingSignals
-from mast_tui.ui.sizes import WIDE
-from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS
+from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
 from mast_tui.ui.titles import trace_title
 from mast_tui.ui.widgets.hint_bar import HintBar

@@ -1,4 +1,7 @@
-"""Where the styles of the screens lie. Whole paths: Textual looks for others beside the class."""
+"""Where the styles of the screens lie, and from which size on they are laid out in another way.
+
+Whole paths: Textual looks for others beside the class.
+"""
 
 from __future__ import annotations
 
@@ -17,3 +20,6 @@ LIBRARY: Final = _HERE / "library" / "library.tcss"
 REPORTS: Final = _HERE / "reports" / "reports.tcss"
 RUNS: Final = _HERE / "judge_runs" / "runs.tcss"
 STUDY: Final = _HERE / "study" / "study.tcss"
+
+WIDE: Final = 100
+"""Columns from which on the taxonomy stands beside the timeline."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.configuration import configuration_path
+from mast_tui.errors import MastError
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.help import help_text
@@ -314,7 +315,7 @@ def test_tokens_have_units(text: str, tokens: str) -> None:
 def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
     try:
         read = tokens_of(text)
-    except ValueError as error:
+    except MastError as error:
         read = str(error)
     assert read.isdecimal() or "token" in read
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.errors import MastError
 from mast_tui.ui.library.queues import (
     Counts,
     QueueName,
@@ -125,7 +126,7 @@ class TestWords:
 
     @pytest.mark.parametrize("text", ["", "0", "-3", "many", "2 x", "1 2 3", "9999999"])
     def test_anything_else_is_refused_in_words(self, text: str) -> None:
-        with pytest.raises(ValueError, match="is no number of traces"):
+        with pytest.raises(MastError, match="is no number of traces"):
             sample_from(text)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from textual.css.stylesheet import Stylesheet
 
+from mast_tui.gc_tuning import collect_again
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.garbage import collect_again
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.prefetch import Prefetch

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.errors import MastError
 from mast_tui.study import OpenModes, Study
 from mast_tui.ui.study.setup import FIELDS, share_text, study_of, texts_of
 
@@ -81,5 +82,5 @@ def test_only_what_has_a_field_is_changed() -> None:
 )
 def test_what_cannot_be_is_refused_in_words(field: str, text: str, words: str) -> None:
     texts = {**texts_of(None, ["a", "b"]), field: text}
-    with pytest.raises(ValueError, match=re.escape(words)):
+    with pytest.raises(MastError, match=re.escape(words)):
         study_of(texts, taxonomy="mast@1", before=None)

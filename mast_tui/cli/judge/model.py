@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from mast_tui.cli.judge.summary import (
 )
 from mast_tui.cli.shared.asking import Asks
 from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, print_json, say
+from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
@@ -43,11 +43,6 @@ if TYPE_CHECKING:
 
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
-
-NEW_OBJECTS: Final = 50_000
-OLD_ROUNDS: Final = (20, 20)
-"""Between two looks for garbage during a run: how many objects come to life, and after how many
-such looks older ones are gone over as well."""
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -189,7 +184,7 @@ async def _judge_all(
     reports: list[FileReport],
     ended: Ended,
 ) -> ModelRunSummary:
-    with _ended_by_signals(ended), _seldom_collecting(), shown:
+    with _ended_by_signals(ended), seldom_collecting(), shown:
         return await run_model_judge(
             setup,
             traces_under(command.paths, reports),
@@ -199,17 +194,6 @@ async def _judge_all(
                 shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=ended.on_cancelled
             ),
         )
-
-
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Within, garbage is looked for less often: each trace makes many objects that are none."""
-    before = gc.get_threshold()
-    gc.set_threshold(NEW_OBJECTS, *OLD_ROUNDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager

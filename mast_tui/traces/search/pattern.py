@@ -10,6 +10,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.traces.search import pattern_child
 from mast_tui.traces.search.byte_prefilter import Sieve
 from mast_tui.traces.search.pattern_child import BUDGET, COUNT, NUMBER, PLACES, packed
@@ -22,7 +23,7 @@ SECONDS: Final = 1.0
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 
 
-class InvalidPattern(ValueError):
+class InvalidPattern(MastError, ValueError):
     """The text is no regular expression; the message says why."""
 
 

@@ -47,8 +47,7 @@ from mast_tui.ui.context import (
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.judging import Judged
-from mast_tui.ui.sizes import WIDE
-from mast_tui.ui.styles import ANNOTATE
+from mast_tui.ui.styles import ANNOTATE, WIDE
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.trace_view.folding import Fold, Run

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
@@ -238,7 +239,7 @@ class Search:
         assert self._state.trace is not None
         try:
             matcher = matcher_for(self._state.needle, self._regex)
-        except ValueError as error:
+        except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
         from mast_tui.traces.search.text_search import TextSearch  # start-up: few look for anything
 

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from mast_tui.errors import MastError
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
 from mast_tui.ui.widgets.text_line import TextLine
@@ -40,7 +41,7 @@ class NoteScreen(TypingDialog):
     """Gives back what was written, or None after Escape.
 
     What stands there already is gone on with; where it is only ``offered``, typing replaces it.
-    ``check`` may refuse a text by raising ``ValueError`` with what is wrong.
+    ``check`` may refuse a text by raising ``MastError`` with what is wrong.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
@@ -88,7 +89,7 @@ class NoteScreen(TypingDialog):
         event.stop()
         try:
             self.dismiss(self._check(event.value))
-        except ValueError as error:
+        except MastError as error:
             hint = self.query_one(".hint", Static)
             hint.update(plain_lines(str(error)))
             hint.add_class("-error")

@@ -263,17 +263,17 @@ def _ask_for_allowance(
 def tokens_of(text: str) -> str:
     """A number of tokens as somebody writes it, such as ``310,000``, ``310k`` or ``1.5M``.
 
-    Raises ``ValueError`` for everything else.
+    Raises ``MastError`` for everything else.
     """
     plain = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     unit = {"k": 1_000, "m": 1_000_000}.get(plain[-1:], 1)
     number = plain if unit == 1 else plain[:-1]
     whole, _, part = number.partition(".")
     if not whole.isdecimal() or not whole.isascii() or (part and not part.isdecimal()):
-        raise ValueError(f"“{one_line(text, 20)}” is no number of tokens, such as 310000 or 310k")
+        raise MastError(f"“{one_line(text, 20)}” is no number of tokens, such as 310000 or 310k")
     if unit == 1 and part:
-        raise ValueError("tokens are whole")
+        raise MastError("tokens are whole")
     tokens = int(float(number) * unit) if unit > 1 else int(whole)
     if not 0 < tokens < 10**12:
-        raise ValueError("that many tokens cannot be allowed; leave with Esc to ask nothing")
+        raise MastError("that many tokens cannot be allowed; leave with Esc to ask nothing")
     return str(tokens)

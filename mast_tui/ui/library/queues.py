@@ -194,12 +194,12 @@ def empty_words(read: QueueRead, *, annotates: bool) -> str:
 def sample_from(text: str) -> Wanted:
     """A sample as somebody writes it: ``20``, or ``20 7`` with a seed.
 
-    Raises ``ValueError`` for everything else.
+    Raises ``MastError`` for everything else.
     """
     found = re.fullmatch(r"\s*([0-9]{1,7})(?:[\s,]+([0-9]{1,18}))?\s*", text)
     n = 0 if found is None else int(found[1])
     if found is None or not 0 < n <= MOST_SAMPLED:
-        raise ValueError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
+        raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
     return Wanted(QueueName.SAMPLE, n, None if found[2] is None else int(found[2]))
 
 

@@ -125,7 +125,7 @@ def unlike_others(workspace: Workspace, name: str) -> str:
         name: What was typed.
 
     Raises:
-        ValueError: It cannot be a name, or looks like that of somebody who is here.
+        MastError: It cannot be a name, or looks like that of somebody who is here.
     """
     name = checked_person(name)
     known = [info.name for info in workspace.annotators()]
@@ -144,7 +144,7 @@ def attach(
 ) -> OpenWorkspace:
     """Remember who works here and under which sight.
 
-    Raises ``ValueError`` or ``WorkspaceError`` in words.
+    Raises ``MastError`` in words.
     """
     name = checked_person(name)
     workspace.add_taxonomy(taxonomy)

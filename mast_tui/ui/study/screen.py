@@ -410,11 +410,8 @@ class StudyScreen(TableScreen):
 
     @staticmethod
     def _change(opened: OpenWorkspace, study: Study) -> None:
-        """Change the study; what is refused is raised as ``ValueError``, for the form to say."""
-        try:
-            set_study(opened.workspace, opened.annotator, study)
-        except MastError as error:
-            raise ValueError(str(error)) from error
+        """Change the study; what is refused is raised, for the form to say."""
+        set_study(opened.workspace, opened.annotator, study)
 
     def action_add(self) -> None:
         """Take in the library's traces that are not in the study yet, as a further lot."""

@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.study import OpenModes, Study
@@ -123,11 +124,11 @@ def study_of(
 ) -> Study:
     """The study that the fields describe; what has no field stays as it was ``before``.
 
-    ``traces`` are those of a new study. Raises ``ValueError`` in words that name the field.
+    ``traces`` are those of a new study. Raises ``MastError`` in words that name the field.
     """
     annotators = _names(texts["annotators"], "annotators")
     if not annotators:
-        raise ValueError("annotators: a study needs at least one")
+        raise MastError("annotators: a study needs at least one")
     batches = (tuple(traces),) if traces else ()
     start = before or Study(taxonomy, annotators, batches=batches, per_trace=1)
     return replace(
@@ -155,26 +156,26 @@ def _share(text: str, title: str, before: float) -> float:
         return before
     found = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
     if found is None:
-        raise ValueError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
     value = float(found[1].replace(",", "."))
     if not found[2] and 0 < value <= 1:
-        raise ValueError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
+        raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
-        raise ValueError(f"{title}: {one_line(text, 20)} is more than all")
+        raise MastError(f"{title}: {one_line(text, 20)} is more than all")
     return value / 100
 
 
 def _whole(text: str, title: str) -> int:
     if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
-        raise ValueError(f"{title}: “{one_line(text, 20)}” is no whole number")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is no whole number")
     return int(text)
 
 
 def _names(text: str, title: str) -> tuple[str, ...]:
     try:
         return tuple(checked_person(name) for name in text.split(",") if name.strip())
-    except ValueError as error:
-        raise ValueError(f"{title}: {error}") from error
+    except MastError as error:
+        raise MastError(f"{title}: {error}") from error
 
 
 KEYS = "Enter sets it up · ↑ ↓ move · space another choice · Esc leaves"
@@ -220,7 +221,7 @@ class ChoiceLine(Static, can_focus=True):
 class StudySetup(ModalScreen[dict[str, str] | None]):
     """Gives back what stands in the fields, or None after Escape.
 
-    ``check`` refuses by raising ``ValueError`` with what is wrong, which is said; the form stays.
+    ``check`` refuses by raising ``MastError`` with what is wrong, which is said; the form stays.
     """
 
     CSS_PATH = [DIALOGS, STUDY]
@@ -298,7 +299,7 @@ class StudySetup(ModalScreen[dict[str, str] | None]):
         texts = {line.id or "": line.value for line in self._lines()}
         try:
             self._check(texts)
-        except ValueError as error:
+        except MastError as error:
             self._refuse(str(error))
             return
         self.dismiss(texts)
