@@ -26,6 +26,7 @@ from mast_tui.ui.actions.registry import Where, actions_for, bindings_for, textu
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
+    Judged,
     ShowAdjudication,
     ShowAgreement,
     ShowDisagreement,
@@ -40,7 +41,7 @@ from mast_tui.ui.context import (
 )
 from mast_tui.ui.input_priority import Courtesy, take_short_turns
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.judging import Judged, JudgeRuns, UnderWay
+from mast_tui.ui.services.judging import JudgeRuns, UnderWay
 from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
+from textual.message import Message
+
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.events import Key
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
     from mast_tui.ui.services.workspace_writer import Writes
+    from mast_tui.ui.widgets.hint_bar import HintBar
 
 Result = TypeVar("Result")
 Answer = TypeVar("Answer")
@@ -248,3 +251,32 @@ class HasKeys(Protocol):
 def context_of(node: DOMNode) -> AppContext:
     """The app of a screen or widget, with what it shares."""
     return cast("AppContext", node.app)
+
+
+@dataclass
+class Judged(Message):
+    """How far a judge has come, in words that are fit for display.
+
+    ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is
+    what else there is to know then. ``trace_id`` is the trace of which something new is in the
+    workspace, None where any may be.
+    """
+
+    words: str
+    done: bool = False
+    problem: bool = False
+    more: str = ""
+    trace_id: str | None = None
+
+    def tell(self, hints: HintBar, then: str = "") -> None:
+        """Say how it ended, and what to do ``then``; how far it is the bar says by itself."""
+        if self.done:
+            parts = (self.words, then, self.more)
+            hints.say(" · ".join(part for part in parts if part), error=self.problem)
+
+
+@runtime_checkable
+class HearsJudge(Protocol):
+    """A screen that wants to know how far a judge has come."""
+
+    def judged(self, message: Judged) -> None: ...

@@ -15,12 +15,12 @@ from mast_tui.configuration import configuration_path
 from mast_tui.errors import MastError
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.context import Judged
 from mast_tui.ui.dialogs.help import help_text
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.judge_runs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError

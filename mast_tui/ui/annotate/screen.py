@@ -39,6 +39,7 @@ from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.context import (
     AppContext,
+    Judged,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -46,7 +47,6 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
-from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.styles import ANNOTATE, WIDE
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.titles import origin_title, plain_title, trace_title

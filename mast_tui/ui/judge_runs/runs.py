@@ -14,6 +14,7 @@ from mast_tui.labels import AnnotatorKind
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.context import Judged
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.run import RunScreen
 from mast_tui.ui.judge_runs.run_view import (
@@ -25,7 +26,6 @@ from mast_tui.ui.judge_runs.run_view import (
 )
 from mast_tui.ui.phrases import cost_words, short_count
 from mast_tui.ui.screens.table_screen import TableScreen
-from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import AppContext, ShowTrace, context_of
+from mast_tui.ui.context import AppContext, Judged, ShowTrace, context_of
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
     QueueName,
@@ -27,7 +27,6 @@ from mast_tui.ui.library.queues import (
 )
 from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
-from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.titles import plain_title

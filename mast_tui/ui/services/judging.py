@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.ui.context import HearsJudge, Judged
 from mast_tui.ui.services.workspace import WorkspaceService
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from mast_tui.configuration import JudgeConfiguration
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.ui.widgets.hint_bar import HintBar
 
 Answer = TypeVar("Answer")
 
@@ -51,35 +51,6 @@ MODEL_HINT: Final = "? tells how J asks a model too"
 
 BESIDE_WORDS: Final = 12
 """Cells of the last line that words cannot have."""
-
-
-@dataclass
-class Judged(Message):
-    """How far a judge has come, in words that are fit for display.
-
-    ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is
-    what else there is to know then. ``trace_id`` is the trace of which something new is in the
-    workspace, None where any may be.
-    """
-
-    words: str
-    done: bool = False
-    problem: bool = False
-    more: str = ""
-    trace_id: str | None = None
-
-    def tell(self, hints: HintBar, then: str = "") -> None:
-        """Say how it ended, and what to do ``then``; how far it is the bar says by itself."""
-        if self.done:
-            parts = (self.words, then, self.more)
-            hints.say(" · ".join(part for part in parts if part), error=self.problem)
-
-
-@runtime_checkable
-class HearsJudge(Protocol):
-    """A screen that wants to know how far a judge has come."""
-
-    def judged(self, message: Judged) -> None: ...
 
 
 @dataclass(slots=True)

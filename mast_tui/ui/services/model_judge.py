@@ -19,8 +19,8 @@ from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.ui.context import Judged
 from mast_tui.ui.phrases import cost_words, short_count
-from mast_tui.ui.services.judging import Judged
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
