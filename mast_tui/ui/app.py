@@ -39,6 +39,7 @@ from mast_tui.ui.context import (
     ShowTrace,
     TraceLocation,
 )
+from mast_tui.ui.crashes import told
 from mast_tui.ui.input_priority import Courtesy, take_short_turns
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.judging import JudgeRuns, UnderWay
@@ -671,8 +672,6 @@ async def _run(app: MastApp) -> None:
 
 def _broken_callback(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Keep a log of what broke where nobody waits for it; its words stay off the terminal."""
-    from mast_tui.ui.crashes import told
-
     error = context.get("exception")
     if isinstance(error, BaseException):
         told(error)

@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn
 
 from textual.app import App
 
+from mast_tui.ui.crashes import told
 from mast_tui.ui.textual_internals import (
     has_given_terminal_back,
     restore_terminal,
@@ -86,8 +87,6 @@ class EndingSignals:
         finally:
             error = sys.exception()
             if error is not None:
-                from mast_tui.ui.crashes import told
-
                 told(error)
 
     def _end(self) -> None:
@@ -125,6 +124,4 @@ class EndingSignals:
             # The terminal takes no more output, and what is written would pile up until all stops.
             os.kill(os.getpid(), signal.SIGHUP)
         elif broken.exc_value is not None:
-            from mast_tui.ui.crashes import told
-
             told(broken.exc_value)

@@ -31,6 +31,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
+from mast_tui.ui.crashes import told, told_of_traceback
+
 
 class TextualApp(App[None]):
     """An app that hears of keys early, reads styles once, and keeps a log of what nobody expected.
@@ -90,8 +92,6 @@ class TextualApp(App[None]):
         if self._exception is None:  # what run_test raises at its end
             self._exception = error
             self._exception_event.set()
-        from mast_tui.ui.crashes import told
-
         if isinstance(error, WorkerFailed):
             self.worker_failed(get_current_worker(), told(error.error))
         elif self.crash is None:
@@ -103,8 +103,6 @@ class TextualApp(App[None]):
             super().panic(*renderables)
         elif self.crash is None:
             from rich.traceback import Traceback
-
-            from mast_tui.ui.crashes import told_of_traceback
 
             shown = next((one for one in renderables if isinstance(one, Traceback)), None)
             self._end("unexpected end" if shown is None else told_of_traceback(shown))

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
+from mast_tui.ui.annotate.filter_choice import FilterChoice, offers
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
     Marked,
@@ -73,8 +74,6 @@ class Filter:
         if not self._state.has_spans:
             return
         # Start-up: the dialog is imported once somebody asks for it.
-        from mast_tui.ui.annotate.filter_choice import FilterChoice, offers
-
         came_from = self._state.index
         session = self._state.session
         rows = offers(

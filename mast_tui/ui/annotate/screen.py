@@ -46,6 +46,9 @@ from mast_tui.ui.context import (
     TraceLocation,
     context_of,
 )
+from mast_tui.ui.dialogs.finder import ModeFinder
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, WIDE
 from mast_tui.ui.textual_internals import RenderCache
@@ -407,8 +410,6 @@ class AnnotateScreen(Screen[None], RenderCache):
             answered: Called with the key that was pressed, or None after Escape.
             default: The key that Enter stands for.
         """
-        from mast_tui.ui.dialogs.question import Ask
-
         self.show_dialog(Ask(title, text, answers, default=default), answered)
 
     def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None:
@@ -419,16 +420,12 @@ class AnnotateScreen(Screen[None], RenderCache):
             note: What stands there already, to be gone on with.
             written: Called with what was written, where it is kept.
         """
-        from mast_tui.ui.dialogs.note import NoteScreen
-
         self.show_dialog(
             NoteScreen(title, note), lambda text: None if text is None else written(text)
         )
 
     def find_mode(self, found: Callable[[str], None]) -> None:
         """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
-        from mast_tui.ui.dialogs.finder import ModeFinder
-
         self.show_dialog(
             ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
         )

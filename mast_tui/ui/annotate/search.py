@@ -14,6 +14,8 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.traces.search.pattern import Pattern
+from mast_tui.traces.search.text_search import Needle, TextSearch, TooSlow
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.titles import plain_title
@@ -70,11 +72,7 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     """
     pattern = pattern_in(typed, regex)
     if pattern is None:
-        from mast_tui.traces.search.text_search import Needle
-
         return Needle(typed)
-    from mast_tui.traces.search.pattern import Pattern
-
     return Pattern(pattern)
 
 
@@ -241,8 +239,6 @@ class Search:
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
-        from mast_tui.traces.search.text_search import TextSearch  # start-up: few look for anything
-
         self._plain = pattern_in(self._state.needle, self._regex) is None
         self._search = TextSearch(self._state.trace, matcher, start)
         self._done = self._jumped = False
@@ -385,8 +381,6 @@ class Search:
         return places[max(0, nth - MOST_SHOWN) : nth + MOST_SHOWN]
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
-        from mast_tui.traces.search.text_search import TooSlow  # it is there since the search began
-
         try:
             places = search.matcher.places(text)
         except TooSlow:

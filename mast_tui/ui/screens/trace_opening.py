@@ -11,6 +11,8 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.screens.base_screen import BaseScreen
+from mast_tui.ui.services.trace_loader import TraceLoader
+from mast_tui.workspace import WorkspaceError
 
 
 class OpensTraces(BaseScreen):
@@ -31,9 +33,6 @@ class OpensTraces(BaseScreen):
 
     @work(thread=True, group="open", exclusive=True)
     def _read_to_open(self, at: TraceLocation, known: list[Trace]) -> None:
-        from mast_tui.ui.services.trace_loader import TraceLoader
-        from mast_tui.workspace import WorkspaceError
-
         opened = self.mast.opened
         if opened is None:
             return

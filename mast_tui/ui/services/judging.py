@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
+from mast_tui.configuration import ConfigurationError, read_judge_configuration
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import HearsJudge, Judged
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.workspace import WorkspaceService
+from mast_tui.ui.widgets.hint_bar import HintBar
 
 if TYPE_CHECKING:
     from textual.geometry import Size
@@ -131,8 +134,6 @@ class JudgeRuns:
             self._workspace.when_ready(partial(self._choose, traces))
 
     def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
-        from mast_tui.configuration import ConfigurationError, read_judge_configuration
-
         try:
             configured = read_judge_configuration()
         except ConfigurationError as error:
@@ -150,8 +151,6 @@ class JudgeRuns:
         )
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
-        from mast_tui.ui.dialogs.question import Ask
-
         def answered(answer: str | None) -> None:
             if answer == "y" and self.at_work is at_work:
                 self._cancel(at_work)
@@ -183,8 +182,6 @@ class JudgeRuns:
         self._start(plan.name, words, partial(self._run_model, traces, opened, plan))
 
     def _start(self, name: str, words: str, work: Callable[[], None]) -> None:
-        from mast_tui.ui.widgets.hint_bar import HintBar
-
         self.at_work = UnderWay(name, words)
         for bar in self._app.screen.query(HintBar):
             bar.clear()

@@ -18,6 +18,7 @@ from textual.message import Message
 
 from mast_tui.traces.library import read_again
 from mast_tui.traces.model import FileReport, Trace
+from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:
     from mast_tui.traces.index.document_process import DocumentProcess
@@ -81,7 +82,6 @@ def look_at(
             news.expect(traces)
         # Whatever the walk needs is imported only now, when the first traces are on screen.
         from mast_tui.traces.scan.scanning import Scan
-        from mast_tui.ui.trace_names import names_under, natural
 
         found: list[Looked] = []
         batch = FilesRead([], False)

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
     Watch,
@@ -120,8 +121,6 @@ class WorkspaceService:
         then(self._is_open, workspace, name, suggested)
 
     def _doubted(self, path: Path, reason: str) -> None:
-        from mast_tui.ui.dialogs.question import Ask
-
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -152,7 +151,6 @@ class WorkspaceService:
 
     def not_opened(self, reason: str) -> None:
         """Say why the workspace could not be opened, and let people read on."""
-        from mast_tui.ui.dialogs.question import Ask
 
         def answered(answer: str | None) -> None:
             if answer == "q":
@@ -281,7 +279,6 @@ class WorkspaceService:
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it."""
-        from mast_tui.ui.dialogs.question import Ask
         from mast_tui.workspace import WorkspaceError
 
         assert self.opened is not None
