@@ -87,12 +87,12 @@ class Adjudication:
         if access is Access.HIDDEN:
             raise AdjudicationError(
                 f"{adjudicator} has not read {trace_id}: finish it first, or take it on as "
-                "adjudicator; labels made on it later are then a second look"
+                "adjudicator; labels made on it later are then a new pass"
             )
         if access is Access.AGAIN:
             raise AdjudicationError(
-                f"{trace_id} comes back to {adjudicator} to be labelled once more: do that first, "
-                "or take it on as adjudicator, and it does not"
+                f"{trace_id} is a repeat for {adjudicator}, to be labelled again: do that first, "
+                "or take it on as adjudicator, and it is none"
             )
         if not any(
             one.kind is PassKind.ADJUDICATION or (one.finished and one.revealed_at) for one in own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from itertools import combinations
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
+from mast_tui.cli.agree_traces import print_traces, traces_document
+from mast_tui.cli.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -23,14 +25,13 @@ from mast_tui.cli.common import (
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.cli.report_files import print_text, rendered
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.workspace.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
-    from mast_tui.output_files import Outputs
-    from mast_tui.reports.model import Report
-
-WIDTH = 100
-"""How wide text is that does not go to a terminal."""
 
 
 @click.command()
@@ -163,13 +164,6 @@ def agree_command(
         if named[first] == named[second]:
             raise click.UsageError(f"{first} and {second} name the same file; give two")
     names = split_names(annotators)
-    from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
-    from mast_tui.cli.agree_traces import print_traces, traces_document
-    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.labels import AnnotatorKind, annotator_kind
-    from mast_tui.reports.agreement import agreement_report
-    from mast_tui.workspace.pseudonyms import pseudonyms_of
-
     place = open_workspace(workspace, create=False)
     try:
         outputs = outputs_beside(place, force=force)
@@ -220,48 +214,20 @@ def agree_command(
         {key: value for key, value in document.items() if key != "sight"},
         sight=document.get("sight"),
     )
-    _write_files(report, outputs, named)
+    for option, file in named.items():
+        outputs.add(file, rendered(report, option.removeprefix("--")))
+    outputs.commit()
+    for file in named.values():
+        say(f"{file}: written")
     if as_json:
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
         print_json(document)
     elif markdown == "-":
-        sys.stdout.write(_rendered(report, "--markdown"))
+        sys.stdout.write(rendered(report, "markdown"))
     else:
-        from mast_tui.reports.render.text import render_text
-
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-        for line in render_text(report, width):
-            click.echo(line)
-
-
-def _rendered(report: Report, option: str) -> str:
-    """Write the report as the file that an option names; a renderer is loaded when it is wanted."""
-    match option:
-        case "--csv":
-            from mast_tui.reports.render.csv import render_csv
-
-            return render_csv(report)
-        case "--markdown":
-            from mast_tui.reports.render.markdown import render_markdown
-
-            return render_markdown(report)
-        case "--latex":
-            from mast_tui.reports.render.latex import render_latex
-
-            return render_latex(report)
-    from mast_tui.reports.render.html import render_html
-
-    return render_html(report)
-
-
-def _write_files(report: Report, outputs: Outputs, files: Mapping[str, Path]) -> None:
-    for option, file in files.items():
-        outputs.add(file, _rendered(report, option))
-    outputs.commit()
-    for file in files.values():
-        say(f"{file}: written")
+        print_text(report)
 
 
 def split_names(text: str | None) -> list[str] | None:

@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
 from mast_tui.cli.gc_tuning import uncollected
+from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.judge.compare import judges_compared
+from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.spans.input import SpanInput
+from mast_tui.figures.spans.report import span_report
+from mast_tui.gold import Order, no_order
+from mast_tui.labels import AnnotatorKind
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.input import SpanInput
     from mast_tui.figures.spans.report import SpanReport
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
@@ -64,8 +75,6 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
 
 
 def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    from mast_tui.figures.agreement.report import agreement_report
-
     passes = workspace.passes(taxonomy=taxonomy.ref)
     study = study_input(workspace, taxonomy, wanted, passes)
     # Before the figures, so that a wrong name is told at once.
@@ -77,8 +86,6 @@ def _whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> R
     if judged is not None:
         report["judge"] = _judge(judged, wanted)
     if judged is not None and other is not None:
-        from mast_tui.figures.judge.compare import judges_compared
-
         report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
     return report
 
@@ -90,8 +97,6 @@ def study_input(
     passes: Sequence[Pass] | None = None,
 ) -> StudyInput:
     """The verdicts that are compared; ``passes`` are all of the taxonomy, where they were read."""
-    from mast_tui.figures.source.agreement import study_from_workspace
-
     return study_from_workspace(
         workspace,
         taxonomy,
@@ -106,10 +111,6 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
     """The judge beside what it is measured by; None where no judge is asked for."""
     if wanted.judge is None:
         return None
-    from mast_tui.adjudication import orders_from_files, words_by_trace
-    from mast_tui.figures.judge.input import judge_input_from_workspace
-    from mast_tui.gold import Order, no_order
-
     orders = orders_from_files(workspace) if wanted.places else None
 
     def order_of(trace_id: str) -> Order:
@@ -136,8 +137,6 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
-    from mast_tui.figures.judge.report import judge_report
-
     report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.blind:
         # It tells what the judge says of traces that this person has yet to label.
@@ -152,13 +151,8 @@ def _spans(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanReport:
-    from mast_tui.figures.spans.report import span_report
-
     given = _without_files(workspace, study)
     if given is None:
-        from mast_tui.adjudication.trace_files import SpanPlaces, traces_from_files
-        from mast_tui.figures.source.spans import span_input_from_workspace
-
         places = SpanPlaces(traces_from_files(workspace))
         given = span_input_from_workspace(
             workspace,
@@ -178,12 +172,14 @@ def _without_files(workspace: Workspace, study: StudyInput) -> SpanInput | None:
 
     Labels are often imported without their traces: then nothing needs to be read once more.
     """
-    from mast_tui.figures.spans.input import SpanInput
-
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
     often = Counter(trace for traces in finished for trace in traces)
     shared = {trace for trace, times in often.items() if times > 1}
-    if any(one.path is not None and one.trace_id in shared for one in workspace.traces()):
+    if not shared.isdisjoint(
+        workspace.read_columns(
+            "traces", ("id",), lambda rows: {row[0] for row in rows}, given="path"
+        )
+    ):
         return None
     return SpanInput(
         study.taxonomy_ref,
@@ -202,8 +198,6 @@ def judge_named(workspace: Workspace, text: str) -> str:
 
     ``judge:`` may be left out. Raises ``ClickException`` where none or several begin so.
     """
-    from mast_tui.labels import AnnotatorKind
-
     judges = [one.name for one in workspace.annotators() if one.kind is AnnotatorKind.JUDGE]
     if text in judges:
         return text

@@ -9,6 +9,8 @@ import click
 
 from mast_tui.cli.agree_input import Wanted, judge_input, study_input
 from mast_tui.cli.common import print_json, print_table
+from mast_tui.figures.agreement.drill_down import traces_behind
+from mast_tui.figures.judge.confusion import cases_behind, compared
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -64,8 +66,6 @@ def traces_document(
         raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
     judged = judge_input(workspace, taxonomy, wanted)
     if judged is None:
-        from mast_tui.figures.agreement.drill_down import traces_behind
-
         study = study_input(workspace, taxonomy, wanted)
         names: Sequence[str] = study.annotators
         traces = [
@@ -77,8 +77,6 @@ def traces_document(
             for one in traces_behind(study, mode.slug)
         ]
     else:
-        from mast_tui.figures.judge.confusion import cases_behind, compared
-
         names = (judged.judge, judged.reference.name)
         traces = [
             {

@@ -17,7 +17,13 @@ from mast_tui.cli.common import (
     open_workspace,
     print_json,
 )
+from mast_tui.cli.judge_files import traces_under
+from mast_tui.cli.judge_model import ModelCommand, judge_with_model
 from mast_tui.cli.judge_options import MODEL_OPTIONS, model_options
+from mast_tui.cli.judge_progress import show_trace
+from mast_tui.cli.judge_summary import failed_files, print_summary, rules_document, without_findings
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.runner import run_judge
 
 if TYPE_CHECKING:
     from mast_tui.traces.model import FileReport
@@ -56,14 +62,12 @@ def judge_command(
     'rules' needs no model and no network; 'llm' asks a model at any server that speaks the OpenAI
     API, and --dry-run tells first what that would send and cost. Each trace is kept at once, and
     one that this version of the judge has seen is passed over: the same command goes on where a
-    run was broken off. What was found is not told to whoever works blind or has traces on which a
-    study withholds it: who this login works here as, else --annotator.
+    run was broken off. What was found is not told to whoever works blind or has traces without
+    suggestions in a study: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
     asks = Asks(annotator, blind, assisted)
     if judge_name == "llm":
-        from mast_tui.cli.judge_model import ModelCommand, judge_with_model
-
         command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         return judge_with_model(command)
     _refuse_model_options(context)
@@ -88,17 +92,6 @@ def _judge_by_rules(
     as_json: bool,
     asks: Asks,
 ) -> int:
-    from mast_tui.cli.judge_files import traces_under
-    from mast_tui.cli.judge_progress import show_trace
-    from mast_tui.cli.judge_summary import (
-        failed_files,
-        print_summary,
-        rules_document,
-        without_findings,
-    )
-    from mast_tui.judges.rules import RulesJudge
-    from mast_tui.judges.runner import run_judge
-
     chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
     hidden = asks.hides_judges(place, chosen)

@@ -26,6 +26,13 @@ from mast_tui.cli.judge_summary import (
     say_estimate,
     without_findings,
 )
+from mast_tui.judges.llm.client.hosts import check_address
+from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.estimate import estimate_run
+from mast_tui.judges.llm.run.running import Watch, run_model_judge
+from mast_tui.workspace.places import find_workspace
+from mast_tui.workspace.set_aside import set_aside
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
@@ -75,17 +82,12 @@ class Ended:
 def judge_with_model(command: ModelCommand) -> int:
     """Estimate, tell what is sent where, run, and sum up; the exit code."""
     request = SetupRequest.of(command.asked)
-    from mast_tui.judges.llm.client.hosts import check_address
-    from mast_tui.judges.llm.client.keys import find_key
-
     setup = made_setup(request, load_chosen_taxonomy(command.taxonomy))
     check_address(setup.base_url, allow_http=setup.allow_http)
     if not request.dry_run:
         find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
     place = _workspace(command, request)
     if request.hold_out is not None and place is not None and not request.dry_run:
-        from mast_tui.workspace.set_aside import set_aside
-
         set_aside(place, request.hold_out)
     setup = with_examples(setup, request, place)
     reports: list[FileReport] = []
@@ -107,8 +109,6 @@ def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None
     """The workspace; a dry run makes none, and does without where there is none."""
     if not request.dry_run:
         return open_workspace(command.workspace, create=True)
-    from mast_tui.workspace.places import find_workspace
-
     path = find_workspace(command.workspace)
     return open_workspace(command.workspace, create=False) if path.exists() else None
 
@@ -116,8 +116,6 @@ def _workspace(command: ModelCommand, request: SetupRequest) -> Workspace | None
 def _estimate(
     command: ModelCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
 ) -> Estimate:
-    from mast_tui.judges.llm.run.estimate import estimate_run
-
     with Counting(command.quiet) as counting:
         return estimate_run(
             setup,
@@ -142,8 +140,6 @@ def _dry_run(
 
 def _tell_once(setup: Setup, place: Workspace) -> None:
     """Say what is sent where before the first request to another machine, once a workspace."""
-    from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
-
     if not is_told(place, setup):
         say(what_is_sent(setup))
         note_told(place, setup)
@@ -193,8 +189,6 @@ async def _judge_all(
     reports: list[FileReport],
     ended: Ended,
 ) -> ModelRunSummary:
-    from mast_tui.judges.llm.run.running import Watch, run_model_judge
-
     with _ended_by_signals(ended), _seldom_collecting(), shown:
         return await run_model_judge(
             setup,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from mast_tui.judges.configuration import Prices
+    from mast_tui.configuration import Prices
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.runner import Progress
     from mast_tui.workspace import Usage

@@ -9,6 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mast_tui.adjudication import orders_from_files, words_by_trace
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.judges.llm.model import Parameters
+from mast_tui.judges.llm.prompt.few_shot import (
+    EXAMPLES,
+    FewShotError,
+    GoldCase,
+    choose_examples,
+    noted,
+    noted_choices,
+    repeat_examples,
+    traces_in_files,
+)
+from mast_tui.judges.llm.run.setup import Allowance, configured_setup
+from mast_tui.workspace.set_aside import held_out
+
 if TYPE_CHECKING:
     from mast_tui.judges.llm.prompt.few_shot import Choice, GoldCase
     from mast_tui.judges.llm.run.setup import Setup
@@ -51,10 +67,6 @@ class SetupRequest:
 
 def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     """The setup that the options and the configuration describe, still without examples."""
-    from mast_tui.judges.configuration import read_judge_configuration
-    from mast_tui.judges.llm.model import Parameters
-    from mast_tui.judges.llm.run.setup import Allowance, configured_setup
-
     configuration = read_judge_configuration()
     model = request.model or configuration.model
     if model is None:
@@ -93,14 +105,6 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
     """
     if request.few_shot is None:
         return setup
-    from mast_tui.judges.llm.prompt.few_shot import (
-        EXAMPLES,
-        FewShotError,
-        choose_examples,
-        traces_in_files,
-    )
-    from mast_tui.workspace.set_aside import held_out
-
     if place is None:
         raise FewShotError("there is no workspace here yet, so there is no gold to show")
     count = request.examples or EXAMPLES
@@ -123,15 +127,11 @@ def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) 
 
 
 def _shown(setup: Setup, choices: list[Choice], examples: tuple[Any, ...]) -> Setup:
-    from mast_tui.judges.llm.prompt.few_shot import noted
-
     return replace(setup, examples=examples, noted=(*setup.noted, *noted(choices)))
 
 
 def _begun_with(setup: Setup, place: Workspace, cases: list[GoldCase]) -> Setup | None:
     """The setup of the last run that was broken off with the same options, if it can go on."""
-    from mast_tui.judges.llm.prompt.few_shot import noted_choices, repeat_examples, traces_in_files
-
     wanted = {*setup.parameters.values(), *setup.noted}
     for run in reversed(place.runs()):
         told = run.settings
@@ -156,9 +156,6 @@ def _begun_with(setup: Setup, place: Workspace, cases: list[GoldCase]) -> Setup 
 
 
 def _gold_cases(place: Workspace, taxonomy: Taxonomy) -> list[GoldCase]:
-    from mast_tui.adjudication import orders_from_files, words_by_trace
-    from mast_tui.judges.llm.prompt.few_shot import GoldCase
-
     order_of = orders_from_files(place)
     return [
         GoldCase(trace_id, words.gold(taxonomy, order_of(trace_id)), words.sides)

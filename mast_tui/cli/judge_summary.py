@@ -9,6 +9,8 @@ import click
 
 from mast_tui.cli.common import print_table, say
 from mast_tui.cli.judge_progress import money, tokens
+from mast_tui.judges.llm.run.consent import what_is_sent
+from mast_tui.judges.runner import Step
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -99,8 +101,6 @@ def without_findings(document: Document) -> Document:
 
 def estimate_document(estimate: Estimate, setup: Setup, reports: Sequence[FileReport]) -> Document:
     """What a run would take, and what would be sent where."""
-    from mast_tui.judges.llm.run.consent import what_is_sent
-
     return {
         "judge": setup.judge,
         "taxonomy": setup.taxonomy.ref,
@@ -134,8 +134,6 @@ def _common(
     reports: Sequence[FileReport],
     taxonomy: Taxonomy,
 ) -> Document:
-    from mast_tui.judges.runner import Step
-
     return {
         "judge": judge,
         "taxonomy": taxonomy.ref,
@@ -171,7 +169,7 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
         f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
         f"{counts['failed']} failed{left}; "
         + (
-            "what was found is hidden while you work blind or a study withholds it"
+            "what was found is hidden while you work blind or without suggestions"
             if document["suggestions"] is None
             else f"{document['suggestions']} suggestions"
         )

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.label_files import label_file
+from mast_tui.traces.outcomes import FILE_NAME
 from mast_tui.traces.packed import beginning
+from mast_tui.traces.readers import recognise
 from mast_tui.traces.source import Source
+from mast_tui.traces.threads import members_beside, thread_of
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
@@ -81,7 +85,9 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     The workspace may be closed when that is asked for.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
-    traces = frozenset(_real(one.path) for one in workspace.traces() if one.path is not None)
+    traces = workspace.read_columns(
+        "traces", ("path",), lambda rows: frozenset(_real(path) for (path,) in rows), given="path"
+    )
 
     def reason(target: Path) -> str | None:
         real = _real(target)
@@ -98,8 +104,6 @@ def _is_part(real: Path, traces: frozenset[Path]) -> bool:
     """Whether a file lies in the folder that is a trace, or holds a sub-agent of one."""
     if not traces.isdisjoint(real.parents):
         return True
-    from mast_tui.traces.threads import members_beside, thread_of
-
     thread = thread_of(real)
     if thread is None or thread.parent is None:
         return False
@@ -123,17 +127,12 @@ def what_looks_precious(target: Path) -> str | None:
         return None
     if _begins_with(target, _DATABASE, *_JOURNALS):
         return "looks like a database or its log"
-    from mast_tui.traces.outcomes import FILE_NAME
-
     if target.name.casefold() == FILE_NAME:
         return "tells how runs have ended"
     return _looks_like_trace(target)
 
 
 def _looks_like_trace(target: Path) -> str | None:
-    from mast_tui.traces.label_files import label_file
-    from mast_tui.traces.readers import recognise
-
     source = _Beginning(target)
     if (reader := recognise(source)) is not None:
         return f"looks like a trace ({reader.name})"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Container
 from math import isfinite
 from pathlib import Path
@@ -11,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mast_tui.adjudication import traces_from_files
+from mast_tui.adjudication.for_signatures import corrected_prevalence
+from mast_tui.cli.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.common import (
     checked_sight,
     common_options,
@@ -23,8 +24,17 @@ from mast_tui.cli.common import (
     say,
 )
 from mast_tui.cli.outputs import force_option, outputs_beside
+from mast_tui.cli.report_files import Files, extras_for, print_text
+from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.signatures.model import Rules
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.source.signatures import without_outcomes
 from mast_tui.output_files import is_stdout
+from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
+from mast_tui.workspace.outcome_files import take_outcomes
+from mast_tui.workspace.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Rules, SignatureInput
@@ -172,15 +182,6 @@ def report_command(
     they were shown is recorded: who this login works here as, else --annotator.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.asking import asked_by, say_left_out, sight_values
-    from mast_tui.cli.report_files import Files, extras_for
-    from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
-    from mast_tui.figures.signatures.model import Rules
-    from mast_tui.figures.source.signatures import without_outcomes
-    from mast_tui.reports.signatures import what_helps
-    from mast_tui.workspace.outcome_files import take_outcomes
-    from mast_tui.workspace.pseudonyms import pseudonyms_of
-
     try:
         rules = Rules(alpha, margin / 100, least, isolated, cascading)
     except ValueError as error:
@@ -193,13 +194,15 @@ def report_command(
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
-    files = Files(html, markdown, csv_file, latex, figures, image, bare)
-    if len(set(files.whole)) < len(files.whole):
+    named = {"html": html, "markdown": markdown, "csv": csv_file, "latex": latex}
+    whole = {language: file for language, file in named.items() if file is not None}
+    files = Files(whole, figures, image, bare)
+    if len(set(whole.values())) < len(whole):
         raise click.UsageError("two options name the same file; give each its own")
     if paired is not None and (compare is not None or by != "model"):
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
-    named = paired or compare
-    pair = None if named is None else split_pair(named, "--compare" if compare else "--paired")
+    two = paired or compare
+    pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
     place = open_workspace(workspace, create=False)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
@@ -241,7 +244,7 @@ def report_command(
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
-        if files.whole or not as_json:
+        if whole or not as_json:
             extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
     finally:
         place.close()
@@ -260,22 +263,16 @@ def report_command(
     if as_json and not files:
         print_json(document)
         return
-    from mast_tui.reports.signatures import signatures_report
-
     made = signatures_report(report, extras=extras)
     if files:
         written = files.write(made, outputs)
         if as_json:
             print_json(document)
-        on_stdout = any(map(is_stdout, files.whole))
+        on_stdout = any(map(is_stdout, whole.values()))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
         return
-    from mast_tui.reports.render.text import render_text
-
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    for line in render_text(made, width):
-        click.echo(one_line(line))
+    print_text(made)
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -286,74 +283,32 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def report_for(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    *,
-    labels: str = "gold",
-    by: str = "model",
-    failed_below: float | None = None,
-    compare: tuple[str, str] | None = None,
-    rules: Rules | None = None,
-    rounds: int = 2000,
-    seed: int = 0,
-    traces: Container[str] | None = None,
-    places: bool = True,
-) -> Report:
-    """The report on a workspace's failure signatures; ``traces`` are those that may be seen.
-
-    With ``places`` the files of traces are read whose labels name spans. Raises ``WorkspaceError``
-    for a field or a name that there is not, and ``click.ClickException`` for a group to compare.
-    """
-    from mast_tui.cli.report_input import signature_input
-
-    given = signature_input(
-        workspace,
-        taxonomy,
-        labels=labels,
-        by=by,
-        failed_below=failed_below,
-        traces=traces,
-        places=places,
-    )
-    return report_of(
-        workspace,
-        taxonomy,
-        given,
-        compare=compare,
-        rules=rules,
-        rounds=rounds,
-        seed=seed,
-        traces=traces,
-    )
-
-
 def report_of(
     workspace: Workspace,
     taxonomy: Taxonomy,
     given: SignatureInput,
     *,
-    compare: tuple[str, str] | None,
-    rules: Rules | None,
-    rounds: int,
-    seed: int,
-    traces: Container[str] | None,
+    compare: tuple[str, str] | None = None,
+    rules: Rules | None = None,
+    rounds: int = 2000,
+    seed: int = 0,
+    traces: Container[str] | None = None,
     bill: bool = False,
 ) -> Report:
-    """The report on an input that was read from a workspace; raises as ``report_for``.
+    """The report on an input that was read from a workspace.
 
-    With ``bill`` the files of failed traces are read for what they used up.
+    ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces
+    are read for what they used up. Raises ``ClickException`` for a group that is not there.
     """
-    from mast_tui.adjudication import traces_from_files
-    from mast_tui.adjudication.for_signatures import corrected_prevalence
-    from mast_tui.figures.signatures.report import signature_report
-    from mast_tui.figures.source.spending import spent_from
-
     for name in compare or ():
         if name not in given.group_names:
             there = ", ".join(given.group_names) or "none"
             raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
-    corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
+    corrected = spent_of = None
+    if given.labels_kind == "judge":
+        corrected = corrected_prevalence(workspace, taxonomy, given, rounds, seed, traces)
+    if bill:
+        spent_of = spent_from(traces_from_files(workspace))
     return signature_report(
         given,
         rules=rules,
@@ -361,5 +316,5 @@ def report_of(
         seed=seed,
         compare=compare,
         corrected=corrected,
-        spent_of=spent_from(traces_from_files(workspace)) if bill else None,
+        spent_of=spent_of,
     )

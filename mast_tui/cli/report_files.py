@@ -1,16 +1,28 @@
-"""The files that ``mast-tui report`` writes: a page, tables, figures for a paper."""
+"""Reports as they are printed and written: text, a page, tables, figures for a paper."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from mast_tui.adjudication import traces_from_files
+from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.outputs import marked
 from mast_tui.output_files import Outputs
+from mast_tui.reports.examples import extras_from_workspace
+from mast_tui.reports.render.images import check_format, image_of
+from mast_tui.reports.render.svg import MARK
+from mast_tui.reports.render.text import render_text
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Trace
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
@@ -22,27 +34,36 @@ if TYPE_CHECKING:
     from mast_tui.workspace.pseudonyms import Pseudonyms
 
 
+WIDTH: Final = 100
+"""How wide text is that does not go to a terminal."""
+
+
+def rendered(report: Report, language: str) -> str:
+    """Write a report as ``html``, ``markdown``, ``csv`` or ``latex``; loads what that takes."""
+    renderer = import_module(f"mast_tui.reports.render.{language}")
+    text: str = getattr(renderer, f"render_{language}")(report)
+    return text
+
+
+def print_text(report: Report) -> None:
+    """Print a report as text, as wide as the terminal is."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    for line in render_text(report, width):
+        click.echo(one_line(line))
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a report is written, each in its language; ``figures`` is a folder.
+    """Where a report is written: files by language, and a folder for its ``figures``.
 
-    ``image`` is what its figures are (``svg``, ``pdf``, ``png``), ``bare`` leaves title and caption
-    out of them.
+    ``image`` is what these are (``svg``, ``pdf``, ``png``), ``bare`` leaves title and caption out
+    of them.
     """
 
-    html: Path | None = None
-    markdown: Path | None = None
-    csv: Path | None = None
-    latex: Path | None = None
+    whole: Mapping[str, Path]
     figures: Path | None = None
     image: str = "svg"
     bare: bool = False
-
-    @property
-    def whole(self) -> tuple[Path, ...]:
-        """The files that hold the whole report."""
-        named = (self.html, self.markdown, self.csv, self.latex)
-        return tuple(one for one in named if one is not None)
 
     def __bool__(self) -> bool:
         return bool(self.whole) or self.figures is not None
@@ -52,18 +73,13 @@ class Files:
 
         Raises:
             OutputError: A file is in the way that stays.
-            ClickException: What draws images of this kind is not installed.
+            ImageError: What draws images of this kind is not installed.
         """
-        for file in self.whole:
+        for file in self.whole.values():
             outputs.check(file)
         if self.figures is not None:
             outputs.add_folder(self.figures)
-            from mast_tui.reports.render.images import ImageError, check_format
-
-            try:
-                check_format(self.image)
-            except ImageError as error:
-                raise click.ClickException(str(error)) from None
+            check_format(self.image)
 
     def write(self, report: Report, outputs: Outputs) -> list[str]:
         """Write what is asked for, all of it or nothing; a line for people on each place.
@@ -74,37 +90,22 @@ class Files:
         """
         said = []
         if self.figures is not None:
-            from mast_tui.reports.render.images import image_of
-            from mast_tui.reports.render.svg import MARK
-
             names = [f"{one.id}.{self.image}" for one in report.charts]
             for name, one in zip(names, report.charts, strict=True):
                 content = image_of(one, self.image, bare=self.bare)
                 outputs.add(self.figures / name, content, ours=marked(MARK))
-            said.append(f"{self.figures}: {len(names)} figures")
-            said += [f"  {name}" for name in names]
-        if self.html is not None:
-            from mast_tui.reports.render.html import render_html
-
-            replaced = ", in the stead of an earlier file" if self.html.is_file() else ""
-            outputs.add(self.html, render_html(report))
-            said.append(f"{self.html}: the report as a page{replaced}")
-        if self.markdown is not None:
-            from mast_tui.reports.render.markdown import render_markdown
-
-            outputs.add(self.markdown, render_markdown(report))
-            said.append(f"{self.markdown}: the report as Markdown")
-        if self.csv is not None:
-            from mast_tui.reports.render.csv import render_csv
-
-            text = render_csv(report)
-            outputs.add(self.csv, text)
-            said.append(f"{self.csv}: {text.count(chr(10)) - 1} figures")
-        if self.latex is not None:
-            from mast_tui.reports.render.latex import render_latex
-
-            outputs.add(self.latex, render_latex(report))
-            said.append(f"{self.latex}: tables for LaTeX")
+            said += [f"{self.figures}: {len(names)} figures", *(f"  {name}" for name in names)]
+        for language, file in self.whole.items():
+            text = rendered(report, language)
+            replaced = ", in the stead of an earlier file" if file.is_file() else ""
+            outputs.add(file, text)
+            told = {
+                "html": f"the report as a page{replaced}",
+                "markdown": "the report as Markdown",
+                "csv": f"{text.count(chr(10)) - 1} figures",
+                "latex": "tables for LaTeX",
+            }
+            said.append(f"{file}: {told[language]}")
         outputs.commit()
         return said
 
@@ -121,10 +122,6 @@ def extras_for(
 
     Notes bear the ``letters`` of those who wrote them, where these are given.
     """
-    from mast_tui.adjudication import traces_from_files
-    from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.reports.examples import extras_from_workspace
-    from mast_tui.traces.model import Trace
 
     def nowhere(_trace: str) -> Trace | None:
         return None

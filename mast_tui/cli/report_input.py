@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
+
+from mast_tui.adjudication import orders_from_files
+from mast_tui.adjudication.for_signatures import gold_of
+from mast_tui.cli.gc_tuning import uncollected
+from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.figures.source.verdicts import GOLD
+from mast_tui.gold import no_order
+from mast_tui.session import said_by, within_sight
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.gold import GoldKind, Order
+    from mast_tui.gold import GoldKind, GoldTrace, Order
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -22,9 +30,6 @@ def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
         viewer: Who asks.
         labels: ``gold`` or a name.
     """
-    from mast_tui.figures.source.verdicts import GOLD
-    from mast_tui.session import said_by, within_sight
-
     if viewer.name is None or not viewer.limited:
         return None
     return within_sight(
@@ -47,20 +52,23 @@ def outcomes_shown(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | No
     return frozenset(filter(viewer.may_see_outcomes(), traces)) if viewer.blind else None
 
 
+@uncollected()
 def signature_input(
     workspace: Workspace,
     taxonomy: Taxonomy,
     *,
-    labels: str,
-    by: str,
-    failed_below: float | None,
-    traces: Container[str] | None,
-    places: bool,
+    labels: str = "gold",
+    by: str = "model",
+    failed_below: float | None = None,
+    traces: Container[str] | None = None,
+    places: bool = True,
     which: GoldKind = "all",
 ) -> SignatureInput:
     """The input of a report, with the gold and the places of a workspace."""
-    from mast_tui.adjudication.for_signatures import gold_of
-    from mast_tui.figures.source.signatures import input_from_workspace
+
+    def gold(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
+        # Imported only where somebody has decided something.
+        return gold_of(workspace, taxonomy, order_of)(wanted)
 
     order_of = _orders(workspace) if places else _no_orders
     return input_from_workspace(
@@ -69,7 +77,7 @@ def signature_input(
         labels=labels,
         by=by,
         failed_below=failed_below,
-        gold=gold_of(workspace, taxonomy, order_of),
+        gold=gold,
         order_of=order_of,
         traces=traces,
         which=which,
@@ -77,8 +85,6 @@ def signature_input(
 
 
 def _no_orders(_trace: str) -> Order:
-    from mast_tui.gold import no_order
-
     return no_order
 
 
@@ -87,7 +93,6 @@ def _orders(workspace: Workspace) -> OrderOf:
 
     Of traces without a file nothing is read, as there may be a hundred thousand of them.
     """
-    from mast_tui.gold import no_order
 
     @cache
     def with_file() -> frozenset[str]:
@@ -98,8 +103,6 @@ def _orders(workspace: Workspace) -> OrderOf:
 
     @cache
     def from_files() -> OrderOf:
-        from mast_tui.adjudication import orders_from_files
-
         return orders_from_files(workspace)
 
     def order_of(trace: str) -> Order:

@@ -79,13 +79,13 @@ def study_command() -> None:
 @click.option(
     "--withhold",
     type=_SHARE,
-    help="The share of each annotator's traces on which an assisted study shows no suggestions "
-    "before the finish, so that their pull on people can be measured. Default: 0.",
+    help="The share of each annotator's traces without suggestions before the finish, in a "
+    "study that shows them, so that their pull on people can be measured. Default: 0.",
 )
 @click.option(
     "--retest",
     type=_SHARE,
-    help="The share of each annotator's traces that come back later to be labelled once more "
+    help="The share of each annotator's traces that repeat: they are labelled again later, "
     "without sight of the first time. Default: 0.",
 )
 @click.option(
@@ -227,7 +227,7 @@ def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Stu
     if before is not None:
         return replace(before, **new)
     new.setdefault("per_trace", min(2, len(new["annotators"])))
-    # Nothing can be withheld in a blind study: who asks for that wants an assisted one.
+    # A blind study shows no suggestions: who wants some traces without them wants them shown.
     new.setdefault("blind", not new.get("withheld"))
     return Study(taxonomy, **new)
 

@@ -46,9 +46,9 @@ def show_command(
 ) -> None:
     """Show what was set up, and how far everybody is.
 
-    An annotator of it is shown their own share alone, and nothing of traces that come back to be
-    labelled once more: these are to be taken for ordinary work. That is who this login works here
-    as, else --annotator.
+    An annotator of it is shown their own share alone, and nothing of traces that repeat:
+    these are to be taken for ordinary work. That is who this login works here as, else
+    --annotator.
     """
     place = open_workspace(workspace, create=False)
     try:
@@ -220,8 +220,8 @@ def print_plan(study: Study) -> None:
         f"annotators {', '.join(study.annotators)}",
         f"{shared} traces labelled by {several}, {len(study.traces) - shared} by one; "
         f"seed {study.seed}",
-        "blind" if study.blind else f"assisted, suggestions withheld on {study.withheld:.0%}",
-        f"{study.retests:.0%} come back once finished; open modes at finishing: "
+        "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
+        f"{study.retests:.0%} repeat once finished; open modes at finishing: "
         f"{study.open_modes.value}",
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
@@ -235,11 +235,11 @@ def print_plan(study: Study) -> None:
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
     """Print how far everybody is."""
-    heading = ["annotator", "assigned", "shared", "withheld", "finished", "open", "left"]
-    names = ["name", *heading[1:]]
+    names = ["name", "assigned", "shared", "withheld", "finished", "open", "left"]
+    heading = ["annotator", "assigned", "shared", "without suggestions", *names[4:]]
     table = [tuple(heading)]
     if any("retests" in row for row in rows):
-        table = [(*heading, "come back", "due", "done", "lost")]
+        table = [(*heading, "repeat", "due", "done", "lost")]
     for row in rows:
         cells = [str(row[name]) for name in names]
         table.append((*cells, *(str(count) for count in row.get("retests", {}).values())))

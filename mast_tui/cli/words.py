@@ -56,6 +56,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.workspace:workspace_command",
             "Copy the workspace, also while it is open elsewhere.",
         ),
+        "config": Command(
+            "mast_tui.cli.config:config_command",
+            "Print every setting with its value, and where the file lies.",
+        ),
     }
 )
 """Every command, in the order of the help page, which imports none of them."""

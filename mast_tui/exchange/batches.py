@@ -8,9 +8,10 @@ from typing import Final, TypeVar
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.commands import pause
 
-EVENTS_AT_ONCE: Final = 20_000
-"""Events in one transaction: on a slow machine half a second of work. One person's work on one
-trace is never parted, so it can be more."""
+EVENTS_AT_ONCE: Final = 12_000
+"""Events in one transaction: somewhat less than a second of processor time. With more of them each
+page of the index of ids is written less often. One person's work on one trace is never parted, so
+it can be more."""
 
 REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""

@@ -26,6 +26,7 @@ _COUNTS: Final = (
     ("edited", "event here with another content", "events here with another content"),
 )
 _SIGHT: Final = {True: "blind", False: "assisted"}
+_SIGHT_WORDS: Final = {True: "blind", False: "with suggestions shown"}
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def changes_in_words(changes: PersonChanges) -> str:
         if count:
             told.append(f"{count} {one if count == 1 else many}")
     if changes.sight is not None:
-        told.append(f"works {_SIGHT[changes.sight]} from now on")
+        told.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
     if not told:
         told.append(f"{changes.events} events that change no label, verdict or decision")
     return f"{changes.annotator}: {', '.join(told)}"

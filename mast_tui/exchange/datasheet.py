@@ -183,9 +183,9 @@ def _protocol(document: Values) -> list[str]:
         f"{_names(study['adjudicators'])}",
         f"- {traces} traces in {len(study['batches'])} lots; {study['per_trace']} annotators a "
         f"trace in a share of {study['overlap']:g}, one in the others; seed {study['seed']}",
-        f"- Labelled {blind}; suggestions withheld at random in a share of "
-        f"{study['withheld']:g} of the assisted traces",
-        f"- Labelled once more without sight of the first time: a share of {study['retests']:g}",
+        f"- Labelled {blind}; without suggestions, at random: a share of {study['withheld']:g} of "
+        "the traces with suggestions shown",
+        f"- Repeat, without sight of the first time: a share of {study['retests']:g}",
         f"- Modes without a verdict at finishing, spans unread: {open_modes}",
         f"- In adjudication: names hidden {_yes(study['names_hidden'])}, judge shown before the "
         f"decision {_yes(study['judge_first'])}, places are conflicts "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import NormalDist
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,31 @@ _LEAST_DEFINED: Final = 0.5
 _ROUNDING: Final = 1e-12
 
 Interval = tuple[float, float]
+
+
+class BootstrapJson(TypedDict):
+    """How intervals by resampling were made; with no ``rounds`` there are none."""
+
+    rounds: int
+    seed: int
+    level: float
+    unit: str
+
+
+def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
+    """Tell how intervals by resampling were made."""
+    return {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"}
+
+
+def ratio(
+    above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
+) -> NDArray[np.float64]:
+    """Divide figures of resamples, with something else (NaN) where nothing is below."""
+    found: NDArray[np.float64] = np.full(
+        np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
+    )
+    np.divide(above, below, out=found, where=below > 0)
+    return found
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:

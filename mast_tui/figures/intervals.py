@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from math import exp, log, sqrt
 from statistics import NormalDist
+from typing import NotRequired, TypedDict
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
@@ -133,3 +134,24 @@ def katz(hits: int, n: int, other: int, of: int) -> Interval | None:
     middle = log(hits / n) - log(other / of)
     half = normal_quantile() * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
     return exp(middle - half), exp(middle + half)
+
+
+class RateJson(TypedDict):
+    """``count`` of ``n`` traces, as a share between 0 and 1 with its Wilson interval.
+
+    Of no traces there is no share: ``undefined`` says ``no_traces``.
+    """
+
+    count: int
+    n: int
+    rate: float | None
+    ci: list[float] | None
+    undefined: NotRequired[str]
+
+
+def rate(count: int, n: int) -> RateJson:
+    """Give the share ``count`` / ``n``; raises ``ValueError`` for more hits than cases."""
+    ends = wilson(count, n)
+    if ends is None:
+        return {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
+    return {"count": count, "n": n, "rate": count / n, "ci": list(ends)}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.jackknife import lowest_of, spread_interval, withheld_of
 
 Tables = NDArray[np.float64]
@@ -22,41 +23,35 @@ Values = NDArray[np.float64]
 Figure = Callable[[Tables], Values]
 
 
-def _ratio(above: Values, below: Values) -> Values:
-    """``above`` / ``below``, NaN where there is nothing to divide by."""
-    found: Values = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below != 0)
-    return found
-
-
 def raw_agreement(tables: Tables) -> Values:
     """The share of units in which both say the same."""
-    return _ratio(tables[..., 0] + tables[..., 3], tables.sum(axis=-1))
+    return ratio(tables[..., 0] + tables[..., 3], tables.sum(axis=-1))
 
 
 def true_positive_rate(tables: Tables) -> Values:
     """Of what the reference calls present the share that the judge does too (sensitivity)."""
-    return _ratio(tables[..., 0], tables[..., 0] + tables[..., 2])
+    return ratio(tables[..., 0], tables[..., 0] + tables[..., 2])
 
 
 def true_negative_rate(tables: Tables) -> Values:
     """Of what the reference calls absent the share that the judge does too (specificity)."""
-    return _ratio(tables[..., 3], tables[..., 3] + tables[..., 1])
+    return ratio(tables[..., 3], tables[..., 3] + tables[..., 1])
 
 
 def precision(tables: Tables) -> Values:
     """Of what the judge calls present the share that the reference does too."""
-    return _ratio(tables[..., 0], tables[..., 0] + tables[..., 1])
+    return ratio(tables[..., 0], tables[..., 0] + tables[..., 1])
 
 
 def f1(tables: Tables) -> Values:
     """2·TP / (2·TP + FP + FN), which is also the positive agreement."""
-    return _ratio(2 * tables[..., 0], 2 * tables[..., 0] + tables[..., 1] + tables[..., 2])
+    return ratio(2 * tables[..., 0], 2 * tables[..., 0] + tables[..., 1] + tables[..., 2])
 
 
 def cohen_kappa(tables: Tables) -> Values:
     """Cohen's κ (1960)."""
     n, agreed, by_chance = _agreements(tables)
-    return _ratio(n * agreed - by_chance, n * n - by_chance)
+    return ratio(n * agreed - by_chance, n * n - by_chance)
 
 
 def gwet_ac1(tables: Tables) -> Values:
@@ -65,7 +60,7 @@ def gwet_ac1(tables: Tables) -> Values:
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
     # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
     by_chance = present * (2 * n - present)
-    return _ratio(
+    return ratio(
         np.where(by_chance == 0, 0, 2 * n * agreed - by_chance),
         np.where(by_chance == 0, 0, 2 * n * n - by_chance),
     )

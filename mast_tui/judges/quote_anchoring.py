@@ -107,9 +107,9 @@ class Locator:
         counts.
 
         Args:
-            quote: what a judge wrote.
-            named: the first and last index that the judge named.
-            around: those that it was shown.
+            quote: What a judge wrote.
+            named: The first and last index that the judge named.
+            around: Those that it was shown.
         """
         meant = _Quote.of(quote)
         if not meant.whole:

@@ -76,10 +76,23 @@ def run_judge(
     """Let a judge look at traces and keep what it suggests, each trace in one transaction.
 
     A trace that this version of the judge has seen with as many spans is passed over, so a run
-    that was broken off goes on where it ended; with ``again`` it is judged anew. Only modes of
-    ``taxonomy`` count. ``stop`` is asked before each trace. A trace that cannot be read is noted
-    and the run goes on. Raises ``WorkspaceError`` where the workspace fails, or where the judge
-    knows no mode of the taxonomy.
+    that was broken off goes on where it ended. A trace that cannot be read is noted and the run
+    goes on.
+
+    Args:
+        judge: Who looks.
+        taxonomy: Only its modes count.
+        traces: What is looked at, one after the other.
+        workspace: Where it is kept.
+        again: Whether traces are judged anew that this judge has seen.
+        on_progress: Told of each trace that is through.
+        stop: Asked before each trace whether to break off.
+
+    Returns:
+        What came of the run.
+
+    Raises:
+        WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """
     run = _Run(judge, taxonomy, workspace, again)
     stopped = False

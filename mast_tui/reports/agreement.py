@@ -23,6 +23,7 @@ from mast_tui.reports.model import (
     Row,
     Section,
     Table,
+    figure_cells,
 )
 from mast_tui.reports.places import places_section
 from mast_tui.reports.sentences import (
@@ -35,8 +36,10 @@ from mast_tui.reports.sentences import (
     intervals_note,
     is_kappa_paradox,
     joined,
+    macro_note,
     number,
     of_pair,
+    paradox_mark,
     percent,
     why_undefined,
     withheld_notes,
@@ -256,7 +259,7 @@ class _People:
         totals = (
             Row(
                 "macro",
-                {"name": "macro mean", **_figures(macro, self.columns)},
+                {"name": "macro mean", **figure_cells(macro, self.columns)},
                 behind=_behind("Mean over modes", self.slugs),
             ),
             self._row(
@@ -273,7 +276,7 @@ class _People:
             self._caption(),
             (
                 *self._how_to_read(),
-                _macro_note(document, self.columns),
+                macro_note(document, self.columns, " pooled: traces × modes in one table."),
                 *self._fleiss_note(),
                 *_paradox_note(tables),
                 *_copied_mark(document),
@@ -350,9 +353,10 @@ class _People:
                 name,
                 {
                     "round": name, "traces": one["traces"], "n": one["pooled"]["n"],
-                    "prevalence": _present(one["pooled"]), **_figures(one["pooled"], self.columns),
+                    "prevalence": _present(one["pooled"]),
+                    **figure_cells(one["pooled"], self.columns),
                 },
-                PARADOX if is_kappa_paradox(one["pooled"]) else "",
+                paradox_mark(one["pooled"]),
                 tuple(self._detail(one["pooled"], unit="trace × mode pair")),
             )
             for name, one in rounds.items()
@@ -383,9 +387,9 @@ class _People:
                 name,
                 {
                     "annotator": name, "traces": one["n_traces"], "n": one["n"],
-                    "prevalence": _present(one), **_figures(one, self.alone),
+                    "prevalence": _present(one), **figure_cells(one, self.alone),
                 },
-                PARADOX if is_kappa_paradox(one) else "",
+                paradox_mark(one),
                 (f"{name} with themselves: {_said(one, 'trace × mode pair')}",
                      *_undefined(one, self.alone)),
             )
@@ -400,7 +404,7 @@ class _People:
                 _N, _PRESENT, *self.alone,
             ),
             (tuple(rows),),
-            "Traces labelled once more without sight of the first time (taxonomy "
+            "Traces that repeat, labelled again without sight of the first time (taxonomy "
             f"{self.document['taxonomy']}). {self._intervals()}",
             (
                 Note("present: the share of that verdict, the first / the second time.", "n"),
@@ -443,9 +447,9 @@ class _People:
                 f"{first}|{second}",
                 {
                     "pair": joined((first, second)), "traces": shared.get(f"{first}|{second}"),
-                    "n": one["n"], "prevalence": _present(one), **_figures(one, self.alone),
+                    "n": one["n"], "prevalence": _present(one), **figure_cells(one, self.alone),
                 },
-                PARADOX if is_kappa_paradox(one) else "",
+                paradox_mark(one),
                 (*self._detail(one, unit="trace × mode pair", pairs=False),
                      *_copied_by(self.document, (first, second))),
                 self._behind_pair(first, second),
@@ -508,12 +512,12 @@ class _People:
     ) -> Row:
         total = len(modes) != 1 or not code
         cells: dict[str, Cell] = {"code": code, "name": name, "n": table["n"]}
-        cells |= {"prevalence": _present(table), **_figures(table, self.columns)}
+        cells |= {"prevalence": _present(table), **figure_cells(table, self.columns)}
         unit = "trace × mode pair" if total else "trace"
         return Row(
             ident,
             cells,
-            mark + (PARADOX if is_kappa_paradox(table) else ""),
+            mark + paradox_mark(table),
             (*self._detail(table, unit=unit), *told),
             _behind(f"{code} {name}".strip(), modes),
         )
@@ -522,14 +526,14 @@ class _People:
         self, ident: str, code: str, name: str, one: Values, first: str, second: str
     ) -> Row:
         cells: dict[str, Cell] = {"code": code, "name": name, "n": one["n"]}
-        cells |= {"prevalence": _present(one), **_figures(one, self.alone)}
+        cells |= {"prevalence": _present(one), **figure_cells(one, self.alone)}
         unit = "trace" if code else "trace × mode pair"
         modes = (ident,) if code else self.slugs
         title = f"{code} {name}".strip()
         return Row(
             ident,
             cells,
-            PARADOX if is_kappa_paradox(one) else "",
+            paradox_mark(one),
             tuple(self._detail(one, unit=unit, pairs=False)),
             _behind(f"{title}, {joined((first, second))}", modes, (first, second)),
         )
@@ -629,10 +633,6 @@ def _behind(title: str, modes: tuple[str, ...], pair: tuple[str, str] | None = N
     return Behind(title, modes, which if pair is None else (*which, ("pair", pair)))
 
 
-def _figures(table: Values, columns: Iterable[Column]) -> dict[str, Cell]:
-    return {one.key: Estimate.of(table[one.key]) for one in columns if one.key in table}
-
-
 def _present(table: Values) -> str:
     """Each one's share of present; of three or more the lowest and the highest."""
     shares = list(table["prevalence"].values())
@@ -683,21 +683,6 @@ def _traces(document: Values) -> str:
     two = counted(_shared(document), "trace")
     of_all = f"{every:,}" if every else "none"
     return f"{two} that two or more have finished, {of_all} of them finished by all"
-
-
-def _macro_note(document: Values, columns: Sequence[Column]) -> Note:
-    defined, total = document["macro"]["modes_defined"], len(document["modes"])
-    fewer = [
-        f"{column.title} {defined[column.key]}"
-        for column in columns
-        if defined.get(column.key, total) < total
-    ]
-    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
-    return Note(
-        f"macro mean: over the modes for which the figure is defined{of}. pooled: traces × "
-        "modes in one table.",
-        "macro",
-    )
 
 
 def _paradox_note(tables: Values) -> Iterator[Note]:

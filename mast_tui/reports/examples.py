@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
-from mast_tui.figures.source.verdicts import GOLD, GoldOf
+from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_readings
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.places import Order
-from mast_tui.labels import AnnotatorKind, Label, PassKind, Severity, annotator_kind
+from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
 from mast_tui.workspace.set_aside import examples_of
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST_EXAMPLES: Final = 3
 """Of each mode and group so many labels are shown, of as many traces."""
-
-_READINGS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def _fatal_pairs(
     wanted = {"taxonomy": taxonomy.ref}
     if given.labels != GOLD:
         wanted["annotator"] = given.labels
-    passes = _passes(workspace, wanted, unfinished=given.labels_kind == AnnotatorKind.JUDGE)
+    passes = last_readings(workspace, wanted, unfinished=given.labels_kind == AnnotatorKind.JUDGE)
     rows = {trace: row for row, trace in enumerate(given.traces) if given.outcome[row] == FAILED}
     if given.labels_kind == AnnotatorKind.JUDGE:
         for trace in examples_of(workspace, given.labels):
@@ -217,19 +215,3 @@ def _fatal_pairs(
     for known in ("severity", "decisive"):
         workspace.read_columns("labels", shown, take, wanted=wanted, given=known)
     return {pair for pair, names in said.items() if all(names.values())}
-
-
-def _passes(
-    workspace: Workspace, wanted: Mapping[str, str], *, unfinished: bool
-) -> dict[tuple[str, str], int]:
-    """The number of the last reading that counts, by annotator and trace id."""
-    found: dict[tuple[str, str], int] = {}
-
-    def take(rows: Iterable[tuple[Any, ...]]) -> None:
-        for name, trace, number, kind, finished_at, withdrawn in rows:
-            if not withdrawn and kind in _READINGS and (unfinished or finished_at is not None):
-                found[name, trace] = max(number, found.get((name, trace), number))
-
-    columns = ("annotator", "trace_id", "number", "kind", "finished_at", "withdrawn")
-    workspace.read_columns("passes", columns, take, wanted=wanted)
-    return found

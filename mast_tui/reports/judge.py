@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.gold.sources import gold_name, gold_words
-from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Row,
+    Section,
+    Table,
+    figure_cells,
+)
 from mast_tui.reports.places import BIAS_CORRECTED
 from mast_tui.reports.sentences import (
     PARADOX,
@@ -18,7 +29,9 @@ from mast_tui.reports.sentences import (
     intervals_note,
     is_kappa_paradox,
     joined,
+    macro_note,
     p_words,
+    paradox_mark,
     percent,
     resampled_note,
     why_undefined,
@@ -122,7 +135,7 @@ def judges_section(judges: Values) -> Section:
                 "judge": name,
                 "traces": one["traces"]["compared"],
                 "n": one["pooled"]["n"],
-                **_cells(one["pooled"], columns),
+                **figure_cells(one["pooled"], columns),
                 "left_out": ", ".join(_left_out_parts(one["left_out"])) or "nothing",
             },
         )
@@ -261,7 +274,7 @@ def _rates(judge: Values) -> Table:
                 "present the share that the judge finds. TNR: the same of absent.",
                 "n",
             ),
-            _macro_note(judge, _RATES),
+            macro_note(judge, _RATES),
             *withheld_notes(*_only(judge, _RATES)),
         ),
     )
@@ -276,7 +289,7 @@ def _beside_chance(judge: Values) -> Table:
         f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
         f"{_intervals(judge)}",
         (
-            _macro_note(judge, _BESIDE),
+            macro_note(judge, _BESIDE),
             *_paradox_note(judge),
             *_tilted(judge),
             *withheld_notes(*_only(judge, _BESIDE)),
@@ -291,14 +304,14 @@ def _groups(
     slugs = tuple(mode["slug"] for mode in judge["modes"].values())
 
     def cells(table: Values) -> dict[str, Cell]:
-        return {**_counts(table), **_cells(table, columns)}
+        return {**_counts(table), **figure_cells(table, columns)}
 
     modes = [
         Row(
             mode["slug"],
             {"code": code, "name": mode["name"], **cells(mode),
              "mcnemar_p_adjusted": mode["mcnemar_p_adjusted"]},
-            mark="" if detail else _mark(mode),
+            mark="" if detail else paradox_mark(mode),
             detail=tuple(_mode_detail(judge, code)) if detail else (),
             behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
         )
@@ -306,10 +319,10 @@ def _groups(
     ]  # fmt: skip
     pooled = judge["pooled"]
     totals = (
-        Row("macro", {"name": "macro mean", **_cells(judge["macro"], columns)},
+        Row("macro", {"name": "macro mean", **figure_cells(judge["macro"], columns)},
             behind=_behind("Mean over modes", slugs)),
         Row("pooled", {"name": "pooled", **cells(pooled)},
-            mark="" if detail else _mark(pooled),
+            mark="" if detail else paradox_mark(pooled),
             detail=tuple(_table_detail(judge, pooled)) if detail else (),
             behind=_behind("All modes pooled", slugs)),
     )  # fmt: skip
@@ -557,10 +570,6 @@ def _withheld(judge: Values) -> Table | None:
 # Cells
 
 
-def _cells(figures: Values, columns: Iterable[Column]) -> dict[str, Cell]:
-    return {one.key: Estimate.of(figures[one.key]) for one in columns if one.key in figures}
-
-
 def _counts(table: Values) -> dict[str, Cell]:
     four = [table[f"{sign}_{what}"] for sign, what in (
         ("true", "positives"), ("false", "positives"), ("false", "negatives"), ("true", "negatives")
@@ -761,10 +770,6 @@ def _without_tables(judge: Values) -> Iterator[Note]:
         )
 
 
-def _mark(table: Values) -> str:
-    return PARADOX if is_kappa_paradox(table) else ""
-
-
 def _paradox_note(judge: Values) -> Iterator[Note]:
     tables = {**judge["modes"], "pooled": judge["pooled"]}
     marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
@@ -775,15 +780,6 @@ def _paradox_note(judge: Values) -> Iterator[Note]:
             "TNR.",
             "kappa_paradox",
         )
-
-
-def _macro_note(judge: Values, columns: Sequence[Column]) -> Note:
-    defined, total = judge["macro"]["modes_defined"], len(judge["modes"])
-    fewer = [
-        f"{one.title} {defined[one.key]}" for one in columns if defined.get(one.key, total) < total
-    ]
-    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
-    return Note(f"macro mean: over the modes for which the figure is defined{of}.", "macro")
 
 
 def _intervals(judge: Values) -> str:

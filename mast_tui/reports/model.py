@@ -10,7 +10,7 @@ for its language, a terminal by ``safe_text``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -83,6 +83,35 @@ class Column:
     name: str = ""
     keeps: int = 50
     interval: bool = True
+
+
+def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Cell]:
+    """Make the cells of figures of a JSON document, under those columns that are there."""
+    return {one.key: Estimate.of(figures[one.key]) for one in columns if one.key in figures}
+
+
+def columns(table: str, **words: str) -> tuple[Column, ...]:
+    """Read columns from a table of text.
+
+    Args:
+        table: A line for each column: ``key | title | kind | name | keeps``. What is left out at
+            the end, or empty, is as ``Column`` has it.
+        words: What ``{word}`` in titles and names stands for.
+    """
+    found = []
+    for line in table.strip().splitlines():
+        parts = [part.strip() for part in line.split("|")]
+        key, title, kind, name, keeps = (*parts, "", "", "")[:5]
+        found.append(
+            Column(
+                key,
+                title.format(**words),
+                Kind(kind or "number"),
+                name.format(**words),
+                int(keeps or 50),
+            )
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mast_tui.figures.jackknife import MANY
-from mast_tui.reports.model import Note
+from mast_tui.reports.model import Column, Note
 
 Values = Mapping[str, Any]
 """A part of a JSON document."""
@@ -197,3 +197,24 @@ def is_kappa_paradox(table: Values) -> bool:
     return bool(
         kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
     )
+
+
+def paradox_mark(table: Values) -> str:
+    """Mark a row whose κ is low only because nearly all verdicts are the same."""
+    return PARADOX if is_kappa_paradox(table) else ""
+
+
+def macro_note(document: Values, columns: Iterable[Column], more: str = "") -> Note:
+    """Say over how many modes the means are of those figures that are undefined for some.
+
+    Args:
+        document: A document with ``macro`` and ``modes``.
+        columns: The columns of the figures.
+        more: What is said after it.
+    """
+    defined, total = document["macro"]["modes_defined"], len(document["modes"])
+    fewer = [
+        f"{one.title} {defined[one.key]}" for one in columns if defined.get(one.key, total) < total
+    ]
+    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    return Note(f"macro mean: over the modes for which the figure is defined{of}.{more}", "macro")

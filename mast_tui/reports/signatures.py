@@ -19,15 +19,26 @@ from mast_tui.reports.charts import (
     group_words,
     source_words,
 )
-from mast_tui.reports.model import Behind, Cell, Column, Estimate, Kind, Note, Row, Section, Table
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Row,
+    Section,
+    Table,
+    columns,
+)
+from mast_tui.reports.sentences import counted
 
 if TYPE_CHECKING:
-    from mast_tui.figures.signatures.co_occurrence import TogetherJson
-    from mast_tui.figures.signatures.groups import GroupJson
+    from mast_tui.figures.intervals import RateJson
+    from mast_tui.figures.signatures.comparison import PairedCountsJson
+    from mast_tui.figures.signatures.groups import GroupJson, TogetherJson
     from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
-    from mast_tui.figures.signatures.paired import PairedCountsJson
     from mast_tui.figures.signatures.places import PlacesJson, TransitionJson
-    from mast_tui.figures.signatures.rates import RateJson
     from mast_tui.figures.signatures.report import Report
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy
@@ -56,18 +67,32 @@ _BECAUSE: Final[Mapping[str, str]] = {
     "not_told_apart": "not told apart",
 }
 
+_SIDE_WORDS: Final = {
+    "failed": "failed trace",
+    "succeeded": "successful trace",
+    "first": "trace of the first group",
+    "second": "trace of the second group",
+}
+
+_FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mode"}
+
 _MISSING: Final[Mapping[str, str]] = {
     "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
-    "no_failed": "No failed trace was judged on it, so there is nothing to compare.",
-    "no_succeeded": "No successful trace was judged on it, so there is nothing to compare.",
-    "no_first": "No trace of the first group was judged on it, so there is nothing to compare.",
-    "no_second": "No trace of the second group was judged on it, so there is nothing to compare.",
+    **{
+        f"no_{side}": f"No {whose} was judged on it, so there is nothing to compare."
+        for side, whose in _SIDE_WORDS.items()
+    },
     "no_strata": "No model has failed and successful traces that were judged on it.",
     "never_seen": "It shows in no trace, so there is no ratio.",
-    "none_in_succeeded": "It shows in no successful trace, so there is no ratio.",
-    "none_in_failed": "It shows in no failed trace, so its ratio has no interval.",
-    "none_in_second": "It shows in no trace of the second group, so there is no ratio.",
-    "none_in_first": "It shows in no trace of the first group, so its ratio has no interval.",
+    **{
+        f"none_in_{side}": f"It shows in no {whose}, so "
+        + (
+            "there is no ratio."
+            if side in ("succeeded", "second")
+            else "its ratio has no interval."
+        )
+        for side, whose in _SIDE_WORDS.items()
+    },
     "no_unlabelled": "People have labelled all of the judge's traces here.",
     "no_positives": "The gold calls it present nowhere that the judge has judged.",
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
@@ -89,8 +114,183 @@ _STUDY: Final = (
     ),
 )
 
-_CODE: Final = Column("code", "code", Kind.TEXT, keeps=100)
-_NAME: Final = Column("name", "mode", Kind.TEXT, keeps=100)
+_MODE: Final = columns("""
+    code | code | text | | 100
+    name | mode | text | | 100
+""")
+_DIFFERENCE: Final = """
+    difference_pp | points | points | {first} less {second}, points | 90
+    risk_ratio | ratio | number | risk ratio | 45
+"""
+_P_ADJUSTED: Final = "p_adjusted | p adj | p_value | p, adjusted over the modes | 60"
+_PUBLISHED: Final = "stated | published | text | published class | 55"
+
+_TABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "modes": (
+        "Modes in failed and successful traces",
+        f"""
+        failed | failed | share | share of failed traces | 95
+        succeeded | succeeded | share | share of successful traces | 95
+        {_DIFFERENCE.strip().format(first="failed", second="successful")}
+        {_P_ADJUSTED}
+        severity | class | text | | 92
+        {_PUBLISHED}
+        """,
+    ),
+    "counts": (
+        "Counts and tests of the modes",
+        """
+        failed | failed | count | failed traces that show it
+        failed_n | of | count | failed traces judged on it
+        succeeded | succeeded | count | successful traces that show it
+        succeeded_n | of | count | successful traces judged on it
+        unsure | unsure | count | traces on which it is unsure
+        open | open | count | traces not judged on it
+        with | success with it | share | share of success with the mode
+        without | without it | share | share of success without the mode
+        p_value | p | p_value | p of Fisher's exact test
+        severity_because | class because | text | why the class is what it is
+        """,
+    ),
+    "stratified": (
+        "Failed less successful within each of {} models",
+        f"""
+        strata | models | count | models with both outcomes | 30
+        n | n | count | traces of these models | 40
+        {_DIFFERENCE.strip().format(first="failed", second="successful")}
+        """,
+    ),
+    "corrected": (
+        "Prevalence corrected for the judge's errors",
+        """
+        n_unlabelled | traces | count | traces that only the judge has judged
+        apparent | said | share | share as the judge says | 80
+        corrected | corrected | share | share, corrected for its errors
+        """,
+    ),
+    "category_shares": (
+        "Shares of the categories",
+        """
+        name | category | text | | 100
+        failed_share | share, failed | share | share of what shows in failed traces
+        failed_traces | traces, failed | share | failed traces with any of its modes | 40
+        succeeded_share | share, successful | share | share of what shows in successful traces | 30
+        succeeded_traces | traces, successful | share | successful traces with any of its modes | 20
+        """,
+    ),
+    "first_failure": (
+        "Where the first failure stands",
+        """
+        part | part of the run | text | | 100
+        traces | traces | count | | 90
+        share | share | share | share of the traces | 80
+        """,
+    ),
+    "first_mode": (
+        "Which mode comes first",
+        """
+        count | traces | count | traces in which it comes first | 90
+        share | share | share | share of the traces with a place | 80
+        """,
+    ),
+    "transitions": (
+        "What sets on next",
+        """
+        step | step | text | | 100
+        name | next mode | text | | 90
+        count | traces | count | | 95
+        """,
+    ),
+    "mode_onsets": (
+        "Where in the run each mode sets on",
+        """
+        median | median | share | part of the run at onset, median | 90
+        low | from | share | lower quartile | 70
+        high | to | share | upper quartile | 70
+        n | n | count | traces | 80
+        """,
+    ),
+    "after_fatal": (
+        "How long runs went on after the first fatal failure",
+        """
+        by | fatal | text | what makes it fatal | 100
+        median | spans | count | spans that followed, median | 90
+        low | from | count | lower quartile | 60
+        high | to | count | upper quartile | 60
+        share | of the run | share | share of the run, median | 70
+        n | n | count | traces | 80
+        """,
+    ),
+    "order_counts": (
+        "Of two modes, which sets on first",
+        """
+        pair | modes | text | | 100
+        before | first one first | count | | 90
+        after | second one first | count | | 90
+        together | at the same span | count | | 60
+        n | n | count | traces with both | 80
+        """,
+    ),
+    "chain_counts": (
+        "Chains of failure",
+        """
+        chain | modes by onset | text | | 100
+        count | traces | count | | 90
+        """,
+    ),
+    "bill": (
+        "What failed runs used up once they were lost",
+        """
+        by | fatal | text | what makes it fatal | 100
+        what | used up | text | | 99
+        total | all | count | all that failed traces used up | 60
+        before | before | count | before the first fatal failure | 70
+        after | after | count | from the first fatal failure on | 90
+        share | share after | share | share from then on | 95
+        n | n | count | failed traces of which it is known | 80
+        """,
+    ),
+    "pairs": (
+        "Pairs of modes most often together",
+        """
+        pair | modes | text | | 100
+        both | both | count | {which} with both | 95
+        n | of | count | traces judged on both | 80
+        jaccard | of either | share | share of the traces with either | 70
+        phi | φ | number | correlation φ | 60
+        """,
+    ),
+    "helps": (
+        "What helps",
+        """
+        decided | decided | count | failed traces that it decided | 90
+        showing | shows in | count | failed traces that show it | 80
+        """,
+    ),
+}
+"""The title and the columns of each table of a group; where rows are modes, these come first."""
+
+_COMPARED: Final = f"""
+    first | {{first}} | share | share of the failed traces of {{first}} | 95
+    second | {{second}} | share | share of the failed traces of {{second}} | 95
+    {_DIFFERENCE.strip()}
+    {_P_ADJUSTED}
+"""
+_OF_TASKS: Final = f"""
+    first | {{first}} | share | share of the tasks, {{first}} | 95
+    second | {{second}} | share | share of the tasks, {{second}} | 95
+    only_first | only first | count | tasks of {{first}} alone | 30
+    only_second | only second | count | tasks of {{second}} alone | 30
+    {_DIFFERENCE.strip().splitlines()[0]}
+    p_value | p | p_value | p of McNemar's exact test | 40
+    {_P_ADJUSTED}
+"""
+_ALONG: Final = f"""
+    first | {{first}} | share | share, {{first}} | 80
+    last | {{last}} | share | share, {{last}} | 80
+    slope_pp | each step | points | points from a group to the next
+    {_P_ADJUSTED}
+"""
 
 
 def signatures_report(document: Report, *, extras: Extras | None = None) -> model.Report:
@@ -121,24 +321,14 @@ def signatures_report(document: Report, *, extras: Extras | None = None) -> mode
         sections.append(_trend(document))
     method = (_method(document), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
-    traces = document["traces"]
-    facts = [
-        ("traces", f"{traces['labelled']:,}", ""),
-        ("failed", f"{traces['failed']:,}", ""),
-        ("successful", f"{traces['succeeded']:,}", ""),
-    ]
-    if traces["unknown"]:
-        facts.append(("outcome unknown", f"{traces['unknown']:,}", ""))
     by = document["by"]
     return model.Report(
         id="signatures",
-        title="Failure signatures"
-        if by == "all"
-        else f"Failure signatures by {by.replace(',', ' and ')}",
+        title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by != "all" else ""),
         about=_about(document),
         sections=tuple(sections),
         notes=tuple(_cannot_say(document["cannot_say"])),
-        facts=tuple(facts),
+        facts=tuple(_outcomes(document["traces"], "labelled")),
         document=document,
     )
 
@@ -234,17 +424,22 @@ def _about(document: Report) -> str:
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
         f"{document['taxonomy']}, labels: {whose_labels(document)}, by {document['by']}; "
-        f"{_counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
+        f"{counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
         f"{traces['succeeded']:,} succeeded, {traces['unknown']:,} unknown.{outcome}"
     )
 
 
+def _outcomes(traces: Mapping[str, Any], every: str) -> Iterator[tuple[str, str, str]]:
+    """How many traces there are, and how they ended."""
+    yield "traces", f"{traces[every]:,}", ""
+    yield "failed", f"{traces['failed']:,}", ""
+    yield "successful", f"{traces['succeeded']:,}", ""
+    if traces["unknown"]:
+        yield "outcome unknown", f"{traces['unknown']:,}", ""
+
+
 def _group_facts(group: GroupJson) -> Iterator[tuple[str, str, str]]:
-    yield "traces", f"{group['traces']:,}", ""
-    yield "failed", f"{group['failed']:,}", ""
-    yield "successful", f"{group['succeeded']:,}", ""
-    if group["unknown"]:
-        yield "outcome unknown", f"{group['unknown']:,}", ""
+    yield from _outcomes(group, "traces")
     score = group["mean_score"]
     if score["value"] is not None:
         yield "mean score", f"{score['value']:.2f}", f"n {score['n']:,}"
@@ -274,9 +469,9 @@ def _no_places(document: Report) -> Note:
     return Note(said, "no_places")
 
 
-def _counted(count: int, one: str) -> str:
-    """A number with its noun: ``1 trace``, ``2 traces``."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+def _notes(*told: tuple[object, str, str]) -> list[Note]:
+    """The notes, as (whether there is anything to tell, sentence, reason), that tell something."""
+    return [Note(text, reason) for something, text, reason in told if something]
 
 
 def _percent(share: float) -> str:
@@ -344,18 +539,6 @@ def _missing(found: Mapping[str, Any]) -> Iterator[str]:
         yield _MISSING.get(reason, reason)
 
 
-def _difference_columns(first: str, second: str) -> tuple[Column, ...]:
-    return (
-        Column("difference_pp", "points", Kind.POINTS, f"{first} less {second}, points", keeps=90),
-        Column("risk_ratio", "ratio", Kind.NUMBER, "risk ratio", keeps=45),
-    )
-
-
-_P_ADJUSTED: Final = Column(
-    "p_adjusted", "p adj", Kind.P_VALUE, "p, adjusted over the modes", keeps=60
-)
-
-
 @dataclass(frozen=True)
 class _Group:
     """The tables of one group; ``suffix`` makes their ids unlike those of other groups."""
@@ -394,35 +577,37 @@ class _Group:
     def table(
         self,
         id: str,
-        title: str,
-        columns: Iterable[Column],
-        groups: Iterable[Iterable[Row]],
+        rows: Iterable[Row],
         *notes: Note,
+        title: str = "",
+        shown: Iterable[Column] = (),
         n: str = "",
         folded: bool = False,
     ) -> Table | None:
-        """A table of this group, None without rows."""
-        columns = tuple(columns)
-        there = {column.key for column in columns}
-        rows = tuple(
-            tuple(
-                replace(
-                    row,
-                    cells={key: row.cells[key] for key in row.cells if key in there},
-                    behind_cells={
-                        key: row.behind_cells[key] for key in row.behind_cells if key in there
-                    },
-                )
-                for row in group
-            )
-            for group in groups
-        )
-        if not any(rows):
+        """A table of this group, None without rows; ``title`` and ``shown`` are by ``_TABLES``."""
+        rows = tuple(rows)
+        if not rows:
             return None
+        told, lines = _TABLES.get(id, (title, ""))
+        shown = tuple(shown) or columns(lines, which=self.which)
+        if "code" in rows[0].cells:
+            shown = (*_MODE, *shown)
+        there = {column.key for column in shown}
+
+        def kept(cells: Mapping[str, Any]) -> dict[str, Any]:
+            return {key: cells[key] for key in cells if key in there}
+
+        rows = tuple(
+            replace(row, cells=kept(row.cells), behind_cells=kept(row.behind_cells)) for row in rows
+        )
         caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
         if id == "modes":
             caption += f" {source_words(self.document)}"
-        return Table(f"{id}{self.suffix}", title, columns, rows, caption, tuple(notes), folded)
+        return Table(f"{id}{self.suffix}", title or told, shown, (rows,), caption, notes, folded)
+
+    def mode_cells(self, code: str) -> dict[str, Cell]:
+        """What names the row of a mode."""
+        return {"code": code, "name": self.mode_name(code)}
 
     @property
     def sides(self) -> str:
@@ -445,31 +630,12 @@ class _Group:
     def modes(self) -> Table | None:
         """How often each mode shows in failed and in successful traces, and what follows."""
         group = self.group
-        if group["failed"] or group["succeeded"]:
-            shares: tuple[Column, ...] = (
-                Column("failed", "failed", Kind.SHARE, "share of failed traces", keeps=95),
-                Column(
-                    "succeeded", "succeeded", Kind.SHARE, "share of successful traces", keeps=95
-                ),
-                *_difference_columns("failed", "successful"),
-                _P_ADJUSTED,
-                Column("severity", "class", Kind.TEXT, keeps=92),
-            )
-        else:
-            shares = (Column("all", "all", Kind.SHARE, "share of all traces", keeps=95),)
-        columns = (
-            _CODE,
-            _NAME,
-            *shares,
-            Column("stated", "published", Kind.TEXT, "published class", keeps=55),
-        )
         rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
-        title = "Modes in failed and successful traces"
-        notes = [*self._fewer()]
-        if group["failed"] or group["succeeded"]:
-            sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-            notes += _no_ratio(group["modes"], sides)
-        return self.table("modes", title, columns, [rows], *notes)
+        if not group["failed"] and not group["succeeded"]:
+            shown = columns(f"all | all | share | share of all traces | 95\n{_PUBLISHED}")
+            return self.table("modes", rows, shown=shown)
+        sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
+        return self.table("modes", rows, *self._fewer(), *_no_ratio(group["modes"], sides))
 
     def counts(self) -> Table | None:
         """What the table of modes has no room for: counts, the test, why a class is what it is."""
@@ -477,8 +643,7 @@ class _Group:
             Row(
                 code,
                 {
-                    "code": code,
-                    "name": mode["name"],
+                    **self.mode_cells(code),
                     "failed": mode["failed"]["count"],
                     "failed_n": mode["failed"]["n"],
                     "succeeded": mode["succeeded"]["count"],
@@ -494,31 +659,15 @@ class _Group:
             for code, mode in self.group["modes"].items()
             for given in (mode["success_given"],)
         ]
-        columns = (
-            _CODE,
-            _NAME,
-            Column("failed", "failed", Kind.COUNT, "failed traces that show it"),
-            Column("failed_n", "of", Kind.COUNT, "failed traces judged on it"),
-            Column("succeeded", "succeeded", Kind.COUNT, "successful traces that show it"),
-            Column("succeeded_n", "of", Kind.COUNT, "successful traces judged on it"),
-            Column("unsure", "unsure", Kind.COUNT, "traces on which it is unsure"),
-            Column("open", "open", Kind.COUNT, "traces not judged on it"),
-            Column("with", "success with it", Kind.SHARE, "share of success with the mode"),
-            Column("without", "without it", Kind.SHARE, "share of success without the mode"),
-            Column("p_value", "p", Kind.P_VALUE, "p of Fisher's exact test"),
-            Column("severity_because", "class because", Kind.TEXT, "why the class is what it is"),
-        )
         note = Note(
             "Success with and without a mode is no effect of it: outcomes came as they did.",
             "no_effect",
         )
-        title = "Counts and tests of the modes"
-        return self.table("counts", title, columns, [rows], note, folded=True)
+        return self.table("counts", rows, note, folded=True)
 
     def _mode_row(self, code: str, mode: ModeJson) -> Row:
         cells: dict[str, Cell] = {
-            "code": code,
-            "name": mode["name"],
+            **self.mode_cells(code),
             "failed": _rate(mode["failed"], self.group["failed"]),
             "succeeded": _rate(mode["succeeded"], self.group["succeeded"]),
             "all": _rate(mode["all"], self.group["traces"]),
@@ -561,8 +710,8 @@ class _Group:
         }[mode["severity_because"]]
         yield f"Class: {mode['severity']}; {because}."
         yield from _corrected_words(mode)
-        out = [f"{_counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
-        out += [f"{_counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
+        out = [f"{counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
+        out += [f"{counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
         if out:
             yield f"Left out: {', '.join(out)}."
 
@@ -602,26 +751,12 @@ class _Group:
                     warning=True,
                 )
             )
-        if found["left_out"]:
-            notes.append(
-                Note(
-                    f"{_counted(found['left_out'], 'trace')} of unknown model left out.",
-                    "left_out",
-                )
-            )
-        columns = (
-            _CODE,
-            _NAME,
-            Column("strata", "models", Kind.COUNT, "models with both outcomes", keeps=30),
-            Column("n", "n", Kind.COUNT, "traces of these models", keeps=40),
-            *_difference_columns("failed", "successful"),
-        )
+        left_out = f"{counted(found['left_out'], 'trace')} of unknown model left out."
         rows = [
             Row(
                 code,
                 {
-                    "code": code,
-                    "name": self.mode_name(code),
+                    **self.mode_cells(code),
                     "strata": one["strata"],
                     "n": one["n"],
                     **_difference_cells(one),
@@ -632,11 +767,14 @@ class _Group:
             )
             for code, one in found["modes"].items()
         ]
-        title = f"Failed less successful within each of {len(found['strata'])} models"
-        notes.append(Note("After Mantel and Haenszel, with models as strata.", "mantel_haenszel"))
-        if found["reversed"]:
-            notes.append(Note("†: the difference over all models has the other sign.", "mark"))
-        return self.table("stratified", title, columns, [rows], *notes)
+        sign = "†: the difference over all models has the other sign."
+        notes += _notes(
+            (found["left_out"], left_out, "left_out"),
+            (True, "After Mantel and Haenszel, with models as strata.", "mantel_haenszel"),
+            (found["reversed"], sign, "mark"),
+        )
+        title = _TABLES["stratified"][0].format(len(found["strata"]))
+        return self.table("stratified", rows, *notes, title=title)
 
     def _corrected(self) -> Table | None:
         rows = []
@@ -644,29 +782,20 @@ class _Group:
             found: Any = mode["corrected"]
             if found is not None:
                 cells: dict[str, Cell] = {
-                    "code": code,
-                    "name": mode["name"],
+                    **self.mode_cells(code),
                     "n_unlabelled": found["n_unlabelled"],
                     "apparent": Estimate.of(found["apparent"]),
                     "corrected": Estimate.of(found["corrected"]),
                 }
                 words = tuple(_corrected_words(mode))
                 rows.append(Row(code, cells, detail=words))
-        columns = (
-            _CODE,
-            _NAME,
-            Column("n_unlabelled", "traces", Kind.COUNT, "traces that only the judge has judged"),
-            Column("apparent", "said", Kind.SHARE, "share as the judge says", keeps=80),
-            Column("corrected", "corrected", Kind.SHARE, "share, corrected for its errors"),
-        )
         note = Note(
             "On the traces that nobody but the judge has judged: how often it says that the mode "
             "shows, and how often it really shows if the judge errs there as it does on the gold "
             "(Rogan and Gladen).",
             "corrected",
         )
-        title = "Prevalence corrected for the judge's errors"
-        return self.table("corrected", title, columns, [rows], note)
+        return self.table("corrected", rows, note)
 
     def categories(self) -> Table | None:
         """What part of all that shows belongs to which category, and traces with any of it."""
@@ -680,36 +809,8 @@ class _Group:
                 cells[f"{side}_traces"] = _rate(found["traces"], self.group[side])
             if one["count"]:
                 rows.append(Row(id, cells))
-        columns = (
-            Column("name", "category", Kind.TEXT, keeps=100),
-            Column(
-                "failed_share", "share, failed", Kind.SHARE, "share of what shows in failed traces"
-            ),
-            Column(
-                "failed_traces",
-                "traces, failed",
-                Kind.SHARE,
-                "failed traces with any of its modes",
-                keeps=40,
-            ),
-            Column(
-                "succeeded_share",
-                "share, successful",
-                Kind.SHARE,
-                "share of what shows in successful traces",
-                keeps=30,
-            ),
-            Column(
-                "succeeded_traces",
-                "traces, successful",
-                Kind.SHARE,
-                "successful traces with any of its modes",
-                keeps=20,
-            ),
-        )
         folded = self.every is None
-        title = "Shares of the categories"
-        return self.table("category_shares", title, columns, [rows], folded=folded)
+        return self.table("category_shares", rows, folded=folded)
 
     # Places.
 
@@ -729,7 +830,7 @@ class _Group:
 
     def _of_places(self, places: PlacesJson) -> str:
         return (
-            f"over {_counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
+            f"over {counted(places['traces'], 'trace')} with a place, of {places['of']:,} "
             f"{self.which} that show a failure"
         )
 
@@ -752,21 +853,15 @@ class _Group:
             low, high = (_percent(end) for end in first["quartiles"])
             yield Note(
                 f"The first failure stands at {_percent(first['median'])} of the run in the "
-                f"median (quartiles {low} to {high}; {_counted(first['n'], 'trace')}).",
+                f"median (quartiles {low} to {high}; {counted(first['n'], 'trace')}).",
                 "first_failure",
             )
 
     def _tenths(self, places: PlacesJson) -> Table | None:
         first = places["first_failure"]
-        notes = [*self.first_failure()]
-        if places["uncounted"]:
-            notes.append(
-                Note(
-                    f"{_counted(places['uncounted'], 'trace')} without a position, as nobody "
-                    "counted the spans.",
-                    "uncounted",
-                )
-            )
+        uncounted = places["uncounted"]
+        said = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
+        notes = [*self.first_failure(), *_notes((uncounted, said, "uncounted"))]
         rows = []
         for tenth, count in enumerate(first["bins"] if first["n"] else ()):
             what = f"{10 * tenth}–{10 * tenth + 10} %"
@@ -778,34 +873,23 @@ class _Group:
                     behind=self.behind(title, tenth=tenth) if count else None,
                 )
             )
-        columns = (
-            Column("part", "part of the run", Kind.TEXT, keeps=100),
-            Column("traces", "traces", Kind.COUNT, keeps=90),
-            Column("share", "share", Kind.SHARE, "share of the traces", keeps=80),
-        )
-        title = "Where the first failure stands"
         n = self._of_places(places)
         # On a page a chart shows it, and a sentence stands under the group.
         folded = self.every is None
-        return self.table("first_failure", title, columns, [rows], *notes, n=n, folded=folded)
+        return self.table("first_failure", rows, *notes, n=n, folded=folded)
 
     def _first_modes(self, places: PlacesJson) -> Table | None:
         ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
-        notes = []
-        if places["tied"]:
-            notes.append(
-                Note(
-                    f"In {_counted(places['tied'], 'trace')} several modes set on at the first "
-                    "span; each of them counts.",
-                    "tied",
-                )
-            )
+        said = (
+            f"In {counted(places['tied'], 'trace')} several modes set on at the first span; each "
+            "of them counts."
+        )
+        notes = _notes((places["tied"], said, "tied"))
         rows = [
             Row(
                 f"first {code}",
                 {
-                    "code": code,
-                    "name": self.mode_name(code),
+                    **self.mode_cells(code),
                     "count": rate["count"],
                     "share": _rate(rate, places["traces"]),
                 },
@@ -813,15 +897,7 @@ class _Group:
             )
             for code, rate in ordered
         ]
-        columns = (
-            _CODE,
-            _NAME,
-            Column("count", "traces", Kind.COUNT, "traces in which it comes first", keeps=90),
-            Column("share", "share", Kind.SHARE, "share of the traces with a place", keeps=80),
-        )
-        n = self._of_places(places)
-        title = "Which mode comes first"
-        return self.table("first_mode", title, columns, [rows], *notes, n=n)
+        return self.table("first_mode", rows, *notes, n=self._of_places(places))
 
     def _steps(self, places: PlacesJson) -> Table | None:
         steps = places["transitions"]
@@ -838,18 +914,12 @@ class _Group:
             )
             for step in steps[:MOST_STEPS]
         ]
-        columns = (
-            Column("step", "step", Kind.TEXT, keeps=100),
-            Column("name", "next mode", Kind.TEXT, keeps=90),
-            Column("count", "traces", Kind.COUNT, keeps=95),
+        often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
+        notes = _notes(
+            (True, "A → B: the onset of B is the next after that of A.", "transitions"),
+            (len(steps) > MOST_STEPS, often, "most_frequent"),
         )
-        notes = [Note("A → B: the onset of B is the next after that of A.", "transitions")]
-        if len(steps) > MOST_STEPS:
-            notes.append(
-                Note(f"The {MOST_STEPS} most frequent of {len(steps)} steps.", "most_frequent")
-            )
-        n = self._of_places(places)
-        return self.table("transitions", "What sets on next", columns, [rows], *notes, n=n)
+        return self.table("transitions", rows, *notes, n=self._of_places(places))
 
     def _step_words(self, step: TransitionJson, places: PlacesJson) -> Iterator[str]:
         first, second = step["modes"]
@@ -859,7 +929,7 @@ class _Group:
                 if one["modes"][0] != first:
                     before, after = after, before
                 yield (
-                    f"Of {_counted(one['n'], 'trace')} with both, {first} sets on earlier in "
+                    f"Of {counted(one['n'], 'trace')} with both, {first} sets on earlier in "
                     f"{before:,}, later in {after:,}, at the same span in {one['together']:,}."
                 )
 
@@ -869,8 +939,7 @@ class _Group:
             if at["median"] is not None and at["quartiles"] is not None:
                 low, high = at["quartiles"]
                 cells: dict[str, Cell] = {
-                    "code": code,
-                    "name": self.mode_name(code),
+                    **self.mode_cells(code),
                     "median": at["median"],
                     "low": low,
                     "high": high,
@@ -879,17 +948,7 @@ class _Group:
                 title = f"{code} with a place, {self.which}"
                 lead = self.behind(title, code, placed=True)
                 rows.append(Row(f"onset {code}", cells, behind=lead))
-        columns = (
-            _CODE,
-            _NAME,
-            Column("median", "median", Kind.SHARE, "part of the run at onset, median", keeps=90),
-            Column("low", "from", Kind.SHARE, "lower quartile", keeps=70),
-            Column("high", "to", Kind.SHARE, "upper quartile", keeps=70),
-            Column("n", "n", Kind.COUNT, "traces", keeps=80),
-        )
-        n = self._of_places(places)
-        title = "Where in the run each mode sets on"
-        return self.table("mode_onsets", title, columns, [rows], n=n, folded=True)
+        return self.table("mode_onsets", rows, n=self._of_places(places), folded=True)
 
     def _after_fatal(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -897,7 +956,7 @@ class _Group:
             on, share = after["spans_after"], after["share_after"]
             if on["median"] is None or on["quartiles"] is None:
                 continue
-            by = "as labels say" if after["by"] == "labels" else "by the class of its mode"
+            by = _FATAL_BY[after["by"]]
             cells: dict[str, Cell] = {
                 "by": by,
                 "median": on["median"],
@@ -912,17 +971,7 @@ class _Group:
                 f"{on['quartiles'][1]:.0f}; {on['n']:,} {self.which})."
             )
             rows.append(Row(f"after {after['by']}", cells, detail=(words,)))
-        columns = (
-            Column("by", "fatal", Kind.TEXT, "what makes it fatal", keeps=100),
-            Column("median", "spans", Kind.COUNT, "spans that followed, median", keeps=90),
-            Column("low", "from", Kind.COUNT, "lower quartile", keeps=60),
-            Column("high", "to", Kind.COUNT, "upper quartile", keeps=60),
-            Column("share", "of the run", Kind.SHARE, "share of the run, median", keeps=70),
-            Column("n", "n", Kind.COUNT, "traces", keeps=80),
-        )
-        n = self._of_places(places)
-        title = "How long runs went on after the first fatal failure"
-        return self.table("after_fatal", title, columns, [rows], n=n)
+        return self.table("after_fatal", rows, n=self._of_places(places))
 
     def _order(self, places: PlacesJson) -> Table | None:
         rows = [
@@ -939,16 +988,7 @@ class _Group:
             )
             for one in sorted(places["order"], key=lambda one: -one["n"])
         ]
-        columns = (
-            Column("pair", "modes", Kind.TEXT, keeps=100),
-            Column("before", "first one first", Kind.COUNT, keeps=90),
-            Column("after", "second one first", Kind.COUNT, keeps=90),
-            Column("together", "at the same span", Kind.COUNT, keeps=60),
-            Column("n", "n", Kind.COUNT, "traces with both", keeps=80),
-        )
-        n = self._of_places(places)
-        title = "Of two modes, which sets on first"
-        return self.table("order_counts", title, columns, [rows], n=n, folded=True)
+        return self.table("order_counts", rows, n=self._of_places(places), folded=True)
 
     def _chains(self, places: PlacesJson) -> Table | None:
         rows = []
@@ -958,21 +998,14 @@ class _Group:
             chain = tuple(tuple(step) for step in one["steps"])
             lead = self.behind(words, *codes, chain=chain)
             rows.append(Row(f"chain {place}", {"chain": words, "count": one["count"]}, behind=lead))
-        columns = (
-            Column("chain", "modes by onset", Kind.TEXT, keeps=100),
-            Column("count", "traces", Kind.COUNT, keeps=90),
-        )
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
-        n = self._of_places(places)
-        return self.table(
-            "chain_counts", "Chains of failure", columns, [rows], note, n=n, folded=True
-        )
+        return self.table("chain_counts", rows, note, n=self._of_places(places), folded=True)
 
     def bill(self) -> Table | None:
         """What failed runs used up before and after they were lost, where that was counted."""
         rows = []
         for one in self.group["bill"] or ():
-            by = "as labels say" if one["by"] == "labels" else "by the class of its mode"
+            by = _FATAL_BY[one["by"]]
             for name, sums in (("tokens", one["tokens"]), ("minutes", one["minutes"])):
                 if sums is None:
                     continue
@@ -989,18 +1022,8 @@ class _Group:
                 told = [f"{code} {value:,.0f}" for code, value in most if value]
                 words = (f"After a first fatal failure by mode: {', '.join(told)}.",) * bool(told)
                 rows.append(Row(f"bill {one['by']} {name}", cells, detail=words))
-        columns = (
-            Column("by", "fatal", Kind.TEXT, "what makes it fatal", keeps=100),
-            Column("what", "used up", Kind.TEXT, keeps=99),
-            Column("total", "all", Kind.COUNT, "all that failed traces used up", keeps=60),
-            Column("before", "before", Kind.COUNT, "before the first fatal failure", keeps=70),
-            Column("after", "after", Kind.COUNT, "from the first fatal failure on", keeps=90),
-            Column("share", "share after", Kind.SHARE, "share from then on", keeps=95),
-            Column("n", "n", Kind.COUNT, "failed traces of which it is known", keeps=80),
-        )
-        title = "What failed runs used up once they were lost"
         n = f"over {self.group['failed']:,} failed traces"
-        return self.table("bill", title, columns, [rows], n=n)
+        return self.table("bill", rows, n=n)
 
     # What shows together.
 
@@ -1022,7 +1045,7 @@ class _Group:
         pairs = {frozenset(pair["modes"]): pair for pair in self._pairs}
         rows = []
         for code, count in seen.items():
-            cells: dict[str, Cell] = {"code": code, "name": self.mode_name(code)}
+            cells = self.mode_cells(code)
             leads, told = {}, {}
             for other in seen:
                 pair = pairs.get(frozenset((code, other)))
@@ -1036,17 +1059,17 @@ class _Group:
                     told[f"with {other}"] = tuple(_pair_words(pair, self.which))
             lead = leads[f"with {code}"]
             rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=told))
-        columns = [_CODE, _NAME] + [
+        shown = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
             for code in seen
         ]
+        title = "Modes that show together"
         note = Note(
             f"A cell is how many {self.which} show both modes; on the diagonal how many show the "
             "one.",
             "matrix",
         )
-        n = self._together_n()
-        return self.table("together", "Modes that show together", columns, [rows], note, n=n)
+        return self.table("together", rows, note, title=title, shown=shown, n=self._together_n())
 
     def _together_n(self) -> str:
         many = self.group["traces" if self.outcome is None else "failed"]
@@ -1072,21 +1095,9 @@ class _Group:
             )
             for pair in there[:MOST_PAIRS]
         ]
-        columns = (
-            Column("pair", "modes", Kind.TEXT, keeps=100),
-            Column("both", "both", Kind.COUNT, f"{self.which} with both", keeps=95),
-            Column("n", "of", Kind.COUNT, "traces judged on both", keeps=80),
-            Column("jaccard", "of either", Kind.SHARE, "share of the traces with either", keeps=70),
-            Column("phi", "φ", Kind.NUMBER, "correlation φ", keeps=60),
-        )
-        notes = []
-        if len(there) > MOST_PAIRS:
-            notes.append(
-                Note(f"The {MOST_PAIRS} most frequent of {len(there)} pairs.", "most_frequent")
-            )
-        n = self._together_n()
-        title = "Pairs of modes most often together"
-        return self.table("pairs", title, columns, [rows], *notes, n=n)
+        often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
+        notes = _notes((len(there) > MOST_PAIRS, often, "most_frequent"))
+        return self.table("pairs", rows, *notes, n=self._together_n())
 
     # What helps, and what labels look like.
 
@@ -1134,8 +1145,7 @@ class _Group:
             Row(
                 code,
                 {
-                    "code": code,
-                    "name": self.mode_name(code),
+                    **self.mode_cells(code),
                     "decided": decided,
                     "showing": showing,
                 },
@@ -1144,14 +1154,8 @@ class _Group:
             )
             for code, decided, showing in self._decided()
         ]
-        columns = (
-            _CODE,
-            _NAME,
-            Column("decided", "decided", Kind.COUNT, "failed traces that it decided", keeps=90),
-            Column("showing", "shows in", Kind.COUNT, "failed traces that show it", keeps=80),
-        )
         note = Note(self._helps_order(), "decided")
-        return self.table("helps", "What helps", columns, [rows], note)
+        return self.table("helps", rows, note)
 
     def help_texts(self) -> Iterator[model.Text]:
         """The strategies against the modes of failed traces, the decisive ones open."""
@@ -1159,7 +1163,7 @@ class _Group:
             return
         told = [
             f"{code} {self.mode_name(code)} decided {decided or 'none'} and shows in {showing} of "
-            f"{_counted(self.group['failed'], 'failed trace')}. "
+            f"{counted(self.group['failed'], 'failed trace')}. "
             f"{' '.join(self._strategies(code))}"
             for code, decided, showing in self._decided()
         ]
@@ -1257,14 +1261,6 @@ def _comparison(document: Report) -> Section:
     if means["difference"] is not None:
         ends = "" if means["ci"] is None else f"{means['ci'][0]:+.1f} to {means['ci'][1]:+.1f}"
         facts.append(("modes per failed trace, difference", f"{means['difference']:+.1f}", ends))
-    columns = (
-        _CODE,
-        _NAME,
-        Column("first", first, Kind.SHARE, f"share of the failed traces of {first}", keeps=95),
-        Column("second", second, Kind.SHARE, f"share of the failed traces of {second}", keeps=95),
-        *_difference_columns(first, second),
-        _P_ADJUSTED,
-    )
     rows, groups = [], document["groups"]
     for code, mode in found["modes"].items():
         cells: dict[str, Cell] = {
@@ -1291,7 +1287,7 @@ def _comparison(document: Report) -> Section:
     table = Table(
         "comparison",
         f"Failed traces of {first} less those of {second}",
-        columns,
+        (*_MODE, *columns(_COMPARED, first=first, second=second)),
         (tuple(rows),),
         f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "
         f"{source_words(document)}",
@@ -1343,17 +1339,6 @@ def _paired(document: Report) -> Table | None:
         )
         for rows in (both, modes)
     )
-    columns = (
-        _CODE,
-        _NAME,
-        Column("first", first, Kind.SHARE, f"share of the tasks, {first}", keeps=95),
-        Column("second", second, Kind.SHARE, f"share of the tasks, {second}", keeps=95),
-        Column("only_first", "only first", Kind.COUNT, f"tasks of {first} alone", keeps=30),
-        Column("only_second", "only second", Kind.COUNT, f"tasks of {second} alone", keeps=30),
-        _difference_columns(first, second)[0],
-        Column("p_value", "p", Kind.P_VALUE, "p of McNemar's exact test", keeps=40),
-        _P_ADJUSTED,
-    )
     left = found["left_out"]
     notes = [
         Note(
@@ -1373,9 +1358,10 @@ def _paired(document: Report) -> Table | None:
             if any(pair)
         )
         notes.append(Note(f"Left out of {first} and {second}: {words}.", "left_out"))
-    caption = f"{_counted(found['tasks'], 'task')} that both did. {source_words(document)}"
+    caption = f"{counted(found['tasks'], 'task')} that both did. {source_words(document)}"
     title = f"{first} and {second} on the same tasks"
-    return Table("paired", title, columns, groups, caption, tuple(notes))
+    shown = (*_MODE, *columns(_OF_TASKS, first=first, second=second))
+    return Table("paired", title, shown, groups, caption, tuple(notes))
 
 
 def _trend(document: Report) -> Section:
@@ -1384,23 +1370,20 @@ def _trend(document: Report) -> Section:
     assert found is not None
     groups = found["groups"]
     parts = []
-    for id, which, title in (
-        ("trend", "failed", "Trend in failed traces"),
-        ("trend-all", "all", "Trend in all traces"),
+    for id, title, modes in (
+        ("trend", "Trend in failed traces", found["modes"]["failed"]),
+        ("trend-all", "Trend in all traces", found["modes"]["all"]),
     ):
-        modes = found["modes"]["failed" if which == "failed" else "all"]
         rows = tuple(
             Row(
                 code,
                 {
                     "code": code,
                     "name": mode["name"],
-                    "first": Estimate(
-                        mode["rates"][0]["rate"], undefined=mode["rates"][0].get("undefined")
-                    ),
-                    "last": Estimate(
-                        mode["rates"][-1]["rate"], undefined=mode["rates"][-1].get("undefined")
-                    ),
+                    **{
+                        end: Estimate(rate["rate"], undefined=rate.get("undefined"))
+                        for end, rate in (("first", mode["rates"][0]), ("last", mode["rates"][-1]))
+                    },
                     "slope_pp": Estimate(
                         None if mode["slope_pp"] is None else mode["slope_pp"] / 100,
                         undefined=mode.get("undefined"),
@@ -1416,22 +1399,14 @@ def _trend(document: Report) -> Section:
             )
             for code, mode in modes.items()
         )
-        columns = (
-            _CODE,
-            _NAME,
-            Column("first", groups[0], Kind.SHARE, f"share, {groups[0]}", keeps=80),
-            Column("last", groups[-1], Kind.SHARE, f"share, {groups[-1]}", keeps=80),
-            Column("slope_pp", "each step", Kind.POINTS, "points from a group to the next"),
-            _P_ADJUSTED,
-        )
+        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1]))
         caption = f"Along {', '.join(groups)}. {source_words(document)}"
-        notes = [Note("p: test for trend after Cochran and Armitage.", "trend")]
-        if found["left_out"]:
-            notes.append(
-                Note(f"{_counted(found['left_out'], 'trace')} of no group left out.", "left_out")
-            )
-        folded = which == "all"
-        parts.append(Table(id, title, columns, (rows,), caption, tuple(notes), folded))
+        left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
+        notes = _notes(
+            (True, "p: test for trend after Cochran and Armitage.", "trend"),
+            (found["left_out"], left_out, "left_out"),
+        )
+        parts.append(Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend"))
     return Section("trend", f"Trend by {found['by']}", tuple(parts))
 
 

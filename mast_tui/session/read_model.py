@@ -6,9 +6,20 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
-from mast_tui.labels import Doubt, Evidence, Label, Target
+from mast_tui.labels import (
+    AnnotatorKind,
+    Doubt,
+    Evidence,
+    Label,
+    Target,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.session.pass_state import PassState
+from mast_tui.traces.model import Trace
 
 NOWHERE: Final = 1 << 60
 """Sorts what points to a span that is not here (yet) to the end."""
@@ -199,3 +210,104 @@ class Suggested:
                 self.pending_by_id = {one.id: one for one in self._pending}
             self._answered = answered
         return self._pending
+
+
+class ReadModel:
+    """What a session shows: a pass, and what others say of the trace, in reading order.
+
+    Args:
+        trace: Its spans give the order; those that come later change it.
+        annotator: Whose pass it is.
+        said: All labels on the trace, by anybody; asked once until ``forget_others``.
+    """
+
+    def __init__(self, trace: Trace, annotator: str, said: Callable[[], Iterable[Label]]) -> None:
+        self._trace = trace
+        self._annotator = annotator
+        self._said = said
+        self._own = OwnLabels(self._place_of_label)
+        self._answered: frozenset[str] = frozenset()
+        self._suggested: Suggested | None = None
+        self._others: tuple[Label, ...] | None = None
+        self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
+
+    def follow(self, current: PassState | None, answered: Iterable[str]) -> None:
+        """Take over a pass as it is now, and the ids of the suggestions that were answered."""
+        self._own.follow({} if current is None else current.labels, len(self._trace))
+        self._answered = frozenset(answered)
+        present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
+        said = {} if current is None else current.verdicts
+        self.verdicts = MappingProxyType(said | present)
+
+    def forget_others(self) -> None:
+        """Look again at what judges and others say."""
+        self._suggested = self._others = None
+
+    @property
+    def own(self) -> OwnLabels:
+        """One's own labels."""
+        self._own.grown(len(self._trace))
+        return self._own
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Judges' suggestions."""
+        return self._judged().in_order(len(self._trace))
+
+    @property
+    def pending(self) -> tuple[Suggestion, ...]:
+        """Those that wait for an answer."""
+        return self._judged().pending(len(self._trace), self._answered)
+
+    @property
+    def pending_by_id(self) -> Mapping[str, Suggestion]:
+        """The same by their ids."""
+        return self._judged().pending_by_id if self.pending else {}
+
+    def suggestion(self, suggestion_id: str) -> Suggestion | None:
+        """A judge's suggestion, None where there is no such."""
+        return self._judged().by_id.get(suggestion_id)
+
+    @property
+    def others(self) -> tuple[Label, ...]:
+        """The labels of other people."""
+        if self._others is None:
+            found = [
+                label
+                for label in self._said()
+                if label.annotator != self._annotator
+                and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
+            ]
+            self._others = tuple(sorted(found, key=self._place_of_label))
+        return self._others
+
+    def _judged(self) -> Suggested:
+        if self._suggested is None:
+            judged = (
+                label
+                for label in self._said()
+                if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+            )
+            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+        return self._suggested
+
+    def _index(self, key: str) -> int:
+        index = self._trace.index_of(key)
+        return NOWHERE if index is None else index
+
+    def _place_of_label(self, label: Label) -> Place:
+        target = label.target
+        if target.first is None or target.last is None:
+            return (-1, 0, 0, label.mode, label.id)
+        return (
+            self._index(target.first),
+            target.char_start or 0,
+            self._index(target.last),
+            label.mode,
+            label.id,
+        )
+
+    def _place_of_suggestion(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+        key, offsets = suggestion.evidence_key, suggestion.quote_offsets
+        index = -1 if key is None else self._index(key)
+        return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)

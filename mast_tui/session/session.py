@@ -25,7 +25,7 @@ from mast_tui.labels import (
 from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
 from mast_tui.session.pass_state import Action, Passes
 from mast_tui.session.pending_change import PendingChange
-from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
+from mast_tui.session.read_model import ReadModel, Suggestion
 from mast_tui.session.reading import SHORT_RUN, ReadSpans
 from mast_tui.session.study_conditions import FREE, StudyConditions, conditions_for
 from mast_tui.session.words import Change, Words
@@ -106,13 +106,9 @@ class Session:
         self._conditions = conditions
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.modes}
-        self._words = Words(taxonomy, trace, self._judged_label)
-        self._own = OwnLabels(self._place_of_label)
-        self._verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
-        self._answered: frozenset[str] = frozenset()
-        self._seen_version = -1
-        self._suggested: Suggested | None = None
-        self._others: tuple[Label, ...] | None = None
+        self._words = Words(taxonomy, trace, self._suggestion)
+        self._read_model = ReadModel(trace, annotator, self._all_labels)
+        self._shown_version = -1
         self._judge_on_screen = False
         self._news = ""
         self._in_retest = conditions.retest
@@ -120,6 +116,21 @@ class Session:
         self._leave_blind_pass()
 
     # What is seen
+
+    def _shown(self) -> ReadModel:
+        """What is shown, as of the last change."""
+        if self._shown_version != self.version:
+            self._read_model.follow(self._passes.current, self._passes.reviews)
+            self._shown_version = self.version
+        return self._read_model
+
+    def _all_labels(self) -> tuple[Label, ...]:
+        return self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+
+    def _suggestion(self, suggestion_id: str) -> Suggestion | None:
+        if not self.suggestions_visible:
+            return None
+        return self._read_model.suggestion(suggestion_id)
 
     @property
     def current(self) -> Pass | None:
@@ -136,7 +147,7 @@ class Session:
     @property
     def labels(self) -> tuple[Label, ...]:
         """One's own labels of this pass, those on the whole trace first, then in span order."""
-        return self._own_now().in_order()
+        return self._shown().own.in_order()
 
     @property
     def labels_by_id(self) -> Mapping[str, Label]:
@@ -147,17 +158,16 @@ class Session:
     @property
     def labels_of_modes(self) -> Mapping[str, int]:
         """How many labels of one's own each mode has that has any."""
-        return MappingProxyType(self._own_now().by_mode)
+        return MappingProxyType(self._shown().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
         """One's own labels that cover a span; those on the whole trace are on none of them."""
-        return self._own_now().at(key, self.trace.index_of(key))
+        return self._shown().own.at(key, self.trace.index_of(key))
 
     @property
     def verdicts(self) -> Mapping[str, VerdictValue]:
         """The verdict on each mode that has one; a mode with labels is present."""
-        self._own_now()
-        return self._verdicts
+        return self._shown().verdicts
 
     def verdict(self, mode: str) -> VerdictValue | None:
         """The verdict on a mode (slug), or None where it is open."""
@@ -202,20 +212,19 @@ class Session:
         """
         if not self.suggestions_visible:
             return ()
-        return self._suggestions().in_order(len(self.trace))
+        return self._shown().suggestions
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for this annotator's answer, in the same order."""
         if not self.suggestions_visible:
             return ()
-        self._own_now()
-        return self._suggestions().pending(len(self.trace), self._answered)
+        return self._shown().pending
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The same by their ids."""
-        return MappingProxyType(self._suggestions().pending_by_id if self.pending else {})
+        return MappingProxyType(self._shown().pending_by_id if self.suggestions_visible else {})
 
     def review_of(self, suggestion_id: str) -> Review | None:
         """This annotator's answer to a suggestion; of several passes the last one."""
@@ -245,20 +254,7 @@ class Session:
         """Other people's labels; none before ``reveal``."""
         if not self.others_shown:
             return ()
-        if self._others is None:
-            found = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            self._others = tuple(
-                sorted(
-                    (
-                        label
-                        for label in found
-                        if label.annotator != self.annotator
-                        and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
-                    ),
-                    key=self._place_of_label,
-                )
-            )
-        return self._others
+        return self._shown().others
 
     @property
     def span_notes(self) -> Mapping[str, str]:
@@ -522,7 +518,7 @@ class Session:
     def finish(self, *, open_modes: Literal["leave", "absent"]) -> Change:
         """Freeze the pass; modes without a verdict stay open or are set absent."""
         if self.finished:
-            raise SessionError("this trace is finished already; an edit begins a second look")
+            raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still being read; finish it when it is all there")
         change = self._begin()
@@ -545,7 +541,7 @@ class Session:
         action = self._passes.last_done
         if action is None or not isinstance(action.facts[-1], PassFinished):
             raise SessionError(
-                "this finish was not made here and stands; an edit begins a second look"
+                "this finish was not made here and stands; an edit begins a new pass"
             )
         return self._take_back(action)
 
@@ -577,7 +573,7 @@ class Session:
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
                 "what others say was shown since you finished, so the finish stands; "
-                "an edit begins a second look"
+                "an edit begins a new pass"
             )
         change = self._words.change(action.facts)
         self._write(
@@ -592,7 +588,7 @@ class Session:
 
     def refresh_suggestions(self) -> None:
         """Look again at what judges and others say: a judge has run, or a file was imported."""
-        self._suggested = self._others = None
+        self._read_model.forget_others()
         self._changed()
 
     def reload(self) -> None:
@@ -655,7 +651,12 @@ class Session:
         """Write a change; its last fact is what is told of it."""
         told = self._words.change(change.facts)
         if change.opens_second_look:
-            told = replace(told, message=f"{told.message} · a second look begins")
+            kept = (
+                "your first stays frozen" if change.state.number == 2 else "the others stay frozen"
+            )
+            told = replace(
+                told, message=f"{told.message} · new pass ({change.state.number}); {kept}"
+            )
         self._write(change.facts, change.state.number)
         return told
 
@@ -720,59 +721,6 @@ class Session:
         ):
             self._write([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
 
-    # Places
-
-    def _own_now(self) -> OwnLabels:
-        """One's own labels as they are, with what follows of verdicts and answers.
-
-        Spans that come later change their order.
-        """
-        current = self._passes.current
-        labels = {} if current is None else current.labels
-        if self._seen_version != self.version:
-            self._own.follow(labels, len(self.trace))
-            self._seen_version = self.version
-            self._answered = frozenset(self._passes.reviews)
-            present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
-            said = {} if current is None else current.verdicts
-            self._verdicts = MappingProxyType(said | present)
-        else:
-            self._own.grown(len(self.trace))
-        return self._own
-
-    def _index(self, key: str) -> int:
-        index = self.trace.index_of(key)
-        return NOWHERE if index is None else index
-
-    def _place_of_label(self, label: Label) -> Place:
-        target = label.target
-        if target.first is None or target.last is None:
-            return (-1, 0, 0, label.mode, label.id)
-        return (
-            self._index(target.first),
-            target.char_start or 0,
-            self._index(target.last),
-            label.mode,
-            label.id,
-        )
-
-    def _place_of_suggestion(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
-        key, offsets = suggestion.evidence_key, suggestion.quote_offsets
-        index = -1 if key is None else self._index(key)
-        return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
-
-    def _suggestions(self) -> Suggested:
-        if self._suggested is None:
-            labels = self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-            judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
-            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
-        return self._suggested
-
-    def _judged_label(self, suggestion_id: str) -> Suggestion | None:
-        if not self.suggestions_visible:
-            return None
-        return self._suggestions().by_id.get(suggestion_id)
-
     # Checks
 
     def _check_mode(self, mode: str) -> None:
@@ -805,10 +753,10 @@ class Session:
 
     def _visible(self, suggestion_id: str) -> Suggestion:
         """The suggestion, where this annotator may see it; looks again for one that is new."""
-        found = self._judged_label(suggestion_id)
+        found = self._suggestion(suggestion_id)
         if found is None and self.suggestions_visible:
             self.refresh_suggestions()
-            found = self._judged_label(suggestion_id)
+            found = self._suggestion(suggestion_id)
         if found is None:
             raise SessionError("this suggestion is not on this trace, or hidden until you finish")
         return found

@@ -18,8 +18,8 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
         ("per_trace", "how many label a trace"),
         ("overlap", "the overlap"),
         ("seed", "the seed"),
-        ("blind", "blind or assisted"),
-        ("withheld", "the withheld share"),
+        ("blind", "blind or suggestions shown"),
+        ("withheld", "the share without suggestions"),
         ("open_modes", "what becomes of open modes"),
     ):
         if getattr(before, field) != getattr(after, field):

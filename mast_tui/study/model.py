@@ -73,7 +73,7 @@ class Study:
             if not 0 <= share <= 1:
                 raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
         if self.blind and self.withheld:
-            raise InvalidStudy("in a blind study no suggestions are shown, so none can be withheld")
+            raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
 
     @property
     def traces(self) -> tuple[str, ...]:

@@ -1,30 +1,27 @@
-"""The app: it holds what all screens share, and opens them. Screens do the rest."""
+"""The app: it starts, knows all screens and owns what outlives them. Screens do the rest."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 
-from rich.console import RenderableType
-from textual.app import SystemCommand
+from textual import events, on, work
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
-from textual.message import Message
 from textual.screen import Screen
-from textual.worker import WorkerFailed, get_current_worker
+from textual.worker import Worker
 
+from mast_tui.configuration import Configuration, read_configuration
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.keymap import checked
 from mast_tui.ui.actions.registry import Where, actions_for, bindings_for, textual_keymap
-from mast_tui.ui.background import ListsTraces, WorkspaceRefused
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
@@ -40,22 +37,41 @@ from mast_tui.ui.context import (
     ShowTrace,
     TraceLocation,
 )
-from mast_tui.ui.input_priority import take_short_turns
+from mast_tui.ui.garbage import COLLECT_AFTER, collect_again
+from mast_tui.ui.input_priority import Courtesy, take_short_turns
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.judging import Judged
-from mast_tui.ui.services.prefetch import Prefetch
+from mast_tui.ui.services.judging import Judged, JudgeRuns, UnderWay
+from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
-from mast_tui.ui.services.trace_scan import FilesRead
-from mast_tui.ui.services.workspace_writer import Holds
+from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
+from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
+from mast_tui.ui.services.workspace import WorkspaceChanged, WorkspaceLost, WorkspaceService
+from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.signals import EndingSignals
+from mast_tui.ui.sizes import WIDE
+from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS
+from mast_tui.ui.textual_internals import TextualApp
+from mast_tui.ui.titles import trace_title
+from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
+    from mast_tui.configuration import JudgeConfiguration
+    from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.annotate.screen import AnnotateScreen
+    from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.ui.services.trace_catalog import Catalog
 
+Result = TypeVar("Result")
+Answer = TypeVar("Answer")
+
+PATIENCE: Final = 0.1
+"""Seconds for which the first frame waits for a single file."""
 
 SCREENS: Final[Mapping[type[object], str]] = {
+    ShowLibrary: "mast_tui.ui.library.screen:LibraryScreen",
+    ShowTrace: "mast_tui.ui.annotate.screen:AnnotateScreen",
     ShowAdjudication: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowDisagreements: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
     ShowDisagreement: "mast_tui.ui.adjudicate.screen:AdjudicateScreen",
@@ -68,33 +84,157 @@ SCREENS: Final[Mapping[type[object], str]] = {
 """Where the screens are; each is imported when it is first shown."""
 
 
+def screen_of(destination: type[object]) -> type[Screen[None]]:
+    """The class of screen that is meant."""
+    module, _, name = SCREENS[destination].partition(":")
+    found: type[Screen[None]] = getattr(import_module(module), name)
+    return found
+
+
 def make_screen(destination: Destination) -> Screen[None]:
     """Make the screen that is meant, with what its destination says of it."""
-    module, _, name = SCREENS[type(destination)].partition(":")
-    screen: type[Screen[None]] = getattr(import_module(module), name)
-    return screen(**{one.name: getattr(destination, one.name) for one in fields(destination)})
+    about = {one.name: getattr(destination, one.name) for one in fields(destination)}
+    return screen_of(type(destination))(**about)
 
 
-class MastApp(TraceQueue):
+# What some screens do beyond being shown
+
+
+@runtime_checkable
+class TraceScreen(Protocol):
+    """The screen on which a trace is labelled."""
+
+    trace: Trace | None
+
+    def show_trace(self, trace: Trace) -> None:
+        """Show another trace; its session follows with ``attach``."""
+
+    def attach(self, session: Session) -> None:
+        """Show the labels, and do what keys have asked for meanwhile."""
+
+    def look_at(self, at: TraceLocation) -> None:
+        """Go to a place, as soon as the workspace is open."""
+
+    def leave_for_a_while(self) -> None:
+        """Another screen is opened above this one."""
+
+    def call_after_refresh(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this when the screen has been drawn."""
+
+
+@runtime_checkable
+class QueueScreen(Protocol):
+    """The screen on which one chooses which traces to go through."""
+
+    def queue_changed(self) -> None:
+        """What is to do has changed: read the queue anew."""
+
+    def begin_anew(self) -> None:
+        """A study was set up: begin with what is to do."""
+
+
+@runtime_checkable
+class GivesWay(Protocol):
+    """A main screen, in whose place another is shown."""
+
+    gives_way: bool
+
+
+@runtime_checkable
+class NeedsWorkspace(Protocol):
+    """A screen that waits for the workspace."""
+
+    def workspace_failed(self) -> None:
+        """There will be none."""
+
+
+@runtime_checkable
+class HearsOthers(Protocol):
+    """A screen that shows at once what other programs write to the workspace."""
+
+    def written_elsewhere(self) -> None:
+        """Something was written."""
+
+
+class MastApp(TextualApp):
     """One workspace, one annotator, and the traces that were named on the command line."""
 
     TITLE = "mast_tui"
+    CSS_PATH = FIRST_SPANS
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "f24"
     """The palette's keys stand in the registry; this one is never pressed."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
 
+    opening = True
+    """Whether the first screen is not on screen yet."""
+
     def __init__(self, options: AppOptions, taxonomy: Taxonomy | None = None) -> None:
         """Without a ``taxonomy`` it is MAST, which is read when it is asked for."""
         super().__init__()
-        self.prefetch = Prefetch(options)
         self.options = options
+        self.traces = TraceService(self, options)
         self._taxonomy = taxonomy
-        self.configuration: Configuration = read_configuration(configuration_path())
-        self.opened: OpenWorkspace | None = None
-        self.crash: str | None = None
-        """What has ended the app though nobody expected it, in words, with the log's place."""
-        self._when_ready: list[Callable[[OpenWorkspace], None]] = []
+        self.configuration: Configuration = checked(read_configuration())
+        self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
+        """What the screens write to the workspace, in order."""
+        self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
+        self.trace_queue = TraceQueue(self.traces, self.workspace)
+        self.judges = JudgeRuns(self, self.workspace)
+        self.keys = KeyQueue(self, self.writes)
+
+    # The start: the first spans are there before most of the app is imported
+
+    def compose(self) -> ComposeResult:
+        """The first spans of a single file, where they are there; a screen takes their place."""
+        early = self.traces.prefetch.report(PATIENCE)
+        if early is None or len(early.traces) != 1 or not len(early.traces[0]):
+            return
+        from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans
+
+        trace, wide = early.traces[0], self.size.width >= WIDE
+        title = TitleBar()
+        title.show(tuple(trace_title(trace)), (self.waiting_words(),))
+        yield title
+        yield FirstSpans(trace, wide=wide)
+        yield BelowFirstSpans(wide=wide)
+
+    def on_mount(self) -> None:
+        """Set keys and colours; the first screen follows, and what is slow after its frame."""
+        if self.configuration.theme is not None:
+            self.theme = self.configuration.theme
+        self.set_keymap(textual_keymap(self.keys_set))
+        if self.query("FirstSpans"):
+            # They are on screen before anything else is imported.
+            self.call_after_refresh(self._open_first_screen)
+        else:
+            self.call_later(self._open_first_screen)
+
+    def _open_first_screen(self) -> None:
+        self.add_styles(ANNOTATE)
+        if self.traces.prefetch.single:
+            self.push_screen(self._make_trace_screen())
+        else:
+            self.go(ShowLibrary())
+        self.traces.begin()
+        self.keys.let_in()
+        self.call_after_refresh(self._first_screen_open)
+
+    def _first_screen_open(self) -> None:
+        self.opening = False
+        for waiting in self.query("FirstSpans, BelowFirstSpans, TitleBar"):
+            waiting.remove()
+        self.open_workspace()
+        self.set_timer(COLLECT_AFTER, self._is_quiet)
+
+    def _is_quiet(self) -> None:
+        screen_of(ShowTrace)  # imported before a key waits for it
+        collect_again()
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours, and those that lines are drawn in."""
+        variables = super().get_css_variables()
+        return {**variables, **line_colours(variables)}
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -104,18 +244,6 @@ class MastApp(TraceQueue):
 
             self._taxonomy = load_mast()
         return self._taxonomy
-
-    def on_mount(self) -> None:
-        """Set keys and colours; the first screen follows, and what is slow after its frame."""
-        if self.configuration.theme in self.available_themes:
-            self.theme = self.configuration.theme
-        self.set_keymap(textual_keymap(self.keys_set))
-        self.begin()
-
-    def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours, and those that lines are drawn in."""
-        variables = super().get_css_variables()
-        return {**variables, **line_colours(variables)}
 
     # Screens
 
@@ -130,55 +258,45 @@ class MastApp(TraceQueue):
                 self._leave_trace()
                 self.push_screen(make_screen(destination))
             case _:
-                self.show_room(make_screen(destination))
+                self.show_main(make_screen(destination))
 
-    def show_room(self, screen: Screen[None]) -> None:
+    def show_main(self, screen: Screen[None]) -> None:
         """Show one of the main screens; another that is open gives way, an open trace stays."""
-        from mast_tui.ui.screens.base_screen import BaseScreen
-
-        while isinstance(self.screen, BaseScreen):
+        while isinstance(self.screen, GivesWay):
             self.pop_screen()
         self._leave_trace()
         self.push_screen(screen)
 
     def _leave_trace(self) -> None:
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
-        if isinstance(self.screen, AnnotateScreen):
+        if isinstance(self.screen, TraceScreen):
             self.screen.leave_for_a_while()
 
     def _show_library(self) -> None:
-        from mast_tui.ui.library.screen import LibraryScreen
-
         while len(self.screen_stack) > 1:
-            if isinstance(self.screen, LibraryScreen):
+            if isinstance(self.screen, ListsTraces):
                 self.screen.refresh_rows()
                 return
             self._leave_trace()
             self.pop_screen()
-        self.push_screen(LibraryScreen())
+        self.push_screen(make_screen(ShowLibrary()))
 
-    def make_annotate(self) -> AnnotateScreen:
-        """An annotate screen without a trace yet."""
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
-        return AnnotateScreen(self.taxonomy)
+    def _make_trace_screen(self) -> Screen[None]:
+        return screen_of(ShowTrace)(self.taxonomy)  # type: ignore[arg-type]
 
     def _show_trace(self, trace: Trace, at: TraceLocation | None) -> None:
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
         trace = self.catalog.opened(trace)
-        current = self.screen
-        screen = current if isinstance(current, AnnotateScreen) else self.make_annotate()
+        current: Screen[Any] = self.screen
+        screen = current if isinstance(current, TraceScreen) else self._make_trace_screen()
+        assert isinstance(screen, TraceScreen)
         screen.show_trace(trace)
         if screen is not current:
             self.push_screen(screen)
-        self.attach_session(screen)
+        self._attach_session(screen)
         if at is not None:
             screen.call_after_refresh(screen.look_at, at)
 
-    def attach_session(self, screen: AnnotateScreen) -> None:
-        """Give an annotate screen its session, as soon as the workspace is open."""
+    def _attach_session(self, screen: TraceScreen) -> None:
+        """Give a screen the session on its trace, as soon as the workspace is open."""
         trace = screen.trace
         if trace is None:
             return
@@ -189,6 +307,37 @@ class MastApp(TraceQueue):
                 screen.attach(session)
 
         self.when_ready(lambda opened: self.writes.do(partial(attach, opened), Holds.NOTHING))
+
+    @property
+    def open_trace_id(self) -> str | None:
+        """The id of the trace that is open, if any."""
+        found = (screen.trace for screen in self.screen_stack if isinstance(screen, TraceScreen))
+        trace = next(found, None)
+        return None if trace is None else trace.identity.trace_id
+
+    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
+        """Show a dialog above the open screen, and give its answer to ``answered``."""
+        self.push_screen(screen, answered)
+
+    def say(self, words: str, *, seconds: float | None = None) -> None:
+        """Show a short message on whatever screen is open."""
+        self.notify(words, timeout=seconds, markup=False)
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong, on whatever screen is open."""
+        self.notify(one_line(words), severity="error", timeout=12, markup=False)
+
+    def leave(self, code: int = 0) -> None:
+        """End the app."""
+        self.exit(return_code=code)
+
+    def refresh_hints(self) -> None:
+        """Draw the last line of every screen anew."""
+        for screen in self.screen_stack:
+            for bar in screen.query(HintBar):
+                bar.refresh()
+
+    # What keys do everywhere
 
     def action_library(self) -> None:
         """The library of traces."""
@@ -214,20 +363,11 @@ class MastApp(TraceQueue):
         """What was set up, and how far everybody is."""
         self.go(ShowStudy())
 
-    def action_guidelines(self) -> None:
-        """What was agreed about the mode under the cursor of the open trace's taxonomy, to read."""
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
-        if isinstance(self.screen, AnnotateScreen):
-            mode = self.screen.modes.mode or self.taxonomy.modes[0]
-            self.go(ShowGuidelines(mode.slug))
-
     def action_keys_help(self) -> None:
         """All keys of the screen that is open."""
         from mast_tui.ui.dialogs.help import HelpScreen
 
-        where = getattr(self.screen, "where", Where.EVERYWHERE)
-        self.push_screen(HelpScreen(where, self.keys_set))
+        self.push_screen(HelpScreen(self._where(self.screen), self.keys_set))
 
     def action_goto(self) -> None:
         """Go to a number, a key or an action by name."""
@@ -235,15 +375,9 @@ class MastApp(TraceQueue):
 
         go_somewhere(self.screen)
 
-    @property
-    def keys_set(self) -> dict[str, tuple[str, ...]]:
-        """Keys that the person has set."""
-        return dict(self.configuration.keys)
-
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: every action of the open screen and of the whole app."""
-        where = getattr(screen, "where", Where.EVERYWHERE)
-        for action in (*actions_for(where), *actions_for(Where.EVERYWHERE)):
+        for action in (*actions_for(self._where(screen)), *actions_for(Where.EVERYWHERE)):
             if not action.name.startswith(("digit_", "side_")):
                 yield SystemCommand(
                     action.help, action.id, lambda command=action.command: self.run_named(command)
@@ -253,33 +387,81 @@ class MastApp(TraceQueue):
         """Run an action of the registry as its key would."""
         await self.screen.run_action(command)
 
-    # The workspace
+    @staticmethod
+    def _where(screen: Screen[Any]) -> Where:
+        return getattr(screen, "where", Where.EVERYWHERE)
 
-    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
-        """Do ``work`` with the workspace, now or once the workspace is open, in order."""
-        if self.opened is not None:
-            work(self.opened)
+    # Keys
+
+    @property
+    def keys_set(self) -> dict[str, tuple[str, ...]]:
+        """Keys that the person has set, by the ids of actions."""
+        return dict(self.configuration.keys)
+
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which threads know when to stand back."""
+        return self.keys.courtesy
+
+    @property
+    def keys_taken(self) -> int:
+        """How many keys have been handed out."""
+        return self.keys.taken
+
+    @property
+    def keys_on_their_way(self) -> bool:
+        """Whether a key has not done its work yet, or something is still being written."""
+        return not self.keys.idle or not self.writes.idle
+
+    def key_typed(self) -> None:
+        """Have threads stand back, before the key has come through the queue of messages."""
+        self.keys.courtesy.begin()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Put keys in order; all else goes its way."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            await self.keys.take(event)
         else:
-            self._when_ready.append(work)
+            await super().on_event(event)
 
-    def workspace_ready(self, opened: OpenWorkspace) -> None:
-        """The workspace is open, and who works in it is known."""
-        self.opened = opened
-        self.count_finished()
-        waiting, self._when_ready = self._when_ready, []
-        for step in waiting:
-            step(opened)
+    async def send_to_focus(self, event: events.Key) -> None:
+        """Send a key on its way through the widgets."""
+        await super().on_event(event)
+
+    def hand_back(self, event: events.Key) -> None:
+        """Take back a key that was meant for what is under the screen that had it; it is next."""
+        self.keys.hand_back(event)
+
+    # Traces
+
+    @property
+    def catalog(self) -> Catalog:
+        """The traces that were found."""
+        return self.traces.catalog
+
+    @on(LastLook)
+    def _last_looked(self, message: LastLook) -> None:
+        self.traces.last_looked(message)
+
+    @on(FilesRead)
+    def _files_read(self, message: FilesRead) -> None:
+        self.traces.files_read(message)
+
+    @on(StillReading)
+    def _still_reading(self, message: StillReading) -> None:
+        self.catalog.being_read = message.words
+        for screen in self.screen_stack:
+            if isinstance(screen, HearsReading):
+                screen.still_reading(message.words)
 
     def traces_found(self) -> None:
         """Show what was found: the one trace of a single file, else the library."""
-        from mast_tui.ui.annotate.screen import AnnotateScreen
-
-        screens = self.screen_stack
-        waiting = next((s for s in screens if isinstance(s, AnnotateScreen) and not s.trace), None)
+        screens: list[Screen[Any]] = self.screen_stack
+        waiting = next((s for s in screens if isinstance(s, TraceScreen) and not s.trace), None)
         if waiting is not None:
             if len(self.catalog.traces) == 1:
                 waiting.show_trace(next(iter(self.catalog.traces.values())))
-                self.attach_session(waiting)
+                self._attach_session(waiting)
             else:
                 self.go(ShowLibrary())
         for screen in screens:
@@ -288,67 +470,173 @@ class MastApp(TraceQueue):
 
     def stop_reading(self) -> None:
         """Nobody waits for the one file that was named any more."""
-        self.prefetch.stop()
+        self.traces.prefetch.stop()
 
-    def action_suspend_process(self) -> None:
-        """Stop, with all that runs beside it, until the shell has it go on."""
-        driver = self._driver
-        if driver is None or not driver.can_suspend:
-            return
-        if os.getpgrp() == os.getsid(0):
-            # No shell would notice that it has stopped, and nothing could have it go on.
-            self.notify("No shell has started the app, so nothing could bring it back.")
-            return
-        self._suspend_signal()
-        os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
+    @property
+    def queue(self) -> list[str]:
+        """Ids of the traces that one goes through, as the library lists them."""
+        return self.trace_queue.ids
 
-    # What nobody expected. Textual (8.2) brings all such errors here, and would print them with the
-    # values of variables, which hold text of traces; TEXTUAL=debug still has it do so.
+    @queue.setter
+    def queue(self, ids: list[str]) -> None:
+        self.trace_queue.ids = ids
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Keep a log of an error: one in a worker is told, any other ends the app."""
-        if "debug" in self.features:
-            super()._handle_exception(error)
-            return
-        if self._exception is None:  # what run_test raises at its end
-            self._exception = error
-            self._exception_event.set()
-        from mast_tui.ui.crashes import told
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """The trace ``step`` places on in the queue, or None where there is no other."""
+        return self.trace_queue.neighbour(trace, step)
 
-        if isinstance(error, WorkerFailed):
-            self._worker_failed(told(error.error))
-        elif self.crash is None:
-            self.crash = told(error)
-            self._return_code = 1
-            self._close_messages_no_wait()
+    def count_finished(self) -> None:
+        """Count anew how many of their traces the annotator has finished."""
+        self.trace_queue.count_finished()
 
-    def _worker_failed(self, words: str) -> None:
+    def finished_words(self) -> str:
+        """How many of the traces here, or under a study of one's own, are finished."""
+        return self.trace_queue.finished_words()
+
+    def queue_changed(self) -> None:
+        """What is to do has changed: let the library read its queue anew."""
+        for screen in self.screen_stack:
+            if isinstance(screen, QueueScreen):
+                screen.queue_changed()
+
+    def study_changed(self) -> None:
+        """A study was set up or changed: work as it says from now on, on the open trace too."""
+        opened = self.opened
+        if opened is not None:
+            self.writes.do(partial(self._follow_study, opened), Holds.NOTHING)
+
+    def _follow_study(self, opened: OpenWorkspace) -> None:
+        self.guarded(opened.follow_study)
+        self.count_finished()
+        for screen in self.screen_stack:
+            if isinstance(screen, TraceScreen):
+                self._attach_session(screen)
+            elif isinstance(screen, QueueScreen):
+                screen.begin_anew()
+
+    # The workspace
+
+    @work(thread=True, group="workspace", exclusive=True)
+    def open_workspace(self, *, trusted: bool = False) -> None:
+        """Open the workspace; one that others can have prepared is asked about first."""
+        self.workspace.open(trusted=trusted)
+
+    @property
+    def opened(self) -> OpenWorkspace | None:
+        """The workspace and who works in it, None until it is open."""
+        return self.workspace.opened
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no workspace, where one could not be opened."""
+        return self.workspace.refused
+
+    def workspace_ready(self) -> None:
+        """The workspace is open, and who works in it is known."""
+        self.count_finished()
+
+    def workspace_failed(self) -> None:
+        """Tell the screens that wait for a workspace that there will be none."""
+        for screen in self.screen_stack:
+            if isinstance(screen, NeedsWorkspace):
+                screen.workspace_failed()
+
+    @on(WorkspaceLost)
+    def _workspace_lost(self) -> None:
+        self.workspace.check_there()
+
+    @on(WorkspaceChanged)
+    def _workspace_changed(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, HearsOthers):
+                screen.written_elsewhere()
+
+    def _writes_changed(self) -> None:
+        """Something was written, or takes long: say so, and let the keys in that waited for it."""
+        self.refresh_hints()
+        self.keys.writes_changed()
+
+    @property
+    def urgently(self) -> str:
+        """What is waited for before anything else can be saved, or nothing."""
+        return self.writes.words
+
+    def waiting_words(self) -> str:
+        """What stands in place of the annotator while no workspace is open."""
+        return self.workspace.waiting_words()
+
+    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+        """Do ``work`` with the workspace, now or once it is open, in order."""
+        self.workspace.when_ready(work)
+
+    def guarded(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what is refused is said in words, and None given back."""
+        return self.workspace.guarded(step)
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there."""
+        return self.workspace.kept(step)
+
+    def on_unmount(self) -> None:
+        """Nobody hears any more what others write."""
+        self.workspace.stop_watching()
+
+    def close_workspace(self) -> None:
+        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
+        self.workspace.close()
+
+    # Judges
+
+    @property
+    def judge_at_work(self) -> UnderWay | None:
+        """The judge that is at work now."""
+        return self.judges.at_work
+
+    @property
+    def report(self) -> str:
+        """How far the judge at work has come, or nothing; shown in the last line."""
+        return self.judges.report
+
+    def judge_traces(self, traces: Sequence[Trace]) -> None:
+        """Have a judge look at these traces; while one does, ask whether to cancel it."""
+        self.judges.begin(traces)
+
+    def choose_judge(
+        self,
+        configured: JudgeConfiguration,
+        opened: OpenWorkspace,
+        traces: Sequence[Trace],
+        *,
+        rules: Callable[[], None],
+        model: Callable[[Plan], None],
+    ) -> None:
+        """Ask which judge is to run."""
+        from mast_tui.ui.judge_runs.judge_choice import choose_judge
+
+        choose_judge(self, configured, opened, traces, rules=rules, model=model)
+
+    @on(Judged)
+    def _judged(self, message: Judged) -> None:
+        self.judges.judged(message)
+
+    def worker_failed(self, worker: Worker[Any], words: str) -> None:
         """Say that work beside the screen broke, to whatever waits for that work too."""
-        worker: Any = get_current_worker()
-        waiting: dict[str, Message] = {
-            "workspace": WorkspaceRefused(words),
-            "judge": Judged(f"The judge stopped: {words}", done=True, problem=True),
-            "read": FilesRead([], True),
-        }
-        message = waiting.get(worker.group) if worker.node is self else None
-        if message is not None:
-            self.post_message(message)
-        if not isinstance(message, WorkspaceRefused | Judged):
-            self.complain(f"Something went wrong in the background: {words}")
+        match worker.group if worker.node is self else "":
+            case "workspace":
+                self.call_later(self.workspace.not_opened, words)
+                return
+            case "judge":
+                told = Judged(f"The judge stopped: {words}", done=True, problem=True)
+                self.post_message(told)
+                return
+            case "read":
+                self.post_message(FilesRead([], True))
+        self.complain(f"Something went wrong in the background: {words}")
 
-    def panic(self, *renderables: RenderableType) -> None:
-        """End the app where Textual has only a traceback to show, not the error it is of."""
-        if "debug" in self.features:
-            super().panic(*renderables)
-        elif self.crash is None:
-            from rich.traceback import Traceback
 
-            from mast_tui.ui.crashes import told_of_traceback
-
-            shown = next((one for one in renderables if isinstance(one, Traceback)), None)
-            self.crash = "unexpected end" if shown is None else told_of_traceback(shown)
-            self._return_code = 1
-            self._close_messages_no_wait()
+def _raise(error: BaseException) -> None:
+    """Raise what a write raised where the app deals with bugs."""
+    raise error
 
 
 def run_app(options: AppOptions) -> int:

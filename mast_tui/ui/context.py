@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
+    from textual.events import Key
+    from textual.screen import Screen
 
     from mast_tui.adjudication.guidelines import Case
+    from mast_tui.configuration import Configuration
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
-    from mast_tui.ui.actions.keymap import Configuration
     from mast_tui.ui.input_priority import Courtesy
     from mast_tui.ui.options import AppOptions
     from mast_tui.ui.services.judging import UnderWay
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.workspace_writer import Writes
 
 Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +134,31 @@ class AppContext(Protocol):
 
     options: AppOptions
     configuration: Configuration
-    opened: OpenWorkspace | None
-    """The workspace and who works in it, None until it is open."""
-    refused: str | None
-    """Why there is no workspace, where one could not be opened."""
-    courtesy: Courtesy
-    """By which threads know when to stand back."""
     writes: Writes
     """What is written to the workspace, in order."""
-    queue: list[str]
-    """Ids of the traces that one goes through, as the library lists them."""
-    judge_at_work: UnderWay | None
-    """The judge that is at work now."""
+
+    @property
+    def opened(self) -> OpenWorkspace | None:
+        """The workspace and who works in it, None until it is open."""
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no workspace, where one could not be opened."""
+
+    @property
+    def queue(self) -> list[str]:
+        """Ids of the traces that one goes through, as the library lists them."""
+
+    @queue.setter
+    def queue(self, ids: list[str]) -> None: ...
+
+    @property
+    def judge_at_work(self) -> UnderWay | None:
+        """The judge that is at work now."""
+
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which threads know when to stand back."""
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -163,6 +179,9 @@ class AppContext(Protocol):
     def go(self, destination: Destination) -> None:
         """Show another screen."""
 
+    def hand_back(self, event: Key) -> None:
+        """Take back a key that was meant for what is under the screen that had it; it is next."""
+
     def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
         """Do ``work`` with the workspace, now or once it is open, in order."""
 
@@ -178,6 +197,12 @@ class AppContext(Protocol):
         Raises:
             WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
         """
+
+    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
+        """Show a dialog above the open screen, and give its answer to ``answered``."""
+
+    def say(self, words: str, *, seconds: float | None = None) -> None:
+        """Show a short message on whatever screen is open."""
 
     def complain(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""
@@ -211,9 +236,13 @@ class AppContext(Protocol):
 class HasKeys(Protocol):
     """An app that hands keys out in order; parts that are tried without one do without."""
 
-    courtesy: Courtesy
-    keys_taken: int
-    """How many keys have been handed out."""
+    @property
+    def courtesy(self) -> Courtesy:
+        """By which threads know when to stand back."""
+
+    @property
+    def keys_taken(self) -> int:
+        """How many keys have been handed out."""
 
 
 def context_of(node: DOMNode) -> AppContext:

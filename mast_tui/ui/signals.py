@@ -16,15 +16,18 @@ import os
 import select
 import signal
 import sys
-import termios
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from types import FrameType
 from typing import Any, Final, NoReturn
 
 from textual.app import App
-from textual.drivers._writer_thread import WriterThread
+
+from mast_tui.ui.textual_internals import (
+    has_given_terminal_back,
+    restore_terminal,
+    writes_to_terminal,
+)
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -37,14 +40,6 @@ AFTER_ANOTHER: Final = 1.0
 LOOK_EVERY: Final = 1.0
 """Seconds between looks whether the terminal is still there: not everybody is sent a SIGHUP, and
 Textual would read from one that has gone over and over."""
-
-RESTORED: Final = (
-    b"\x1b[?2026l"  # a frame that is held back is let go
-    b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse
-    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus, no marked pastes, no sizes
-    b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"  # lines wrap, plain keys, the screen of before, a cursor
-)
-"""What Textual writes to a terminal when it leaves, in one piece."""
 
 
 class EndingSignals:
@@ -109,41 +104,24 @@ class EndingSignals:
 
     def _came(self, number: int, _: FrameType | None) -> None:
         if number == signal.SIGALRM:
-            self._restore()
+            if not self._restored:
+                restore_terminal(self._app)
             os._exit(1 if self.number is None else 128 + self.number)
         elif self.number is None:
             self.number = number
             # A terminal that has gone sends this behind SIGHUP, and Textual would begin anew.
             signal.signal(signal.SIGCONT, lambda *_: None)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-            if self._is_suspended:  # the terminal is somebody else's
+            if has_given_terminal_back(self._app) and not self._restored:
+                # It is suspended: the terminal is somebody else's.
                 self._restored = True
                 self.leave(128 + number)
         else:
             left, _every = signal.getitimer(signal.ITIMER_REAL)
             signal.setitimer(signal.ITIMER_REAL, min(left or AFTER_ANOTHER, AFTER_ANOTHER))
 
-    @property
-    def _is_suspended(self) -> bool:
-        """Whether Textual has given the terminal back to the shell; or has lost it."""
-        writer = getattr(self._app._driver, "_writer_thread", None)
-        return writer is not None and not writer.is_alive() and not self._restored
-
-    def _restore(self) -> None:
-        """Restore the terminal past Textual, whose loop does not do it."""
-        driver: Any = self._app._driver
-        if self._restored or getattr(driver, "_writer_thread", None) is None:
-            return
-        if driver.attrs_before is not None:
-            with suppress(termios.error):
-                termios.tcsetattr(driver.fileno, termios.TCSANOW, driver.attrs_before)
-        with suppress(OSError):
-            output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
-            if select.select([], [output], [], 0)[1]:  # one that is held takes nothing
-                os.write(output, RESTORED)
-
     def _thread_broke(self, broken: threading.ExceptHookArgs) -> None:
-        if isinstance(broken.thread, WriterThread):
+        if writes_to_terminal(broken.thread):
             # The terminal takes no more output, and what is written would pile up until all stops.
             os.kill(os.getpid(), signal.SIGHUP)
         elif broken.exc_value is not None:

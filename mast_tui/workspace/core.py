@@ -53,11 +53,11 @@ class WorkspaceCore:
             return packed.used_taxonomies(connection)
 
     def packed_verdicts(
-        self, taxonomy: str, slugs: Sequence[str]
+        self, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
     ) -> tuple[packed.PackedVerdicts, ...]:
-        """All verdicts on these modes, of everybody and every pass, as ``packed`` tells."""
+        """All verdicts on these modes in every pass, of one or of everybody; see ``packed``."""
         with self._database.reading() as connection:
-            return tuple(packed.packed_verdicts(connection, taxonomy, slugs))
+            return tuple(packed.packed_verdicts(connection, taxonomy, slugs, annotator))
 
     # Imports
 

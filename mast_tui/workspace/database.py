@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -57,6 +57,8 @@ class Database:
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
+        self._spoilt = False
+        """Whether a part of a transaction that is ``whole`` has failed."""
         self._closed = False
         self._gone = False
         self._left: list[Connection] = []
@@ -154,7 +156,7 @@ class Database:
         with self._in_words():
             self._check_open()
             if self._whose is whoever_runs():
-                with nullcontext() if self._whole else self._savepoint():
+                with self._no_part_of_its_own() if self._whole else self._savepoint():
                     yield self._writer
                 return
             with self._taking_turn():
@@ -164,13 +166,15 @@ class Database:
                 self._whole = whole
                 try:
                     yield self._writer
+                    if self._spoilt:
+                        raise AssertionError("what failed in a part has to end the transaction")
                     self._commit()
                     transaction.commit()  # tells SQLAlchemy; nothing is left to be written
                 except BaseException:
                     transaction.rollback()
                     raise
                 finally:
-                    self._whole = False
+                    self._whole = self._spoilt = False
                     self.last_write = time.monotonic()
 
     @contextmanager
@@ -187,6 +191,14 @@ class Database:
         finally:
             self._whose = None
             self._turn.release()
+
+    @contextmanager
+    def _no_part_of_its_own(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._spoilt = True
+            raise
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:

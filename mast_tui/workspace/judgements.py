@@ -50,22 +50,35 @@ def store_judgement(
     partial: bool = False,
     trace: RunTrace | None = None,
 ) -> int:
-    """Keep what ``judge`` found in a trace, in one transaction, and return how many suggestions.
-
-    ``looks_at`` are the modes on which it came to a verdict: present where there is a finding,
-    unsure where they are in ``unsure``, else absent. Findings on other modes are left out.
+    """Keep what a judge found in a trace, in one transaction.
 
     The same findings again change nothing (but for the note that ``run_id`` was here). Other
     findings of the same judge replace those that nobody has answered; an answered suggestion
     stays, and one with the same mode and place keeps its id. That id follows from judge, trace,
     taxonomy, mode and place, so it is the same in every workspace.
 
-    With ``partial`` there is more to come: suggestions are added and changed, whatever their
-    modes, and there is no verdict and no finished pass. Where a whole judgement of this judge
-    stands, a partial one changes nothing, so that figures never rest on parts of two.
+    Args:
+        workspace: Where it is kept.
+        judge: The judge's name as an annotator.
+        taxonomy: The taxonomy of the modes, ``id@version``.
+        trace_id: The trace, as the workspace knows it.
+        looks_at: The modes on which the judge came to a verdict: present where there is a
+            finding, unsure where they are in ``unsure``, else absent.
+        findings: What it found; those on modes that are not in ``looks_at`` are left out.
+        run_id: The run in which it did.
+        unsure: The modes of which it could not tell.
+        partial: Whether there is more to come: suggestions are added and changed, whatever their
+            modes, and there is no verdict and no finished pass. Where a whole judgement of this
+            judge stands, a partial one changes nothing, so that figures never rest on parts of
+            two.
+        trace: What is noted of the trace with the run, with the number of suggestions that were
+            kept; where it is None and the judgement is whole, what can be told from them.
 
-    ``trace`` is what is noted of it with the run ``run_id``, with the number of suggestions that
-    were kept; where it is None and the judgement is whole, what can be told from them.
+    Returns:
+        How many suggestions are kept.
+
+    Raises:
+        WorkspaceError: The name is no judge's, or the workspace fails.
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")

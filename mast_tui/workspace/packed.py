@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, case, distinct, func, select
+from sqlalchemy import ColumnElement, Connection, Table, case, distinct, func, literal, select
 
 from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
+from mast_tui.workspace.columns import rows_of
 
 BITS: Final = 2
 """For each verdict; two verdicts on one mode are the bits of both, of which present has all."""
@@ -29,13 +30,14 @@ CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRE
 class PackedVerdicts:
     """What stands under one taxonomy on ``MODES_AT_ONCE`` modes or fewer, the first at ``start``.
 
-    ``rows`` are (annotator, trace id, pass number, verdicts). Of the verdicts the two lowest bits
-    are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass may have
-    two rows, from labels and from verdicts, which are to be joined with ``|``.
+    ``rows`` are (annotator, trace id, pass number, verdicts, labels). Of the verdicts the two
+    lowest bits are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass
+    may have two rows, from labels and from verdicts, which are to be joined with ``|``. The last
+    number counts the labels on the whole trace, of whatever mode.
     """
 
     start: int
-    rows: Sequence[tuple[str, str, int, int]]
+    rows: Sequence[tuple[str, str, int, int, int]]
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:
@@ -46,45 +48,50 @@ def used_taxonomies(connection: Connection) -> tuple[str, ...]:
 
 
 def packed_verdicts(
-    connection: Connection, taxonomy: str, slugs: Sequence[str]
+    connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
 ) -> Iterator[PackedVerdicts]:
-    """The verdicts of all annotators and passes on these modes; a mode with labels is present."""
+    """The verdicts on these modes in every pass, of one annotator or of all.
+
+    A mode with labels is present.
+    """
+    labels, verdicts = schema.labels, schema.verdicts
+    codes = {value.value: code for value, code in CODES.items()}
+    whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     for start in range(0, len(slugs), MODES_AT_ONCE):
         chosen = slugs[start : start + MODES_AT_ONCE]
         places = {slug: 1 << (BITS * place) for place, slug in enumerate(chosen)}
-        rows = [*_present(connection, taxonomy, places), *_said(connection, taxonomy, places)]
-        yield PackedVerdicts(start, rows)
-
-
-def _present(
-    connection: Connection, taxonomy: str, places: dict[str, int]
-) -> Sequence[tuple[str, str, int, int]]:
-    table = schema.labels
-    bits = {slug: place * CODES[VerdictValue.PRESENT] for slug, place in places.items()}
-    # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
-    packed = func.sum(distinct(case(bits, value=table.c.mode, else_=0)))
-    return _grouped(connection, taxonomy, table, packed, "trace_id taxonomy annotator pass_number")
-
-
-def _said(
-    connection: Connection, taxonomy: str, places: dict[str, int]
-) -> Sequence[tuple[str, str, int, int]]:
-    table = schema.verdicts
-    codes = {value.value: code for value, code in CODES.items()}
-    code = case(codes, value=table.c.value, else_=OPEN)
-    packed = func.sum(case(places, value=table.c.mode, else_=0) * code)
-    return _grouped(connection, taxonomy, table, packed, "annotator trace_id taxonomy pass_number")
+        present = {slug: place * CODES[VerdictValue.PRESENT] for slug, place in places.items()}
+        # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
+        shown = func.sum(distinct(case(present, value=labels.c.mode, else_=0)))
+        code = case(codes, value=verdicts.c.value, else_=OPEN)
+        said = func.sum(case(places, value=verdicts.c.mode, else_=0) * code)
+        where = taxonomy, annotator
+        yield PackedVerdicts(
+            start,
+            [
+                *_grouped(connection, labels, where, "trace_id taxonomy annotator", shown, whole),
+                *_grouped(
+                    connection, verdicts, where, "annotator trace_id taxonomy", said, literal(0)
+                ),
+            ],
+        )
 
 
 def _grouped(
-    connection: Connection, taxonomy: str, table: Table, packed: ColumnElement[int], order: str
-) -> Sequence[tuple[str, str, int, int]]:
+    connection: Connection,
+    table: Table,
+    where: tuple[str, str | None],
+    order: str,
+    *values: ColumnElement[int],
+) -> Iterator[tuple[str, str, int, int, int]]:
     """One row per pass; ``order`` is that of a key of the table, so that nothing is sorted."""
     named = table.c
-    statement = (
-        select(named.annotator, named.trace_id, named.pass_number, packed)
-        # A plain equality would make SQLite sort all the same.
-        .where(named.taxonomy.between(taxonomy, taxonomy))
-        .group_by(*(named[name] for name in order.split()))
+    statement = select(named.annotator, named.trace_id, named.pass_number, *values)
+    # A plain equality would make SQLite sort all the same.
+    for column, value in zip((named.taxonomy, named.annotator), where, strict=True):
+        if value is not None:
+            statement = statement.where(column.between(value, value))
+    return rows_of(
+        connection,
+        statement.group_by(*(named[name] for name in order.split()), named.pass_number),
     )
-    return [(row[0], row[1], row[2], row[3]) for row in connection.execute(statement).all()]

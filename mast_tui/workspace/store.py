@@ -341,8 +341,6 @@ class Workspace(WorkspaceCore):
         *,
         wanted: Mapping[str, str] | None = None,
         given: str | None = None,
-        empty: str | None = None,
-        joined: str | None = None,
     ) -> Taken:
         """What ``take`` makes of the rows of a state table or register; see ``columns``.
 
@@ -350,16 +348,7 @@ class Workspace(WorkspaceCore):
         workspace.
         """
         with self._database.reading() as connection:
-            return read_columns(
-                connection,
-                table,
-                columns,
-                take,
-                wanted=wanted or {},
-                given=given,
-                empty=empty,
-                joined=joined,
-            )
+            return read_columns(connection, table, columns, take, wanted=wanted or {}, given=given)
 
     # State. Without a pass named these are of the last one; "finished" is the last finished one.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.cli.judge_progress import WAITS_SHOWN, BarLines, Lines, money, tokens
-from mast_tui.judges.configuration import Prices
+from mast_tui.configuration import Prices
 from mast_tui.judges.runner import Progress, Step
 from mast_tui.workspace import Usage
 

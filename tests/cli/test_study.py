@@ -106,7 +106,7 @@ def test_withholding_makes_a_study_assisted(cli: Cli, tmp_path: Path) -> None:
     assert not done.json["study"]["blind"]
     refused = cli("study", "set", "--blind")
     assert refused.code == 1
-    assert "none can be withheld" in refused.err
+    assert "no share is without" in refused.err
 
 
 def test_more_traces_come_after_the_others(cli: Cli, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_show_and_status_tell_how_far_everybody_is(cli: Cli, tmp_path: Path) -> 
     assert alice["retests"]["due"] >= 1
     text = cli("study", "show").out
     assert "alice" in text
-    assert "come back" in text
+    assert "repeat" in text
     status = cli("status", "--json").json
     assert status["study"]["annotators"][0] == {
         "name": "alice",

@@ -16,8 +16,7 @@ from mast_tui.exchange.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_export
 from mast_tui.figures.agreement.report import StudyInput, agreement_report
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
 from mast_tui.figures.spans.report import span_report
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue

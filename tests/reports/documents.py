@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from mast_tui.figures.agreement.report import Report, Retest, agreement_report
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
 from mast_tui.figures.spans.report import span_report
 from tests.figures.agreement.build_judge import assisted, given_words, said
 from tests.figures.agreement.build_reports import MODES, study_of

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.figures.agreement.report import Report as Document
 from mast_tui.figures.agreement.report import Retest, StudyInput
 from mast_tui.figures.agreement.report import agreement_report as figures_of
-from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.input import Place
 from mast_tui.figures.spans.report import SpanReport
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.agreement import COEFFICIENTS, agreement_report

@@ -18,7 +18,6 @@ from mast_tui.figures.signatures.model import (
     UNSURE,
     ModeInfo,
     Places,
-    Runs,
     SignatureInput,
     Whole,
 )
@@ -262,7 +261,7 @@ def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> N
         group_names=names,
         group_parts=tuple((name,) for name in names),
         group=np.arange(40) % 2,
-        runs=Runs(task, np.arange(40) % 2, names),
+        task=task,
     )
     document = signature_report(made, rounds=0, compare=names)
     report = signatures_report(document)

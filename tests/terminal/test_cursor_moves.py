@@ -55,7 +55,7 @@ def test_a_cursor_move_sends_the_lines_that_have_changed(path: Path) -> None:
         str(path), "--workspace", str(path.with_name("w.db")), "--annotator", "a", home=path.parent
     ) as app:
         app.until(r"─ #1 message")
-        app.until(r"a · assisted")
+        app.until(r"a · suggestions shown")
         app.press("j")
         app.until(r"─ #2 message")
         rest(app)

@@ -180,7 +180,7 @@ def test_two_people_label_apart_a_third_settles_and_gold_comes_out(home: Path) -
 
     carol = (samples, "--workspace", workspace, "--annotator", "carol")
     with Terminal(*carol, home=home) as terminal:
-        terminal.until(r"carol · assisted · 0 of 16 finished")
+        terminal.until(r"carol · suggestions shown · 0 of 16 finished")
         terminal.press("A")
         terminal.until(r"Enter takes it on")
         assert "1.1 Disobey" not in terminal.text

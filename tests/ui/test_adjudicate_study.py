@@ -282,8 +282,8 @@ async def test_what_comes_back_is_told_like_all_that_is_hidden(office: Office) -
         assert "bob has finished this trace" in " ".join(on.text.split())
         await on.press("enter")
         question = " ".join(on.text.split())
-        assert "label it once more" in question
-        assert "comes back" not in question
+        assert "label it again" in question
+        assert "repeat" not in question
         assert "every one" not in question
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.figures.agreement import report, tables
+from mast_tui.figures.agreement import report
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
@@ -331,7 +331,7 @@ def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study
 async def test_what_warns_of_the_figures_is_said_when_they_are_there(
     two: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    block: tables.BlockJson = {"traces": ["t0", "t1"], "annotators": ["alice", "bob"]}
+    block: report.BlockJson = {"traces": ["t0", "t1"], "annotators": ["alice", "bob"]}
     counts = report.agreement_report
 
     def copied(*given: Any, **named: Any) -> report.Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.configuration import configuration_path
+from mast_tui.configuration import configuration_path
 from mast_tui.judges.llm.run.estimate import Estimate
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.labels import Evidence, Finding, Match, QuoteCounts

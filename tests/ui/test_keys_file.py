@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.actions.keymap import Configuration, configuration_path, read_configuration
+from mast_tui.configuration import Configuration, configuration_path, read_configuration
+from mast_tui.ui.actions.keymap import checked
+from mast_tui.ui.actions.registry import ACTIONS
 
 
 def read(tmp_path: Path, text: str | bytes) -> Configuration:
     path = tmp_path / "config.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_configuration(path)
+    return checked(read_configuration(path))
 
 
 def test_no_file_is_no_configuration(tmp_path: Path) -> None:
-    assert read_configuration(tmp_path / "config.toml") == Configuration()
+    path = tmp_path / "config.toml"
+    assert checked(read_configuration(path)) == Configuration(path)
 
 
 def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None:
@@ -33,9 +36,10 @@ def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None
     ids=["quoted", "dotted", "a table a screen"],
 )
 def test_keys_are_read_however_toml_writes_a_name_with_a_dot(text: str, tmp_path: Path) -> None:
-    assert read(tmp_path, f'annotator = "alice"\n{text}') == Configuration(
-        "alice", {"annotate.note": ("i",), "annotate.fold": ("z", "ctrl+n")}
-    )
+    found = read(tmp_path, f'annotator = "alice"\n{text}')
+    assert found.problem is None
+    assert found.annotator == "alice"
+    assert found.keys == {"annotate.note": ("i",), "annotate.fold": ("z", "ctrl+n")}
 
 
 @pytest.mark.parametrize(
@@ -93,3 +97,47 @@ def test_a_key_that_now_means_two_things_is_told(
     assert (problem is None) == (not told)
     assert all(name in (problem or "") for name in told)
     assert (problem or "").count("is also the key of") == len(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ('\ntheme = "textual-lihgt"\n', 2, "did you mean textual-light?"),
+        ('[keys]\n"annotate.nite" = "z"\n', 2, "did you mean annotate.note?"),
+        ('[keys]\nannotate.note = "i"\nannotate.fold = "pgup"\n', 3, "did you mean pageup?"),
+        ('[keys.annotate]\nnote = "f"\n', 2, "annotate.severity"),
+    ],
+)
+def test_what_only_the_screens_know_is_told_with_its_line(
+    text: str, line: int, said: str, tmp_path: Path
+) -> None:
+    (problem,) = read(tmp_path, text).problems
+    assert problem.line == line
+    assert said in problem.text
+
+
+@pytest.mark.parametrize("key", ["pageup", "f8", "ctrl+n", "?", "question_mark", "alt+shift+left"])
+def test_keys_are_what_textual_knows(key: str, tmp_path: Path) -> None:
+    assert read(tmp_path, f'[keys]\n"library.open" = "{key}"\n').keys == {"library.open": (key,)}
+
+
+@pytest.mark.parametrize("text", ['keys = "plain"', '[keys]\npreset = "plain"'])
+def test_the_plain_keys_move_by_no_letter_and_cover_nothing(text: str, tmp_path: Path) -> None:
+    found = read(tmp_path, text)
+    assert found.problem is None
+    assert found.keys["annotate.down"] == ("down",)
+    assert found.keys["library.bottom"] == ("end",)
+    assert all(len(key) > 1 for keys in found.keys.values() for key in keys)
+    assert all(found.keys.values()), "everything can still be reached"
+    moves = {a.id for a in ACTIONS if a.command.startswith(("move", "text(", "across("))}
+    assert moves <= found.keys.keys()
+
+
+def test_the_keys_of_vim_are_those_of_the_table_and_own_keys_come_before_a_preset(
+    tmp_path: Path,
+) -> None:
+    found = read(tmp_path, 'keys = "vim"')
+    assert (found.problem, found.keys) == (None, {})
+    found = read(tmp_path, '[keys]\npreset = "plain"\n"annotate.down" = ["down", "j"]\n')
+    assert found.keys["annotate.down"] == ("down", "j")
+    assert found.keys["annotate.up"] == ("up",)

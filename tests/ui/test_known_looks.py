@@ -9,13 +9,13 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 HEIGHT = 6
 
 
-class Numbers(KnownLooks):
+class Numbers(RenderCache):
     """Lines that say how often they were made."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"numbers--part"}

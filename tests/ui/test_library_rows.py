@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Sort, State, arrange
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Listing, Sort, State
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(
@@ -24,8 +24,15 @@ rows = st.builds(
     finished_by=st.lists(words, max_size=2).map(tuple),
     waiting=st.integers(0, 3),
 )
-listings = st.lists(rows, max_size=12)
+listings = st.lists(rows, max_size=12, unique_by=lambda row: row.trace_id)
 sorts = st.sampled_from(Sort)
+
+
+def arrange(given_rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
+    """What a listing of these rows shows."""
+    listing = Listing()
+    listing.put(given_rows)
+    return listing.arranged(needle, sort)
 
 
 @given(listings, sorts)

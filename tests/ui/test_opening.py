@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
-from mast_tui.ui.actions.keymap import configuration_path
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services import open_workspace
 from mast_tui.workspace import Workspace
@@ -153,6 +155,21 @@ async def test_the_welcome_is_shown_once(small: Path) -> None:
         assert on.app.screen_stack[-1] is on.annotate
 
 
+async def test_an_enter_that_came_before_the_welcome_opens_the_trace(small: Path) -> None:
+    """The name is written while somebody presses Enter again, who has seen no welcome yet."""
+    async with stage(small.parent, annotator=None, welcomed=False) as on:
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter", "enter", "down")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 2
+    async with stage(small.parent, welcomed=False) as on:
+        assert isinstance(on.app.screen, WelcomeScreen), "nobody has seen it yet"
+        await on.press("enter")
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.press("enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+
+
 async def test_the_name_is_asked_once_and_may_not_be_a_judges(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,9 +190,9 @@ async def test_the_name_is_asked_once_and_may_not_be_a_judges(
         line.value = ""
         await on.press(*"ann", "enter", "1", "3")
         assert on.labels == {("1.3", 1, 1)}
-        assert "ann · assisted" in on.lines[0]
+        assert "ann · suggestions shown" in on.lines[0]
     async with stage(small, workspace=place, annotator=None) as on:
-        assert "ann · assisted" in on.lines[0]
+        assert "ann · suggestions shown" in on.lines[0]
     with closing(Workspace.open(place)) as kept:
         assert [info.name for info in kept.annotators()] == ["ann"]
 
@@ -197,7 +214,7 @@ async def test_a_name_that_looks_like_another_is_asked_for_again(
         assert "looks like 'tomas'" in " ".join(on.text.split())
         line.value = "tomas"
         await on.press("enter")
-        assert "tomas · assisted" in on.lines[0]
+        assert "tomas · suggestions shown" in on.lines[0]
 
 
 async def test_leaving_the_question_for_the_name_leaves_the_app(small: Path) -> None:

@@ -9,10 +9,9 @@ from textual.app import App, ComposeResult
 from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
-from mast_tui.ui.trace_view.background_index import Survey
+from mast_tui.ui.trace_view.background_index import BackgroundIndex, Matter
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.overview import GLYPHS, Overview
-from mast_tui.ui.trace_view.span_counts import Matter
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
     SMALL,
@@ -171,9 +170,9 @@ class Alone(App[None]):
         yield Overview()
 
 
-def looked(trace: HugeTrace) -> Survey:
+def looked(trace: HugeTrace) -> BackgroundIndex:
     """All that is found of a trace."""
-    survey = Survey()
+    survey = BackgroundIndex()
     while survey.step(trace):
         pass
     return survey
@@ -198,7 +197,7 @@ async def test_labels_marks_and_moves_look_at_no_span() -> None:
 
 
 async def test_a_run_that_grows_fills_the_column() -> None:
-    trace, survey = HugeTrace("step"), Survey()
+    trace, survey = HugeTrace("step"), BackgroundIndex()
     trace.known = 0
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
@@ -219,7 +218,7 @@ async def test_a_run_that_grows_fills_the_column() -> None:
 
 
 async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() -> None:
-    trace, survey = HugeTrace("step"), Survey()
+    trace, survey = HugeTrace("step"), BackgroundIndex()
     trace.known = 300
     trace.loaded = Loaded(1, 2, False, 3000, True)
     survey.step(trace, 300)
@@ -268,7 +267,7 @@ async def test_a_move_draws_the_cells_that_it_changes() -> None:
 
 
 async def test_growth_draws_the_cells_that_look_different() -> None:
-    trace, survey = HugeTrace("step"), Survey()
+    trace, survey = HugeTrace("step"), BackgroundIndex()
     trace.known = 300
     trace.loaded = Loaded(1, 2, False, 3000, True)
     survey.step(trace, 300)

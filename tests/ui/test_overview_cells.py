@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.glances import GlancesAtSteps
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from mast_tui.ui.trace_view.background_index import MOST_BUCKETS, Matter, RunCounts, kind_of
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
-from mast_tui.ui.trace_view.overview_cells import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
-from mast_tui.ui.trace_view.span_counts import MOST_BUCKETS, Matter, RunCounts, kind_of
+from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
 from tests.ui.build import SmallTrace
 
 PLAIN = SmallTrace("a step").span(0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.model import Loaded, Span, SpanKind
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
-from mast_tui.ui.trace_view.repeats import TWIN_REACH, Look, RepeatFinder, twin_of
+from mast_tui.ui.trace_view.repeats import TWIN_REACH, RepeatFinder, StepLook, twin_of
 from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 
 FAR_APART = {"a": "list the pods", "b": "restart everything", "c": "what is 17 + 4?"}
@@ -231,7 +231,7 @@ def test_a_twin_is_looked_for_within_reach() -> None:
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_likeness_goes_both_ways_and_takes_any_text(one: str, other: str) -> None:
     span = LongTrace(1).span(0)
-    a, b = Look(calling(span, one)), Look(calling(span, other))
+    a, b = StepLook(calling(span, one)), StepLook(calling(span, other))
     assert a.resembles(b) == b.resembles(a)
     assert a.resembles(a)
     assert a.equals(b) <= a.resembles(b)

@@ -124,7 +124,7 @@ async def showing(tmp_path: Path) -> AsyncIterator[tuple[Stage, Given]]:
     with closing(Workspace.open(office.workspace)) as store:
         source.trace = office.trace_id(store, "one")
     async with stage(office.folder, workspace=office.workspace) as on:
-        on.app.show_room(GivenScreen(source))
+        on.app.show_main(GivenScreen(source))
         await on.press()
         yield on, source
 

@@ -148,8 +148,8 @@ async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place:
     for blind, assisted, sight in (
         (True, False, "blind"),
         (False, False, "blind"),
-        (False, True, "assisted"),
-        (False, False, "assisted"),
+        (False, True, "suggestions shown"),
+        (False, False, "suggestions shown"),
     ):
         async with stage(runs, workspace=place, blind=blind, assisted=assisted) as on:
             assert f"alice · {sight}" in on.text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.study import OpenModes, Study
-from mast_tui.ui.study.form import FIELDS, share_text, study_of, texts_of
+from mast_tui.ui.study.setup import FIELDS, share_text, study_of, texts_of
 
 SHARES = st.floats(0, 1, allow_subnormal=False)
 
@@ -74,7 +74,7 @@ def test_only_what_has_a_field_is_changed() -> None:
         ("overlap", "0.5", "overlap: write 0.5 as a percentage"),
         ("overlap", "1", "overlap: write 1 as a percentage"),
         ("overlap", "120 %", "overlap: 120 % is more than all"),
-        ("retests", "some", "come back: “some” is no share"),
+        ("retests", "some", "repeat: “some” is no share"),
         ("withheld", "20 %", "none can be withheld"),
         ("seed", "", "seed: “” is no whole number"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.study.rows import (
+from mast_tui.ui.study.screen import (
     Overlap,
     StudyView,
     bar,
@@ -95,7 +95,7 @@ def test_what_was_set_up_is_told_in_sentences() -> None:
     assisted = replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_words(replace(view, study=assisted))
     assert "on 25% of everybody's traces" in words
-    assert "10% of everybody's finished traces come back" in words
+    assert "10% of everybody's finished traces repeat" in words
     alone = replace(study, per_trace=1, annotators=("alice",))
     words = protocol_words(replace(view, study=alone, overlap=Overlap(0, 0, 0)))
     assert "carol" not in words

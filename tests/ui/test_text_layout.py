@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mast_tui.safe_text import safe_line
-from mast_tui.ui.text.layout import TextLayout
-from mast_tui.ui.text.rows import BLOCK_CHARS
+from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout
 
 JOINER = "\u200d"
 TROUBLE = (

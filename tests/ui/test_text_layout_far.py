@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from mast_tui.ui.text.layout import CHUNK_CHARS, UNWRAPPED, TextLayout
-from mast_tui.ui.text.rows import BLOCK_CHARS, block_at
+from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED, TextLayout, block_at
 from tests.ui.counting_text import CountingText
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, Run, Steps
-from mast_tui.ui.trace_view.timeline_rows import TimelineRows
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, Run, Steps, TimelineRows
 
 
 @st.composite

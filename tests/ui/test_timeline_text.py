@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.ui import clock
-from mast_tui.ui.trace_view.timeline_text import Columns
-from mast_tui.ui.trace_view.trace_facts import TraceFacts
+from mast_tui.ui.trace_view.background_index import TraceFacts
+from mast_tui.ui.trace_view.timeline import Columns
 
 
 @pytest.mark.parametrize("total", [0.0, 59.9, 600.0, 3599.0, 3600.0, 36_000.0, 360_000.0, 4e6])

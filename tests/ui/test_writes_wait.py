@@ -43,7 +43,7 @@ async def send(on: Stage, *keys: str) -> None:
     taken = on.app.keys_taken
     for key in keys:
         await on.pilot.press(key)
-    await until(on, lambda: on.app.keys_taken >= taken + len(keys) or on.app._waits_for_writes)
+    await until(on, lambda: on.app.keys_taken >= taken + len(keys) or on.app.keys.waits_for_writes)
 
 
 async def until(on: Stage, condition: Callable[[], object]) -> None:

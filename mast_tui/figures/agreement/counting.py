@@ -26,7 +26,7 @@ from mast_tui.figures.agreement.coefficients import (
     mean_of_defined,
 )
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
-from mast_tui.figures.bootstrap import interval, resamples
+from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
     jackknife_interval,
@@ -237,7 +237,7 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
     stacked = np.array(values).reshape(len(values), rows)
     defined = ~np.isnan(stacked)
     count = defined.sum(axis=0).astype(np.float64)
-    return _ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
+    return ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
 
 
 def _cohen(cells: Floats) -> Floats:
@@ -245,7 +245,7 @@ def _cohen(cells: Floats) -> Floats:
     both, first, second, neither = np.moveaxis(cells, -1, 0)
     n = cells.sum(axis=-1)
     by_chance = (both + first) * (both + second) + (neither + second) * (neither + first)
-    return _ratio(n * (both + neither) - by_chance, n * n - by_chance)
+    return ratio(n * (both + neither) - by_chance, n * n - by_chance)
 
 
 def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
@@ -255,10 +255,10 @@ def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
     absent = ratings - present
     units = patterns.sum(axis=-1)
     alike = present * (present - 1) + absent * (absent - 1)
-    raw = _ratio(patterns @ (alike / (ratings * (ratings - 1))), units)
+    raw = ratio(patterns @ (alike / (ratings * (ratings - 1))), units)
     said_present, said_absent = patterns @ present, patterns @ absent
     varied = (said_present > 0) & (said_absent > 0)
-    share = _ratio(patterns @ (present / ratings), units)
+    share = ratio(patterns @ (present / ratings), units)
     return {
         "raw_agreement": raw,
         "positive_agreement": _specific(patterns, present, ratings),
@@ -273,7 +273,7 @@ def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
 
 def _specific(patterns: Floats, chosen: Floats, ratings: Floats) -> Floats:
     """Agreement on the answer that ``chosen`` counts in each pattern."""
-    return _ratio(patterns @ (chosen * (chosen - 1)), patterns @ (chosen * (ratings - 1)))
+    return ratio(patterns @ (chosen * (chosen - 1)), patterns @ (chosen * (ratings - 1)))
 
 
 def _fleiss(complete: Floats, people: int) -> Floats:
@@ -282,8 +282,8 @@ def _fleiss(complete: Floats, people: int) -> Floats:
     absent = people - present
     units = complete.sum(axis=-1)
     alike = present * (present - 1) + absent * (absent - 1)
-    observed = _ratio(complete @ alike, units * people * (people - 1))
-    share = _ratio(complete @ present, units * people)
+    observed = ratio(complete @ alike, units * people * (people - 1))
+    share = ratio(complete @ present, units * people)
     varied = (complete @ present > 0) & (complete @ absent > 0)
     return _over_chance(observed, 1 - 2 * share * (1 - share), varied)
 
@@ -291,19 +291,12 @@ def _fleiss(complete: Floats, people: int) -> Floats:
 def _alpha(present: Floats, absent: Floats, matching: Floats, varied: NDArray[np.bool_]) -> Floats:
     """Krippendorff's α from how often each answer was given and how many of these match."""
     n = present + absent
-    expected = _ratio(2 * present * absent, n - 1)
-    return np.where(varied, 1 - _ratio(n - matching, expected), np.nan)
+    expected = ratio(2 * present * absent, n - 1)
+    return np.where(varied, 1 - ratio(n - matching, expected), np.nan)
 
 
 def _over_chance(observed: Floats, by_chance: Floats, varied: NDArray[np.bool_]) -> Floats:
-    return np.where(varied, _ratio(observed - by_chance, 1 - by_chance), np.nan)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """The quotient, NaN where nothing is below."""
-    nothing: Floats = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    result: Floats = np.divide(above, below, out=nothing, where=below > 0)
-    return result
+    return np.where(varied, ratio(observed - by_chance, 1 - by_chance), np.nan)
 
 
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:

@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS, resampled_sums
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, resampled_sums
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import lowest_of, spread_interval
-from mast_tui.figures.judge.confusion import Compared, TraceSums, compared, features
+from mast_tui.figures.judge.confusion import (
+    Compared,
+    TraceSums,
+    compared,
+    features,
+    figures_of,
+    figures_of_mode,
+)
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.judge.quality import figures_of, figures_of_mode
-from mast_tui.figures.judge.report import UNIT, BootstrapJson
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, Tables
 
@@ -158,7 +163,7 @@ def judges_compared(
         "judges": [first.judge, second.judge],
         "against": first.reference.name,
         "judge_seen_counted": with_seen,
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": UNIT},
+        "bootstrap": bootstrap_json(rounds, seed),
         "traces": len(cells),
         "units": len(shared),
         "left_out": [len(one.judge) - len(shared) for one in found],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final, TypedDict
+from typing import TypedDict
 
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS
-from mast_tui.figures.judge.confusion import REASONS, Compared, compared, trace_sums
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
-from mast_tui.figures.judge.quality import (
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.judge.confusion import (
+    REASONS,
+    Compared,
     JudgeMacroJson,
     JudgeModeJson,
     JudgeTableJson,
+    compared,
     quality,
+    trace_sums,
 )
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.figures.judge.suggestion_effect import WithheldJson, withheld
 from mast_tui.figures.judge.suggestions import (
     AcceptanceJson,
@@ -25,17 +28,6 @@ from mast_tui.figures.judge.suggestions import (
 from mast_tui.figures.prevalence import PrevalenceJson, prevalence
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix
-
-UNIT: Final = "trace"
-
-
-class BootstrapJson(TypedDict):
-    """How the intervals that are no shares were made."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
 
 
 class JudgedTracesJson(TypedDict):
@@ -116,7 +108,7 @@ def judge_report(
         "against": given.reference.name,
         "judge_seen_counted": with_seen,
         "gold": _mix(given.reference, found),
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": UNIT},
+        "bootstrap": bootstrap_json(rounds, seed),
         "traces": {
             "judged": len({trace for trace, _ in given.verdicts}),
             "compared": len(found.traces),

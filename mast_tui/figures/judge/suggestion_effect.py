@@ -13,7 +13,7 @@ from typing import Final, TypedDict
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
-from mast_tui.figures.bootstrap import interval, resampled_sums
+from mast_tui.figures.bootstrap import interval, ratio, resampled_sums
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput
 from mast_tui.figures.two_by_two import (
     Figure,
@@ -159,14 +159,7 @@ def _pull(sums: _Sums) -> PullJson:
 
 
 def _share_of(above: int, below: int) -> Figure:
-    def figure(cells: Tables) -> Values:
-        n = cells[..., below]
-        share: Values = np.divide(
-            cells[..., above], n, out=np.full(np.shape(n), np.nan), where=n > 0
-        )
-        return share
-
-    return figure
+    return lambda cells: ratio(cells[..., above], cells[..., below])
 
 
 def _difference(figure: Figure, sums: _Sums) -> DifferenceJson:

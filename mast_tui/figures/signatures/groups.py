@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict
+from math import sqrt
+from typing import Final, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import LEVEL, Interval
+from mast_tui.figures.intervals import RateJson, normal_quantile, rate
 from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
-from mast_tui.figures.signatures.co_occurrence import TogetherJson, together
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -18,21 +20,192 @@ from mast_tui.figures.signatures.model import (
     Flags,
     Rules,
     SignatureInput,
+    Whole,
 )
 from mast_tui.figures.signatures.modes import ModeJson, mode_tables
-from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal
-from mast_tui.figures.signatures.patterns import (
-    SHAPES,
-    Values,
-    complete,
-    interval,
-    modes_per_trace,
-    resampled,
-    shapes,
+from mast_tui.figures.signatures.places import (
+    FirstFatal,
+    Onsets,
+    PlacesJson,
+    first_fatal,
+    places_table,
 )
-from mast_tui.figures.signatures.places import PlacesJson, places_table
-from mast_tui.figures.signatures.rates import RateJson, rate
 from mast_tui.figures.signatures.stratified import StratifiedJson, stratified
+
+Shape = Literal["none", "isolated", "between", "cascading", "open"]
+
+SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", "open")
+
+
+def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
+    """Per trace the place of its shape in ``SHAPES``.
+
+    A trace with modes that are open or unsure has a shape only where none of them could change it;
+    modes that nobody was judged on are not looked at.
+    """
+    judged = (verdicts == PRESENT) | (verdicts == ABSENT)
+    used = judged.any(axis=0)
+    least = (verdicts == PRESENT).sum(axis=1)
+    most = least + (~judged[:, used]).sum(axis=1)
+    low, high = _shape(least, rules), _shape(most, rules)
+    return np.where(low == high, low, SHAPES.index("open"))
+
+
+def _shape(modes: Whole, rules: Rules) -> Whole:
+    found = np.full(len(modes), SHAPES.index("between"))
+    found[modes == 0] = SHAPES.index("none")
+    found[(modes > 0) & (modes <= rules.isolated)] = SHAPES.index("isolated")
+    found[modes >= rules.cascading] = SHAPES.index("cascading")
+    return found
+
+
+def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether each trace was judged on every mode that any of them was judged on."""
+    judged = (verdicts == PRESENT) | (verdicts == ABSENT)
+    found: NDArray[np.bool_] = judged[:, judged.any(axis=0)].all(axis=1) & judged.any(axis=1)
+    return found
+
+
+MOST_PATTERNS: Final = 1000
+"""Beyond so many different traces the interval is that of the standard error, which then says the
+same in a hundredth of the time."""
+
+_LEAST_DEFINED: Final = 0.5
+"""The share of resamples in which a figure must be defined for its interval to mean anything."""
+
+Values = NDArray[np.float64]
+
+
+def modes_per_trace(verdicts: NDArray[np.uint8]) -> float | None:
+    """The sum over the modes of the share of traces that show it, among those judged on it.
+
+    Where every trace was judged on every mode this is the mean number of modes. None where no
+    mode was judged.
+    """
+    present, judged = (verdicts == PRESENT).sum(axis=0), _judged(verdicts).sum(axis=0)
+    seen = judged > 0
+    return float((present[seen] / judged[seen]).sum()) if seen.any() else None
+
+
+def resampled(verdicts: NDArray[np.uint8], rounds: int, seed: int) -> Values:
+    """``modes_per_trace`` in so many resamples of the traces; NaN where one leaves a mode unjudged.
+
+    Traces that are alike are drawn together, which is the same and takes less. Empty where there
+    are too many different ones.
+    """
+    judged = _judged(verdicts)
+    used = judged.any(axis=0)
+    features, counts = _alike(verdicts[:, used], complete=bool(judged[:, used].all()))
+    if not len(features) or len(features) > MOST_PATTERNS:
+        return np.empty(0)
+    total = int(counts.sum())
+    drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
+    sums = drawn @ features
+    present, of = np.split(sums, 2, axis=1)
+    shares = np.divide(present, of, out=np.full(present.shape, np.nan), where=of > 0)
+    found: Values = shares.sum(axis=1)
+    return found
+
+
+def interval(verdicts: NDArray[np.uint8], values: Values) -> Interval | None:
+    """The interval of ``modes_per_trace``: the percentiles of its resampled values.
+
+    Without those it is the estimate and so many standard errors. None where half of the resamples
+    or more leave it undefined, and of fewer than two traces.
+    """
+    estimate = modes_per_trace(verdicts)
+    if estimate is None or len(verdicts) < 2:
+        return None
+    if not len(values):
+        half = normal_quantile() * standard_error(verdicts)
+        return max(0.0, estimate - half), estimate + half
+    defined = values[~np.isnan(values)]
+    if defined.size <= _LEAST_DEFINED * values.size:
+        return None
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return min(float(low), estimate), max(float(high), estimate)
+
+
+def standard_error(verdicts: NDArray[np.uint8]) -> float:
+    """The standard error of ``modes_per_trace`` by what each trace adds to it."""
+    judged = _judged(verdicts)
+    of = np.maximum(judged.sum(axis=0), 1)
+    shares = (verdicts == PRESENT).sum(axis=0) / of
+    pulls = (judged * ((verdicts == PRESENT) - shares) / of).sum(axis=1)
+    return float(np.sqrt((pulls**2).sum()))
+
+
+def _alike(verdicts: NDArray[np.uint8], *, complete: bool) -> tuple[Values, NDArray[np.int64]]:
+    """Per kind of trace what it adds to the sums (present, judged), and how many there are."""
+    if complete:
+        # Only the number of modes matters then.
+        numbers, counts = np.unique((verdicts == PRESENT).sum(axis=1), return_counts=True)
+        ones = np.ones_like(numbers)
+        return np.stack([numbers, ones], axis=1).astype(np.float64), counts
+    kinds, counts = np.unique(verdicts, axis=0, return_counts=True)
+    features = np.concatenate([kinds == PRESENT, _judged(kinds)], axis=1)
+    return features.astype(np.float64), counts
+
+
+def _judged(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    judged: NDArray[np.bool_] = (verdicts == PRESENT) | (verdicts == ABSENT)
+    return judged
+
+
+class TogetherJson(TypedDict):
+    """Two modes over the ``n`` traces that were judged on both, each shown by some of them.
+
+    ``jaccard`` is the share of the traces with either that have both; ``phi`` their correlation,
+    null (``no_variance``) where one of them shows in every trace.
+    """
+
+    modes: list[str]
+    n: int
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    jaccard: float
+    phi: float | None
+    undefined: NotRequired[dict[str, str]]
+
+
+def together(verdicts: NDArray[np.uint8], codes: tuple[str, ...]) -> list[TogetherJson]:
+    """Every pair of modes that both show somewhere among the traces judged on both."""
+    present = (verdicts == PRESENT).astype(np.float64)
+    absent = (verdicts == ABSENT).astype(np.float64)
+    both, first = _whole(present.T @ present), _whole(present.T @ absent)
+    neither = _whole(absent.T @ absent)
+    return [
+        _pair([codes[i], codes[j]], both[i][j], first[i][j], first[j][i], neither[i][j])
+        for i in range(len(codes))
+        for j in range(i + 1, len(codes))
+        if both[i][j] + first[i][j] and both[i][j] + first[j][i]
+    ]
+
+
+def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
+    numbers: list[list[int]] = sums.astype(np.int64).tolist()
+    return numbers
+
+
+def _pair(modes: list[str], both: int, first: int, second: int, neither: int) -> TogetherJson:
+    margins = (both + first, both + second, second + neither, first + neither)
+    product = margins[0] * margins[1] * margins[2] * margins[3]
+    pair: TogetherJson = {
+        "modes": modes,
+        "n": both + first + second + neither,
+        "both": both,
+        "only_first": first,
+        "only_second": second,
+        "neither": neither,
+        "jaccard": both / (both + first + second),
+        "phi": (both * neither - first * second) / sqrt(product) if product else None,
+    }
+    if not product:
+        pair["undefined"] = {"phi": "no_variance"}
+    return pair
+
 
 Verdicts = NDArray[np.uint8]
 

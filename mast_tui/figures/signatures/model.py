@@ -64,19 +64,6 @@ ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Runs:
-    """Which model did which task, for figures over tasks that several models did.
-
-    ``task`` and ``model`` have a number for each trace, -1 where it is not known. Tasks of one name
-    in two benchmarks are two. ``model_names`` are the names of the models by their numbers.
-    """
-
-    task: Whole
-    model: Whole
-    model_names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class SignatureInput:
     """Somebody's words on many traces, in columns.
 
@@ -89,7 +76,8 @@ class SignatureInput:
     here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or imported;
     ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where the groups are what tells traces apart.
-    ``runs`` is None where nobody has asked which task each trace is a run of.
+    ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
+    of one name in two benchmarks are two. It is None where nobody has asked.
     """
 
     taxonomy_ref: str
@@ -113,7 +101,7 @@ class SignatureInput:
     stratum: Whole | None = None
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
-    runs: Runs | None = None
+    task: Whole | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.intervals import katz, newcombe
+from mast_tui.figures.intervals import RateJson, katz, newcombe, rate
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.rates import RateJson, rate
 from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final, TypedDict
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.comparison import ComparisonJson, comparison
+from mast_tui.figures.signatures.comparison import (
+    ComparisonJson,
+    PairedJson,
+    comparison,
+    paired_groups,
+)
 from mast_tui.figures.signatures.groups import GroupFigures, GroupJson, Setting, group_figures
 from mast_tui.figures.signatures.model import Rules, SignatureInput
-from mast_tui.figures.signatures.onset import first_fatal, onsets
-from mast_tui.figures.signatures.paired import PairedJson, paired_groups
-from mast_tui.figures.signatures.published_claims import stated_for
+from mast_tui.figures.signatures.places import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendJson, trend
 from mast_tui.gold.sources import GoldMixJson, gold_words
+
+CLASSES: Final = ("fatal", "benign", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The class that a source gives to modes, by slug: ``fatal``, ``benign`` or ``both``."""
+
+    source: str
+    classes: Mapping[str, str]
+
+
+def stated_for(taxonomy_ref: str) -> Stated | None:
+    """What is stated of the modes of a taxonomy (``id@version``), None where nothing is known."""
+    text = files("mast_tui.figures.signatures").joinpath("published_claims.toml").read_text("utf-8")
+    document = tomllib.loads(text)
+    if taxonomy_ref != f"{document['taxonomy']}@{document['version']}":
+        return None
+    classes = {slug: name for name in CLASSES for slug in document[name]}
+    return Stated(document["source"], classes)
+
 
 Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
 """Per group, per mode code: how often the mode really shows where only a judge has looked."""
@@ -31,16 +58,6 @@ class RulesJson(TypedDict):
     isolated: int
     cascading: int
     failed_below: float | None
-
-
-class ResamplingJson(TypedDict):
-    """How the intervals of means were made; those of shares are Wilson's, of differences
-    Newcombe's, of ratios Katz's."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
 
 
 class StatedJson(TypedDict):
@@ -74,7 +91,7 @@ class Report(TypedDict):
     gold: GoldMixJson | None
     taxonomy: str
     rules: RulesJson
-    bootstrap: ResamplingJson
+    bootstrap: BootstrapJson
     stated: StatedJson | None
     traces: TracesJson
     groups: dict[str, GroupJson]
@@ -91,7 +108,6 @@ def signature_report(
     rounds: int = ROUNDS,
     seed: int = 0,
     compare: tuple[str, str] | None = None,
-    in_order: Sequence[str] | None = None,
     corrected: Corrected | None = None,
     spent_of: SpentOf | None = None,
 ) -> Report:
@@ -103,13 +119,11 @@ def signature_report(
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
         compare: Two groups against each other, also task by task where both did the same tasks.
-        in_order: Groups in the order along which a trend is asked for; versions and dates have
-            their own.
         corrected: Corrected prevalences, where the labels are a judge's.
         spent_of: What traces used up, for the bill of what they did once they were lost.
 
     Raises:
-        ValueError: A group to compare, or in the order, is not there.
+        ValueError: A group to compare is not there.
     """
     rules = Rules() if rules is None else rules
     for name in compare or ():
@@ -136,7 +150,7 @@ def signature_report(
             "cascading": rules.cascading,
             "failed_below": given.failed_below,
         },
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
+        "bootstrap": bootstrap_json(rounds, seed),
         "stated": None if stated is None else {"source": stated.source},
         "traces": {
             "labelled": len(given.traces),
@@ -150,13 +164,13 @@ def signature_report(
         "groups": {name: one.table for name, one in figures.items()},
         "comparison": comparison(given, compare, figures) if compare else None,
         "paired": _paired(given, compare) if compare else None,
-        "trend": trend(given, in_order),
+        "trend": trend(given),
         "cannot_say": _cannot_say(given),
     }
 
 
 def _paired(given: SignatureInput, compare: tuple[str, str]) -> PairedJson | None:
-    found = None if given.runs is None else paired_groups(given, *compare)
+    found = None if given.task is None else paired_groups(given, *compare)
     return found if found is not None and found["tasks"] else None
 
 

@@ -1,22 +1,15 @@
-"""Whether modes grow more or less frequent along ordered groups, such as versions or dates.
-
-    given = input_from_workspace(workspace, taxonomy, gold=…, by="version")
-    document["trend"] = trend(given)
-
-Groups of other fields have an order only where somebody says one: ``trend(given, ["v1", "v2"])``.
-"""
+"""Whether modes grow more or less frequent along versions or dates."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final, NotRequired, TypedDict
 
 import numpy as np
 
+from mast_tui.figures.intervals import RateJson, rate
 from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.figures.signatures.rates import RateJson, rate
 from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_armitage
 
 ORDERED: Final = ("version", "date")
@@ -63,38 +56,21 @@ class TrendJson(TypedDict):
     modes: TrendByOutcome
 
 
-def trend(given: SignatureInput, groups: Sequence[str] | None = None) -> TrendJson | None:
-    """Test each mode for a trend along groups.
-
-    Args:
-        given: The input of a report.
-        groups: Names of groups in the order that is meant; by default all known ones, where what
-            they are grouped by has an order: dates, and versions by the size of their numbers.
+def trend(given: SignatureInput) -> TrendJson | None:
+    """Test each mode for a trend along all known groups, versions by the size of their numbers.
 
     Returns:
         The document; None where the groups have no order, or are fewer than two.
-
-    Raises:
-        ValueError: A group is not there, or named twice.
     """
-    if groups is None:
-        if given.by not in ORDERED:
-            return None
-        known = [name for name in given.group_names if name != NO_VALUE]
-        groups = sorted(known, key=natural_order)
-    for place, name in enumerate(groups):
-        if name not in given.group_names:
-            there = ", ".join(given.group_names) or "none"
-            raise ValueError(f"no {given.by} {name!r} among these traces; there are: {there}")
-        if name in groups[:place]:
-            raise ValueError(f"{name!r} stands twice among the groups")
+    known = [name for name in given.group_names if name != NO_VALUE]
+    groups = sorted(known, key=natural_order) if given.by in ORDERED else []
     if len(groups) < 2:
         return None
     flags = [given.group == given.group_names.index(name) for name in groups]
     failed = given.outcome == FAILED
     return {
         "by": given.by,
-        "groups": list(groups),
+        "groups": groups,
         "left_out": len(given.traces) - sum(int(one.sum()) for one in flags),
         "modes": {
             "failed": _of_modes(given, [one & failed for one in flags]),

@@ -6,15 +6,14 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.report import Retest, StudyInput
 from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, Said, VerdictTable
+from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.workspace.errors import WorkspaceError
-from mast_tui.workspace.packed import BITS, CODES, MODES_AT_ONCE, OPEN
 from mast_tui.workspace.set_aside import examples_of
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def study_from_workspace(
         else _people(workspace, done, in_study=workspace.study(taxonomy.ref) is not None)
     )
     finished, examples = _finished(workspace, names, counted)
-    verdicts = _Verdicts(workspace, taxonomy)
+    verdicts = _Verdicts(workspace, taxonomy, passes)
     return StudyInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
@@ -147,17 +146,15 @@ def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, Retest]:
 
 
 class _Verdicts:
-    """All verdicts of a workspace under one taxonomy, of every pass."""
+    """All verdicts of some passes under one taxonomy."""
 
-    def __init__(self, workspace: Workspace, taxonomy: Taxonomy) -> None:
+    def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
-        parts = max(1, -(-len(self._slugs) // MODES_AT_ONCE))
-        self._packed: dict[tuple[str, str, int], list[int]] = {}
-        for chunk in workspace.packed_verdicts(taxonomy.ref, self._slugs):
-            part = chunk.start // MODES_AT_ONCE
-            for who, trace_id, number, packed in chunk.rows:
-                self._packed.setdefault((who, trace_id, number), [OPEN] * parts)[part] |= packed
-        self._parts = parts
+        self._rows = {_key(one): row for row, one in enumerate(passes)}
+        cells: Said
+        cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
+        # The last row is for what was not finished.
+        self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
         self,
@@ -167,44 +164,29 @@ class _Verdicts:
     ) -> VerdictTable:
         """What stands in the passes that count, in the traces that each has finished."""
         traces = tuple(sorted(frozenset().union(*finished.values())))
-        nothing = [OPEN] * self._parts
         rows = [
-            self._packed.get((name, trace, counted[name, trace].number), nothing)
-            if trace in finished[name]
-            else nothing
+            self._rows[_key(counted[name, trace])] if trace in finished[name] else -1
             for name in names
             for trace in traces
         ]
-        said = self._cells(rows).reshape(len(names), len(traces), len(self._slugs))
+        shape = len(names), len(traces), len(self._slugs)
+        said = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
         return VerdictTable(names, traces, self._slugs, said)
 
     def of(self, passes: Iterable[Pass]) -> dict[tuple[str, str], VerdictValue]:
         """The verdicts of some passes over different traces, by trace id and slug."""
-        chosen = [one for one in passes if (one.annotator, one.trace_id, one.number)
-                  in self._packed]  # fmt: skip
-        rows = [self._packed[one.annotator, one.trace_id, one.number] for one in chosen]
         return {
             (one.trace_id, slug): VALUE_OF[cell]
-            for one, cells in zip(chosen, self._cells(rows).tolist(), strict=True)
-            for slug, cell in zip(self._slugs, cells, strict=True)
+            for one in passes
+            for slug, cell in zip(
+                self._slugs, self._cells[self._rows[_key(one)]].tolist(), strict=True
+            )
             if cell != MISSING
         }
 
-    def _cells(self, rows: Sequence[Sequence[int]]) -> Said:
-        """Rows × modes from the packed verdicts of rows."""
-        packed = np.array(rows, dtype=np.int64).reshape(len(rows), self._parts)
-        places = np.arange(len(self._slugs))
-        bits = packed[:, places // MODES_AT_ONCE] >> (BITS * (places % MODES_AT_ONCE))
-        cells: Said = _cell_of_code()[bits & ((1 << BITS) - 1)]
-        return cells
 
-
-def _cell_of_code() -> NDArray[np.int8]:
-    """What a packed verdict is in a table."""
-    cells = np.full(1 << BITS, MISSING, dtype=np.int8)
-    for value, code in CODES.items():
-        cells[code] = CELL_OF[value]
-    return cells
+def _key(one: Pass) -> tuple[str, str, int]:
+    return one.annotator, one.trace_id, one.number
 
 
 def _people(workspace: Workspace, done: Container[str], *, in_study: bool) -> list[str]:

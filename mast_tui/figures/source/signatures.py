@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -17,11 +17,9 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     ModeInfo,
     Places,
-    Runs,
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.source.sides import Marks
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
 from mast_tui.gold.model import GoldTrace
 from mast_tui.gold.places import Order, no_order
@@ -85,11 +83,15 @@ def input_from_workspace(
     else:
         words = words_of(workspace, taxonomy, labels, traces)
         kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
-    known = _facts(workspace, words, fields)
-    names, parts, group = _groups(known.values)
-    strata, stratum = _numbered(known.models)
-    outcome, score = np.array(known.outcomes, dtype=np.int8), np.array(known.scores, dtype=float)
-    if failed_below is not None:
+    facts = _facts(workspace, words, fields)
+    names, parts, group = _groups([one[len(_COLUMNS) :] for one in facts], fields)
+    strata, stratum = _numbered([one[1] for one in facts])
+    tasks = [(benchmark or "", task) if task else None for _, _, benchmark, task, *_ in facts]
+    score = np.array([one[5] for one in facts], dtype=float)
+    if failed_below is None:
+        outcomes = [_OUTCOMES.get(one[4], UNKNOWN) for one in facts]
+        outcome = np.array(outcomes, dtype=np.int8)
+    else:
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
         outcome[np.isnan(score)] = UNKNOWN
     places, unplaced = _placed(words, order_of)
@@ -106,7 +108,7 @@ def input_from_workspace(
         outcome=outcome,
         score=score,
         verdicts=words.verdicts,
-        spans=np.array(known.spans, dtype=np.int64),
+        spans=np.array([-1 if one[6] is None else one[6] for one in facts], dtype=np.int64),
         places=places,
         whole=words.marks.whole,
         unplaced=unplaced,
@@ -115,7 +117,7 @@ def input_from_workspace(
         stratum=None if fields else stratum,
         stratum_names=() if fields else strata,
         group_parts=parts,
-        runs=Runs(_numbered(known.tasks)[1], stratum, strata),
+        task=_numbered(tasks)[1],
     )
 
 
@@ -175,50 +177,20 @@ def _asking(gold: GoldOf | Mapping[str, GoldTrace] | None) -> GoldOf:
     return gold
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What is known of the traces, in their order; spans are -1 and scores NaN where nothing is.
-
-    ``values`` are those of the fields that tell groups apart. A task goes with its benchmark.
-    """
-
-    values: list[tuple[str, ...]]
-    models: list[str | None]
-    tasks: list[tuple[str, str] | None]
-    outcomes: list[int]
-    scores: list[float]
-    spans: list[int]
-
-
 _COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans")
+_NOTHING_KNOWN: Final = (None,) * len(_COLUMNS)
 
 
-def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> _Facts:
+def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> list[tuple[Any, ...]]:
+    """What is known of the traces, in their order: ``_COLUMNS``, then the fields' values."""
     rows = {trace: row for row, trace in enumerate(words.traces)}
-    n = len(rows)
-    found = _Facts(
-        [(NO_VALUE,) * len(fields)] * n,
-        [None] * n,
-        [None] * n,
-        [UNKNOWN] * n,
-        [float("nan")] * n,
-        [-1] * n,
-    )
-
-    dated = fields.index("date") if "date" in fields else None
+    found: list[tuple[Any, ...]] = [_NOTHING_KNOWN + (None,) * len(fields)] * len(rows)
 
     def take(read: Iterator[tuple[Any, ...]]) -> None:
-        for trace, model, benchmark, task, outcome, score, spans, *values in read:
-            row = rows.get(trace)
+        for one in read:
+            row = rows.get(one[0])
             if row is not None:
-                if dated is not None and values[dated] is not None:
-                    values[dated] = _day(values[dated])
-                found.values[row] = tuple(value or NO_VALUE for value in values)
-                found.models[row] = model
-                found.tasks[row] = (benchmark or "", task) if task else None
-                found.outcomes[row] = _OUTCOMES.get(outcome, UNKNOWN)
-                found.scores[row] = float("nan") if score is None else score
-                found.spans[row] = -1 if spans is None else spans
+                found[row] = one
 
     named = (_NAMES_OF_COLUMNS.get(field, field) for field in fields)
     workspace.read_columns("traces", (*_COLUMNS, *named), take)
@@ -234,22 +206,31 @@ def _day(started: float) -> str | None:
 
 
 def _groups(
-    values: Sequence[tuple[str, ...]],
+    values: Sequence[tuple[Any, ...]], fields: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[int]]:
     """The names and parts of the groups, and the place of each trace's own.
 
     They are in the order of their parts, of each the unknown one last.
     """
-    parts = sorted(set(values), key=lambda one: [(value == NO_VALUE, value) for value in one])
-    places = {one: place for place, one in enumerate(parts)}
+    parts_of: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for one in set(values):
+        told = [
+            _day(value) if field == "date" and value is not None else value
+            for field, value in zip(fields, one, strict=True)
+        ]
+        parts_of[one] = tuple(value or NO_VALUE for value in told)
+    parts = sorted(
+        set(parts_of.values()), key=lambda one: [(value == NO_VALUE, value) for value in one]
+    )
+    place_of = {one: parts.index(own) for one, own in parts_of.items()}
     names: list[str] = []
-    for one in parts:
-        name = BETWEEN.join(one) or ALL
+    for own in parts:
+        name = BETWEEN.join(own) or ALL
         # Values that hold what stands between them could make two groups of one name.
         while name in names:
             name += "*"
         names.append(name)
-    return tuple(names), tuple(parts), [places[one] for one in values]
+    return tuple(names), tuple(parts), [place_of[one] for one in values]
 
 
 _Value = TypeVar("_Value", str, tuple[str, str])
@@ -265,35 +246,18 @@ def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whol
 
 def _placed(words: Words, order_of: Callable[[str], Order]) -> tuple[Places, int]:
     """The marks whose spans are known here, and how many are not."""
-    marks = words.marks
     rows = {trace: row for row, trace in enumerate(words.traces)}
-    first, last = _indices(marks, order_of)
-    here = (first >= 0) & (last >= 0)
-    trace = np.array([rows[one] for one in marks.trace], dtype=np.int64)
-    places = Places(
-        trace[here],
-        np.array(marks.mode, dtype=np.int64)[here],
-        # The ends may stand the other way round in somebody else's file.
-        np.minimum(first, last)[here],
-        np.maximum(first, last)[here],
-        np.array(marks.fatal, dtype=bool)[here],
-    )
-    return places, int((~here).sum())
-
-
-def _indices(marks: Marks, order_of: Callable[[str], Order]) -> tuple[Whole, Whole]:
-    """The indices of the first and last spans of the marks, -1 where they are not known."""
     orders: dict[str, Order] = {}
-    first = np.full(len(marks.first), -1, dtype=np.int64)
-    last = first.copy()
-    columns = zip(marks.trace, marks.first, marks.last, strict=True)
-    for place, (trace, opening, closing) in enumerate(columns):
+    known = []
+    for trace, mode, opening, closing, fatal in words.marks.placed:
         order = orders.get(trace)
         if order is None:
             order = orders[trace] = order_of(trace)
         index = order(opening)
-        if index is None:
-            continue
-        end = index if closing == opening else order(closing)
-        first[place], last[place] = index, -1 if end is None else end
-    return first, last
+        end = index if closing == opening or index is None else order(closing)
+        if index is not None and end is not None:
+            # The ends may stand the other way round in somebody else's file.
+            known.append((rows[trace], mode, min(index, end), max(index, end), fatal))
+    row, column, first, last, said = np.array(known, dtype=np.int64).reshape(-1, 5).T
+    unknown = len(words.marks.placed) - len(known)
+    return Places(row, column, first, last, said.astype(bool)), unknown

@@ -7,8 +7,15 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.places import Place, Stretch, merged, place_of
+from mast_tui.figures.spans.input import (
+    Place,
+    Reading,
+    SpanInput,
+    Stretch,
+    TraceReadings,
+    merged,
+    place_of,
+)
 from mast_tui.gold import Order
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes

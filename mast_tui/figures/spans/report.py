@@ -31,10 +31,9 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.bootstrap import LEVEL, ROUNDS, resamples
+from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, resamples
 from mast_tui.figures.jackknife import FEWEST, spread_interval
-from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.places import LEVELS
+from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
     LEFT_OUT,
     MARKS,
@@ -205,15 +204,6 @@ class ComparedJson(TypedDict):
     examples_left_out: NotRequired[dict[str, int]]
 
 
-class BootstrapJson(TypedDict):
-    """How the intervals were made."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
-
-
 # The functional form, since 'pass' is a word of the language.
 SpanReport = TypedDict(
     "SpanReport",
@@ -262,7 +252,7 @@ def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Spa
         "pass": given.pass_label,
         "traces": traces,
         "thresholds": list(THRESHOLDS),
-        "bootstrap": {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"},
+        "bootstrap": bootstrap_json(rounds, seed),
         "annotators": {
             name: _rests_on(given, name, silent.get(name, frozenset())) for name in names
         },

@@ -16,8 +16,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.spans.input import Reading, TraceReadings, covered, touches
-from mast_tui.figures.spans.places import LEVELS, Place, Stretch, matched, merged
+from mast_tui.figures.spans.input import (
+    LEVELS,
+    Place,
+    Reading,
+    Stretch,
+    TraceReadings,
+    covered,
+    matched,
+    merged,
+    touches,
+)
 from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
 
 Floats = NDArray[np.float64]

@@ -33,7 +33,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.bootstrap import ratio
 
 Section = tuple[int, int]
 """Where a unit or a gap begins and where it ends (exclusive), in positions from 0."""
@@ -82,19 +82,6 @@ class Continuum:
                 found.append((end, first))
             end = after
         return found
-
-
-def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficient:
-    """α_U over categories, each with its continua; of one category it is that category's α.
-
-    ``no_overlap`` where there is no continuum; ``no_variance`` where nobody marked anything, or
-    everybody marked every continuum from end to end as one unit.
-    """
-    if not any(categories):
-        return Coefficient(undefined="no_overlap")
-    sums = [UnitSums.of(continua) for continua in categories]
-    value = alpha_u([one.disagreement(one.features.sum(axis=0)[None, :]) for one in sums])[0]
-    return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +152,8 @@ class UnitSums:
         pairs = rated * (rated - 1) - sums[:, _WITHIN]
         from_end_to_end = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
         return Disagreement(
-            _ratio(sums[:, _OBSERVED], total * sums[:, _COMPARED]),
-            _ratio(2 * fallen, total * pairs),
+            ratio(sums[:, _OBSERVED], total * sums[:, _COMPARED], 0.0),
+            ratio(2 * fallen, total * pairs, 0.0),
             (sums[:, _UNITS] > 0) & ~from_end_to_end,
         )
 
@@ -185,7 +172,7 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
     observed = np.sum([one.observed for one in categories], axis=0)
     expected = np.sum([one.expected for one in categories], axis=0)
     varied = np.any([one.varied for one in categories], axis=0)
-    figures: Floats = 1 - _ratio(observed, np.where(varied, expected, 0), np.nan)
+    figures: Floats = 1 - ratio(observed, np.where(varied, expected, 0))
     return figures
 
 
@@ -221,7 +208,3 @@ def _per_row(sections: NDArray[np.int64], values: NDArray[np.generic], rows: int
     """The sum of the sections' values for each continuum."""
     found = np.bincount(sections[:, 0], weights=values, minlength=rows)
     return found.astype(np.float64)
-
-
-def _ratio(above: Floats, below: Floats, otherwise: float = 0.0) -> Floats:
-    return np.divide(above, below, out=np.full_like(above, otherwise), where=below > 0)

@@ -1,4 +1,4 @@
-"""1.3 Step repetition in words: an agent says once more what it has said before."""
+"""1.3 Step repetition in words: an agent repeats what it has said before."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def find(walk: Walk) -> Iterator[Finding]:
             MODE,
             (again[0].index, again[-1].index),
             quote,
-            f"{numbers}: {first.span.agent} says once more what it said in {first.number}.",
+            f"{numbers}: {first.span.agent} repeats {first.number} almost word for word.",
             min(0.85, 0.4 + 0.1 * len(group)),
         )
 

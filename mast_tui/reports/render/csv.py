@@ -7,28 +7,16 @@ change here. The names on the way to a number are what its row calls the ``stati
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from mast_tui.reports.model import Report
 
-COLUMNS: Final = (
-    "scope",
-    "mode",
-    "name",
-    "statistic",
-    "value",
-    "ci_low",
-    "ci_high",
-    "undefined",
-    "n",
-    "annotators",
-    "ci_withheld",
-)
-"""The columns of a row; ``annotators`` are parted by ``|``, as names hold none."""
-
-Path = tuple[str, ...]
+Way = tuple[str, ...]
 Values = Mapping[str, Any]
 
 _OF_A_FIGURE: Final = frozenset({"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"})
@@ -44,15 +32,7 @@ _Column = Literal["group", "mode", "name", "annotators", ""]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What is special about the place that a path leads to.
-
-    Args:
-        scope: What rows from here on are about.
-        column: The column that takes the last name of the path, which else adds to the statistic;
-            with an empty one it does neither.
-        statistic: What the statistic is called from here on, in place of the names so far.
-        n: The count that figures from here on rest on, where it is not called ``n``.
-    """
+    """What is special about the place that a path leads to, as ``csv_layouts.toml`` tells."""
 
     scope: str | None = None
     column: _Column | None = None
@@ -62,31 +42,21 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the document of one report becomes rows. Paths are written with dots; ``*`` is any name.
+    """How the document of one report becomes rows, as ``csv_layouts.toml`` tells."""
 
-    Args:
-        columns: The columns of its rows.
-        rules: What is special, by path.
-        omitted: Paths of what is no figure of its own, or takes apart what stands elsewhere.
-        counts: Names and paths of the whole numbers that have rows; None for all of them.
-        rests_on: By names and paths of figures that do not rest on ``n``: the counts beside them
-            on which they do, the first that is there; on none where none are named.
-        missing: Why a number of this name is missing, where nothing beside it says so.
-    """
-
-    columns: tuple[str, ...]
+    columns: Sequence[str]
+    omitted: Sequence[str]
     rules: Mapping[str, _Rule]
-    omitted: tuple[str, ...]
-    counts: tuple[str, ...] | None = None
-    rests_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rests_on: Mapping[str, Sequence[str]]
+    counts: Sequence[str] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def rule(self, path: Path) -> _Rule:
+    def rule(self, path: Way) -> _Rule:
         """What is special here; a path that is named in full goes before one with ``*``."""
         ways = [way for way in self.rules if _leads(way, path)]
         return self.rules[min(ways, key=lambda way: way.count("*"))] if ways else _Rule()
 
-    def tells(self, path: Path, value: object) -> bool:
+    def tells(self, path: Way, value: object) -> bool:
         """Whether what stands here has rows."""
         name = path[-1]
         if name in _OF_A_FIGURE or name.endswith(("_ci", "_ci_pp")):
@@ -105,7 +75,7 @@ class _About:
     ``n_by`` has the counts by the names that come next, ``modes`` what is told of modes by code.
     """
 
-    path: Path = ()
+    path: Way = ()
     scope: str = ""
     group: str = ""
     mode: str = ""
@@ -122,129 +92,12 @@ class _About:
         return replace(self, mode=code, name=known.get("name", ""), n=known.get("n", self.n))
 
 
-_SPANS: Final = {
-    "finding": _Rule(None, "name", "f1", "places"),
-    "finding_and_naming": _Rule(None, "name", "f1", "places"),
-    "modes.*": _Rule(None, "mode", ""),
-    "modes.*.f1": _Rule(None, None, "f1", "places"),
-}
-
-_AGREEMENT: Final = _Layout(
-    COLUMNS,
-    {
-        "modes.*": _Rule("mode", "mode", ""),
-        "modes.*.pairs.*": _Rule("pair", "annotators", ""),
-        "modes.*.prevalence.*": _Rule(column="annotators"),
-        "categories.*": _Rule("category", "", ""),
-        "categories.*.prevalence.*": _Rule(column="annotators"),
-        "macro": _Rule("macro", None, ""),
-        "pooled": _Rule("pooled", None, ""),
-        "pooled.pairs.*": _Rule("pair", "annotators", ""),
-        "pooled.prevalence.*": _Rule(column="annotators"),
-        "rounds.*": _Rule("round", "name", ""),
-        "rounds.*.pooled": _Rule(statistic=""),
-        "sets": _Rule("sets", None, ""),
-        "retests.*": _Rule("retest", "annotators", ""),
-        "halving.*": _Rule("halving", "mode", ""),
-        "left_out": _Rule("left_out", None, ""),
-        "left_out.*.*": _Rule(column="annotators"),
-        "blocks": _Rule("blocks", None, ""),
-        "blocks.distinct": _Rule(statistic="distinct_blocks"),
-        "spans.all": _Rule("spans", None, ""),
-        **{f"spans.all.{way}": rule for way, rule in _SPANS.items()},
-        "spans.pairs.*": _Rule("span_pair", "annotators", ""),
-        **{f"spans.pairs.*.{way}": rule for way, rule in _SPANS.items()},
-        "judge": _Rule("judge", None, ""),
-        "judge.modes.*": _Rule(None, "mode", ""),
-        "judge.macro": _Rule("judge_macro", None, ""),
-        "judge.pooled": _Rule("judge_pooled", None, ""),
-        "judge.calibration": _Rule("judge_calibration", None, ""),
-        "judge.calibration.bins": _Rule("judge_calibration_bin", None, ""),
-        "judge.answers": _Rule("judge_answers", None, ""),
-        "judge.localisation": _Rule("judge_places", None, ""),
-        "judge.prevalence.*": _Rule("judge_prevalence", "mode", "", "n_unlabelled"),
-        "judge.withheld": _Rule("judge_withheld", None, "", "traces"),
-        "judge.withheld.*": _Rule(None, "name", ""),
-        "judge.left_out": _Rule("judge_left_out", None, ""),
-        "judges": _Rule("judges_compared", None, ""),
-        "judges.modes.*": _Rule(None, "mode", ""),
-        "judges.pooled": _Rule("judges_compared_pooled", None, ""),
-    },
-    omitted=(
-        "bootstrap",
-        "categories.*.pairs",
-        "modes.*.pairs.*.prevalence",
-        "pooled.pairs.*.prevalence",
-        "rounds.*.macro",
-        "rounds.*.pooled.pairs",
-        "rounds.*.pooled.prevalence",
-        "retests.*.prevalence",
-        "halving.*.width",
-        "spans.bootstrap",
-        "spans.annotators",
-        "judge.bootstrap",
-        "judge.calibration.mean_confidence",
-        "judge.calibration.modes",
-        "judge.answers.bins",
-        "judge.answers.modes",
-        "judge.answers.annotators",
-        "judge.localisation.modes",
-        "judge.localisation.no_places",
-        "judge.withheld.modes",
-        "judges.bootstrap",
-        "judges.left_out",
-    ),
-    counts=(
-        "true_positives",
-        "false_positives",
-        "false_negatives",
-        "true_negatives",
-        "both_right",
-        "only_first_right",
-        "only_second_right",
-        "neither_right",
-        "more_traces",
-        "no_places",
-        "left_out.*.*",
-        "blocks.*",
-        "judge.left_out.*",
-    ),
-    rests_on={
-        "fleiss_kappa": ("n_complete",),
-        "krippendorff_alpha": ("spans",),
-        "krippendorff_alpha_u": ("units", "spans"),
-        "places_found": ("places",),
-        "no_places": (),
-    },
-    missing=dict.fromkeys(
-        ("prevalence", "mcnemar_p", "mcnemar_p_adjusted", "mean_confidence"), "no_overlap"
-    ),
-)
-
-_SIGNATURES: Final = _Layout(
-    ("scope", "group", *COLUMNS[1:]),
-    {
-        "traces": _Rule("traces", None, ""),
-        "groups.*": _Rule("group", "group", ""),
-        "groups.*.modes.*": _Rule("mode", "mode", ""),
-        "groups.*.modes.*.corrected": _Rule(statistic="", n="n_unlabelled"),
-        "groups.*.categories.*": _Rule("category", "", ""),
-        "groups.*.stratified": _Rule("stratified", None, ""),
-        "groups.*.stratified.modes.*": _Rule(None, "mode", ""),
-        "groups.*.together": _Rule("together", None, ""),
-        "groups.*.places": _Rule("places", None, ""),
-        "groups.*.places.*.onset.*": _Rule(column="mode"),
-        "groups.*.places.*.first_mode.*": _Rule(column="mode"),
-        "comparison": _Rule("comparison", None, ""),
-        "comparison.modes.*": _Rule(None, "mode", ""),
-    },
-    omitted=("gold", "rules", "bootstrap", "stated", "groups.*.modes.*.corrected.n_unlabelled"),
-    # Either side has its own n in the rows of its rate.
-    rests_on={
-        f"groups.*.modes.*.{name}": ()
-        for name in ("difference_pp", "risk_ratio", "p_value", "p_adjusted")
-    },
-)
+@cache
+def _layout_of(report: str) -> _Layout:
+    text = Path(__file__).with_name("csv_layouts.toml").read_text("utf-8")
+    found = tomllib.loads(text)[report]
+    found["rules"] = {way: _Rule(**rule) for way, rule in found["rules"].items()}
+    return _Layout(**found)
 
 
 def render_csv(report: Report) -> str:
@@ -272,7 +125,7 @@ def _cell(text: str) -> str:
     return text
 
 
-def csv_columns(document: Values) -> tuple[str, ...]:
+def csv_columns(document: Values) -> Sequence[str]:
     """Say which columns the rows of a document have."""
     return _layout(document).columns
 
@@ -280,6 +133,7 @@ def csv_columns(document: Values) -> tuple[str, ...]:
 def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
     """Walk through a document and make a row of every figure in it.
 
+    ``annotators`` are parted by ``|``, as names hold none.
     Numbers are written in full, and an empty cell is no value. An undefined figure has no value
     and its reason under ``undefined``, an interval that would not hold under ``ci_withheld``.
     """
@@ -294,15 +148,15 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
 
 
 def _layout(document: Values) -> _Layout:
-    return _SIGNATURES if "groups" in document else _AGREEMENT
+    return _layout_of("signatures" if "groups" in document else "agreement")
 
 
-def _meets(way: str, path: Path) -> bool:
+def _meets(way: str, path: Way) -> bool:
     """Whether a name or a path says what stands here."""
     return way == path[-1] or _leads(way, path)
 
 
-def _leads(way: str, path: Path) -> bool:
+def _leads(way: str, path: Way) -> bool:
     names = way.split(".")
     return len(names) == len(path) and all(
         name in ("*", there) for name, there in zip(names, path, strict=True)
@@ -350,7 +204,7 @@ def _below(layout: _Layout, here: Values, key: str, about: _About) -> _About:
     path = (*about.path, key)
     rule = layout.rule(path)
     counts = next((found for way, found in layout.rests_on.items() if _meets(way, path)), None)
-    n = None if counts == () else about.n_by.get(key, about.n)
+    n = None if counts is not None and not counts else about.n_by.get(key, about.n)
     n = next((here[name] for name in counts or () if name in here), n)
     below = replace(about, path=path, n=n, n_by=here.get(f"{key}_n", {}))
     if rule.scope is not None:

@@ -7,6 +7,7 @@ import struct
 import zlib
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import MARK, standalone_svg
 
@@ -24,7 +25,7 @@ _PNG_HEAD: Final = 33
 """The bytes of a PNG's signature and header."""
 
 
-class ImageError(Exception):
+class ImageError(MastError):
     """An image of this kind cannot be drawn here; the message is one sentence for a person."""
 
 

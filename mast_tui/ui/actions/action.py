@@ -1,9 +1,10 @@
-"""What an action is, and short ways to write rows of the registry down."""
+"""What an action is, and how one is written down."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 
 class Where(StrEnum):
@@ -47,19 +48,40 @@ class Action:
         return f"{self.where}.{self.name}"
 
 
-def rows(where: Where, *given: tuple[str, str, str, str, str, int]) -> tuple[Action, ...]:
-    """Actions of one screen from name, keys, title, help, command and hint."""
-    return tuple(
-        Action(where, name, tuple(keys.split()), title, text, command, hint)
-        for name, keys, title, text, command, hint in given
+def action(
+    where: Where,
+    name: str,
+    keys: str,
+    title: str,
+    words: str,
+    *,
+    command: str = "",
+    hint: int = 0,
+    priority: bool = False,
+) -> Action:
+    """Write an action down.
+
+    Args:
+        where: On which screen it can be taken.
+        name: What it is called in a file of settings.
+        keys: Its keys, with spaces between them.
+        title: What it is called in the footer.
+        words: What it does, for help and palette.
+        command: The Textual action that it runs, where that is not called as it is.
+        hint: Its place in the footer; 0 keeps it out.
+        priority: Whether its keys do the same while somebody types.
+    """
+    return Action(where, name, tuple(keys.split()), title, words, command or name, hint, priority)
+
+
+def moves(where: Where) -> tuple[Action, ...]:
+    """The actions that move over a list."""
+    here = partial(action, where)
+    return (
+        here("up", "up k", "up", "One line up", command="move(-1)"),
+        here("down", "down j", "down", "One line down", command="move(1)"),
+        here("top", "g home", "first", "To the first line", command="move_to_start"),
+        here("bottom", "G end", "last", "To the last line", command="move_to_end"),
+        here("page_up", "pageup", "page up", "One page up", command="move_page(-1)"),
+        here("page_down", "pagedown", "page down", "One page down", command="move_page(1)"),
     )
-
-
-MOVE = (
-    ("up", "up k", "up", "One line up", "move(-1)", 0),
-    ("down", "down j", "down", "One line down", "move(1)", 0),
-    ("top", "g home", "first", "To the first line", "move_to_start", 0),
-    ("bottom", "G end", "last", "To the last line", "move_to_end", 0),
-    ("page_up", "pageup", "page up", "One page up", "move_page(-1)", 0),
-    ("page_down", "pagedown", "page down", "One page down", "move_page(1)", 0),
-)

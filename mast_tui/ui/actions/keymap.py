@@ -1,97 +1,94 @@
-"""Where a person's configuration lies: keys of their own, their name, their theme."""
+"""What of ``config.toml`` only the screens know: actions, keys, presets of keys, themes."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
+from textual.theme import BUILTIN_THEMES
+
+from mast_tui.configuration import Configuration, Place, meant
 from mast_tui.ui.actions.registry import ACTIONS, Keymap, find_action, keys_of, share_a_screen
 
-_KEY: Final = r"\S|(?:(?:ctrl|alt|shift|super|meta|hyper)\+)*(?:[a-z0-9_]+|[^\s,])"
-"""A key as Textual names it: one character, or a name, with modifiers before it."""
+_MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")
+
+_SCROLL: Final = {"text_down": ("ctrl+down", "f8"), "text_up": ("ctrl+up", "f7")}
+"""Keys of the plain preset for what letters alone do else."""
+
+_MOTIONS: Final = {"up", "down", "top", "bottom", "page_up", "page_down", "left", "right"}
 
 
-class Configuration(NamedTuple):
-    """What ``config.toml`` says; ``problem`` is set where it could not be read."""
-
-    annotator: str | None = None
-    keys: Keymap = MappingProxyType({})
-    problem: str | None = None
-    theme: str | None = None
-
-
-def configuration_path() -> Path:
-    """``config.toml`` in the user's configuration folder for mast_tui."""
-    from platformdirs import user_config_path
-
-    return user_config_path("mast-tui") / "config.toml"
+def preset_keys(preset: str) -> Keymap:
+    """The keys of a preset that are not those of the registry, which is ``vim``."""
+    if preset != "plain":
+        return {}
+    own = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}
+    return own | {
+        action.id: tuple(key for key in action.keys if len(key) > 1)
+        for action in ACTIONS
+        if action.name in _MOTIONS
+    }
 
 
-def read_configuration(path: Path) -> Configuration:
-    """Read the configuration; a missing file is an empty one, a wrong one says what is wrong."""
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        return Configuration()
-    except (OSError, UnicodeDecodeError) as error:
-        return Configuration(problem=f"{path}: {error}; our own keys are used")
-    import tomllib  # nobody needs it who has set nothing
-
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        return Configuration(problem=f"{path}: {error}; our own keys are used")
-    problems: list[str] = []
-    annotator = data.get("annotator")
-    if annotator is not None and not isinstance(annotator, str):
-        problems.append("annotator is no text")
-        annotator = None
-    theme = data.get("theme")
-    if theme is not None and not isinstance(theme, str):
-        problems.append('theme is no text; "textual-light" is one')
-        theme = None
-    table = data.get("keys", {})
-    if not isinstance(table, dict):
-        problems.append("keys is no table; write [keys] and below it one line an action")
-        table = {}
-    keys: dict[str, tuple[str, ...]] = {}
-    for name, value in _flat(table):
-        pressed = [value] if isinstance(value, str) else value
+def checked(found: Configuration) -> Configuration:
+    """The configuration with the keys of its preset, and without what names nothing there is."""
+    wrong: list[tuple[Place, str]] = []
+    own: dict[str, tuple[str, ...]] = {}
+    for name, keys in found.keys.items():
+        place = _place(found, name)
+        unknown = [key for key in keys if not _is_key(key)]
         if find_action(name) is None:
-            problems.append(f"there is no action {name}; the palette (ctrl+p) names them all")
-        elif not (isinstance(pressed, list) and pressed and all(map(_is_key, pressed))):
-            problems.append(f'{name} wants a key such as "m" or "ctrl+n", or a list of keys')
+            ids = (action.id for action in ACTIONS)
+            hint = meant(name, ids, "the palette (ctrl+p) names them all")
+            wrong.append((place, f"there is no action {name}{hint}"))
+        elif unknown:
+            names = (key.value for key in Keys)
+            hint = meant(unknown[0], names, 'one is written such as "m", "ctrl+n" or "pageup"')
+            wrong.append((place, f'{name}: there is no key "{unknown[0]}"{hint}'))
         else:
-            keys[name] = tuple(pressed)
-    problems += _taken_twice(keys)
-    problem = f"{path}: {'; '.join(problems)}" if problems else None
-    return Configuration(annotator, keys, problem, theme)
+            own[name] = keys
+    keymap = {**preset_keys(found.preset), **own}
+    wrong += [(_place(found, name), text) for name, text in _taken_twice(keymap)]
+    theme = found.theme
+    if theme is not None and theme not in BUILTIN_THEMES:
+        wrong.append((("theme",), f'there is no theme "{theme}"{meant(theme, BUILTIN_THEMES)}'))
+        theme = None
+    return found.without(wrong, keys=keymap, theme=theme)
 
 
-def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Each action with its keys: ``annotate.note`` without quotes is a table in a table."""
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from ((f"{name}.{inner}", keys) for inner, keys in value.items())
-        else:
-            yield name, value
+def _place(found: Configuration, name: str) -> Place:
+    """Where the keys of an action stand: its id may be one name or two."""
+    whole = ("keys", name)
+    return whole if whole in found.lines else ("keys", *name.split("."))
 
 
-def _is_key(value: object) -> bool:
-    import re
+def _is_key(key: str) -> bool:
+    """Whether Textual may send it: one character, or a name, with modifiers before it."""
+    name = _MODIFIERS.sub("", key)
+    if len(name) == 1:
+        return not name.isspace()
+    known = name in KEY_NAME_REPLACEMENTS.values() or name in {one.value for one in Keys}
+    return known or _is_character(name)
 
-    return isinstance(value, str) and re.fullmatch(_KEY, value) is not None
+
+def _is_character(name: str) -> bool:
+    """Whether it is the name of a character, as Textual has them (``question_mark``)."""
+    try:
+        return name.islower() and bool(unicodedata.lookup(name.replace("_", " ")))
+    except KeyError:
+        return False
 
 
-def _taken_twice(keymap: Keymap) -> list[str]:
+def _taken_twice(keymap: Keymap) -> Iterator[tuple[str, str]]:
     """Keys with which a person has covered another action of the same screen."""
-    found = []
     for name, keys in keymap.items():
         for other in ACTIONS:
             told = other.id in keymap and other.id <= name
             if not told and share_a_screen(name, other.id):
                 both = set(keys) & set(keys_of(other, keymap))
-                found += [f"{key} of {name} is also the key of {other.id}" for key in sorted(both)]
-    return found
+                yield from (
+                    (name, f"{key} of {name} is also the key of {other.id}") for key in sorted(both)
+                )

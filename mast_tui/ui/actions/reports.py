@@ -1,170 +1,207 @@
-"""The rows of the registry for the reports on the screen and the traces behind their figures."""
+"""What keys do on the reports, and on the traces behind their figures."""
 
 from __future__ import annotations
 
-from mast_tui.ui.actions.action import MOVE, Where, rows
+from functools import partial
 
-AGREEMENT = rows(
-    Where.AGREEMENT,
-    *MOVE,
-    (
+from mast_tui.ui.actions.action import Where, action, moves
+
+_agreement = partial(action, Where.AGREEMENT)
+
+AGREEMENT = (
+    *moves(Where.AGREEMENT),
+    _agreement(
         "open",
         "enter",
         "traces behind",
         "The traces behind the figure, disagreements first",
-        "open",
-        5,
+        hint=5,
     ),
-    ("page", "tab", "next page", "The next page of figures", "page(1)", 10),
-    ("modes", "1", "modes", "Agreement per mode", "show_page('modes')", 0),
-    ("categories", "2", "categories", "Agreement per category", "show_page('categories')", 0),
-    ("pairs", "3", "pairs", "Every two annotators, as a matrix", "show_page('pairs')", 0),
-    ("spans", "4", "spans", "Agreement on places", "show_page('spans')", 0),
-    ("judge", "5", "judge", "How good a judge is", "show_page('judge')", 0),
-    (
+    _agreement("page", "tab", "next page", "The next page of figures", command="page(1)", hint=10),
+    _agreement("modes", "1", "modes", "Agreement per mode", command="show_page('modes')"),
+    _agreement(
+        "categories", "2", "categories", "Agreement per category", command="show_page('categories')"
+    ),
+    _agreement(
+        "pairs", "3", "pairs", "Every two annotators, as a matrix", command="show_page('pairs')"
+    ),
+    _agreement("spans", "4", "spans", "Agreement on places", command="show_page('spans')"),
+    _agreement("judge", "5", "judge", "How good a judge is", command="show_page('judge')"),
+    _agreement(
         "left",
         "left h",
         "column left",
         "The cell to the left, where cells have traces",
-        "across(-1)",
-        0,
+        command="across(-1)",
     ),
-    (
+    _agreement(
         "right",
         "right l",
         "column right",
         "The cell to the right, where cells have traces",
-        "across(1)",
-        0,
+        command="across(1)",
     ),
-    ("next_judge", "] .", "next judge", "Another judge", "choose('judge', 1)", 0),
-    ("previous_judge", "[ ,", "previous judge", "The judge before", "choose('judge', -1)", 0),
-    (
+    _agreement("next_judge", "] .", "next judge", "Another judge", command="choose('judge', 1)"),
+    _agreement(
+        "previous_judge", "[ ,", "previous judge", "The judge before", command="choose('judge', -1)"
+    ),
+    _agreement(
         "against",
         "c",
         "against",
         "Hold the judge against gold, or the next person",
-        "choose('against')",
-        0,
+        command="choose('against')",
     ),
-    (
+    _agreement(
         "seen",
         "s",
         "judge was seen",
         "Count also verdicts that came with a judge on screen",
-        "choose('seen')",
-        0,
+        command="choose('seen')",
     ),
-    (
+    _agreement(
         "adjudicate",
         "a",
         "adjudicate",
         "Settle the disagreements on the mode",
-        "choose('adjudicate')",
-        15,
+        command="choose('adjudicate')",
+        hint=15,
     ),
-    ("passes", "p", "first or last pass", "Count first or last passes", "choose('passes')", 20),
-    (
+    _agreement(
+        "passes",
+        "p",
+        "first or last pass",
+        "Count first or last passes",
+        command="choose('passes')",
+        hint=20,
+    ),
+    _agreement(
         "look",
         "o",
         "look as adjudicator",
         "Count traces that you have not finished; recorded",
-        "choose('look')",
-        30,
+        command="choose('look')",
+        hint=30,
     ),
-    ("text_down", "d", "text ↓", "Scroll what the figures rest on down", "text(1)", 0),
-    ("text_up", "b", "text ↑", "Scroll what the figures rest on up", "text(-1)", 0),
+    _agreement(
+        "text_down", "d", "text ↓", "Scroll what the figures rest on down", command="text(1)"
+    ),
+    _agreement("text_up", "b", "text ↑", "Scroll what the figures rest on up", command="text(-1)"),
 )
 
-AGREEMENT_TRACES = rows(
-    Where.AGREEMENT_TRACES,
-    *MOVE,
-    ("open", "enter", "open", "Open the trace at the place, where the sides differ", "open", 5),
-    ("differing", "v", "only unlike", "List only where the sides differ, or all", "differing", 10),
+_agreement_traces = partial(action, Where.AGREEMENT_TRACES)
+
+AGREEMENT_TRACES = (
+    *moves(Where.AGREEMENT_TRACES),
+    _agreement_traces(
+        "open", "enter", "open", "Open the trace at the place, where the sides differ", hint=5
+    ),
+    _agreement_traces(
+        "differing", "v", "only unlike", "List only where the sides differ, or all", hint=10
+    ),
 )
 
-SIGNATURES = rows(
-    Where.SIGNATURES,
-    *MOVE,
-    ("open", "enter", "traces behind", "The traces behind the bar or cell", "open", 5),
-    ("page", "tab", "next page", "The next page of figures", "page(1)", 10),
-    (
+_signatures = partial(action, Where.SIGNATURES)
+
+SIGNATURES = (
+    *moves(Where.SIGNATURES),
+    _signatures("open", "enter", "traces behind", "The traces behind the bar or cell", hint=5),
+    _signatures("page", "tab", "next page", "The next page of figures", command="page(1)", hint=10),
+    _signatures(
         "modes",
         "1",
         "modes",
         "How often each mode shows in failed and successful traces",
-        "show_page('modes')",
-        0,
+        command="show_page('modes')",
     ),
-    (
+    _signatures(
         "onset",
         "2",
         "onset",
         "Where in the run failures set on, and in which order",
-        "show_page('onset')",
-        0,
+        command="show_page('onset')",
     ),
-    ("together", "3", "together", "Which modes show together", "show_page('together')", 0),
-    ("traces", "4", "traces", "How each trace fails", "show_page('traces')", 0),
-    ("helps", "5", "what helps", "What helps against each mode", "show_page('helps')", 0),
-    ("left", "left h", "bar left", "The bar or column to the left", "across(-1)", 0),
-    ("right", "right l", "bar right", "The bar or column to the right", "across(1)", 0),
-    (
+    _signatures(
+        "together", "3", "together", "Which modes show together", command="show_page('together')"
+    ),
+    _signatures("traces", "4", "traces", "How each trace fails", command="show_page('traces')"),
+    _signatures(
+        "helps", "5", "what helps", "What helps against each mode", command="show_page('helps')"
+    ),
+    _signatures(
+        "left", "left h", "bar left", "The bar or column to the left", command="across(-1)"
+    ),
+    _signatures(
+        "right", "right l", "bar right", "The bar or column to the right", command="across(1)"
+    ),
+    _signatures(
         "next_group",
         "] .",
         "next group",
         "The next model, system or benchmark",
-        "choose('group', 1)",
-        15,
+        command="choose('group', 1)",
+        hint=15,
     ),
-    ("previous_group", "[ ,", "previous group", "The group before", "choose('group', -1)", 0),
-    ("choose_group", "/", "group…", "Choose a group by its name", "choose('group_by_name')", 25),
-    (
+    _signatures(
+        "previous_group", "[ ,", "previous group", "The group before", command="choose('group', -1)"
+    ),
+    _signatures(
+        "choose_group",
+        "/",
+        "group…",
+        "Choose a group by its name",
+        command="choose('group_by_name')",
+        hint=25,
+    ),
+    _signatures(
         "by",
         "v",
         "group by",
         "Group by model, system, benchmark, reader, or not at all",
-        "choose('by')",
-        20,
+        command="choose('by')",
+        hint=20,
     ),
-    (
+    _signatures(
         "labels",
         "w",
         "whose labels",
         "Gold, or one person's or judge's labels",
-        "choose('labels')",
-        30,
+        command="choose('labels')",
+        hint=30,
     ),
-    (
+    _signatures(
         "outcome",
         "f",
         "failed below",
         "Let the outcome follow from the score, or not",
-        "choose('outcome')",
-        40,
+        command="choose('outcome')",
+        hint=40,
     ),
-    (
+    _signatures(
         "every",
         "a",
         "failed or all",
         "Count failed traces, or all: onset and together",
-        "choose('every')",
-        35,
+        command="choose('every')",
+        hint=35,
     ),
-    (
+    _signatures(
         "look",
         "o",
         "look as adjudicator",
         "Count traces that you have not finished; recorded",
-        "choose('look')",
-        50,
+        command="choose('look')",
+        hint=50,
     ),
-    ("text_down", "d", "text ↓", "Scroll what the figures rest on down", "text(1)", 0),
-    ("text_up", "b", "text ↑", "Scroll what the figures rest on up", "text(-1)", 0),
+    _signatures(
+        "text_down", "d", "text ↓", "Scroll what the figures rest on down", command="text(1)"
+    ),
+    _signatures("text_up", "b", "text ↑", "Scroll what the figures rest on up", command="text(-1)"),
 )
 
-SIGNATURE_TRACES = rows(
-    Where.SIGNATURE_TRACES,
-    *MOVE,
-    ("open", "enter", "open", "Open the trace where the mode stands", "open", 5),
+_signature_traces = partial(action, Where.SIGNATURE_TRACES)
+
+SIGNATURE_TRACES = (
+    *moves(Where.SIGNATURE_TRACES),
+    _signature_traces("open", "enter", "open", "Open the trace where the mode stands", hint=5),
 )

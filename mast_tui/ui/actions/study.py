@@ -1,14 +1,34 @@
-"""The rows of the registry for the study screen."""
+"""What keys do on the study, and on the page of what was agreed about a mode."""
 
 from __future__ import annotations
 
-from mast_tui.ui.actions.action import MOVE, Where, rows
+from functools import partial
 
-STUDY = rows(
-    Where.STUDY,
-    *MOVE,
-    ("set_up", "e", "set up", "Set the study up, or change it", "set_up", 10),
-    ("add", "a", "take in traces", "Take in what of the library is not in it yet", "add", 20),
-    ("text_down", "d", "text ↓", "Scroll what was set up down", "text(1)", 0),
-    ("text_up", "b", "text ↑", "Scroll what was set up up", "text(-1)", 0),
+from mast_tui.ui.actions.action import Where, action, moves
+
+_study = partial(action, Where.STUDY)
+
+STUDY = (
+    *moves(Where.STUDY),
+    _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
+    _study("add", "a", "take in traces", "Take in what of the library is not in it yet", hint=20),
+    _study("text_down", "d", "text ↓", "Scroll what was set up down", command="text(1)"),
+    _study("text_up", "b", "text ↑", "Scroll what was set up up", command="text(-1)"),
+)
+
+_guidelines = partial(action, Where.GUIDELINES)
+
+GUIDELINES = (
+    *moves(Where.GUIDELINES),
+    _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
+    _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
+    _guidelines("write", "m", "write", "Write down what was agreed about the mode", hint=30),
+    _guidelines("edit", "e", "edit", "Put the guideline under the cursor otherwise", hint=40),
+    _guidelines("take_back", "x", "take back", "Take the guideline under the cursor back", hint=50),
+    _guidelines(
+        "next_mode", "} >", "next mode", "The page of the next mode", command="mode(1)", hint=60
+    ),
+    _guidelines(
+        "previous_mode", "{ <", "previous mode", "The page of the previous mode", command="mode(-1)"
+    ),
 )

@@ -18,7 +18,7 @@ from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import ItemView, Names, TraceItems, judge_views, mode_words
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import AppContext
-from mast_tui.ui.dialogs.mode_finder import ModeFinder
+from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.place_words import place_words
 from mast_tui.ui.services.workspace_writer import Writes
@@ -34,41 +34,32 @@ class Host(Protocol):
     @property
     def app(self) -> App[object]:
         """Where dialogs open."""
-        ...
 
     @property
     def mast(self) -> AppContext:
         """The app, with what it shares."""
-        ...
 
     @property
     def hints(self) -> HintBar:
         """The last line."""
-        ...
 
     def attempt(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what cannot be done is said in words."""
-        ...
 
     def tell(self, words: str) -> None:
         """Say what was done; it stays although the cursor goes on."""
-        ...
 
     def show_title(self) -> None:
         """Show how much is left."""
-        ...
 
     def show_row(self) -> None:
         """Show what is under the queue's cursor."""
-        ...
 
     def go_to_open(self) -> bool:
         """Put the cursor on the next conflict that is left; False where there is none."""
-        ...
 
     def take_on(self, trace_id: str) -> None:
         """Ask whether to see what others say of a trace."""
-        ...
 
 
 class Deciding:

@@ -19,7 +19,7 @@ from mast_tui.adjudication import Case, take_on
 from mast_tui.errors import MastError
 from mast_tui.gold import Decision
 from mast_tui.safe_text import one_line
-from mast_tui.ui.actions.action import MOVE
+from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.adjudicate.conflict_list import ConflictList
 from mast_tui.ui.adjudicate.deciding import Deciding
@@ -51,7 +51,7 @@ QUESTION = (
 
 QUESTION_OF_A_STUDY = (
     "As its adjudicator you will see what others said, and can no longer label this trace, or "
-    "label it once more, without sight of it."
+    "label it again, without sight of it."
 )
 
 BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · Enter decides · Esc"
@@ -59,7 +59,7 @@ BOUNDARY_PROMPT = "boundary: move its end · e the other end · v begin here · 
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
     for name in (
-        *(name for name, *_ in MOVE),
+        *(move.name for move in moves(Where.ADJUDICATE)),
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
 ) | {"everywhere.back", "everywhere.goto"}

@@ -165,7 +165,7 @@ class Finish:
 
         self._view.ask(
             "See what was hidden?",
-            "In this study some finished traces come back to be labelled once more, without "
+            "In this study some finished traces repeat: they are labelled again, without "
             "sight of anything. One that you have looked into by then is left out of that. "
             "Looking is recorded.",
             (("s", "see it"), ("n", "leave it hidden")),

@@ -12,7 +12,7 @@ from textual.geometry import Size
 from mast_tui.labels import Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.ui.actions.action import MOVE
+from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mast_tui.session import Change, Session
 
 TYPING: Final = frozenset(
-    f"annotate.{name}" for name in (*(f"digit_{d}" for d in range(10)), *(row[0] for row in MOVE))
-) | {"everywhere.back"}
+    {f"annotate.digit_{d}" for d in range(10)}
+    | {move.id for move in moves(Where.ANNOTATE)}
+    | {"everywhere.back"}
+)
 """Actions of keys that are known while a mode is being typed: what it is for may still be found."""
 
 EDITING: Final = TYPING | {

@@ -37,11 +37,19 @@ from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search, SearchInput
 from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.annotate.suggestions import Suggestions
-from mast_tui.ui.context import AppContext, ShowLibrary, ShowTrace, TraceLocation, context_of
+from mast_tui.ui.context import (
+    AppContext,
+    ShowGuidelines,
+    ShowLibrary,
+    ShowTrace,
+    TraceLocation,
+    context_of,
+)
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.judging import Judged
 from mast_tui.ui.sizes import WIDE
 from mast_tui.ui.styles import ANNOTATE
+from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
@@ -50,9 +58,8 @@ from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.render_cache import KnownLooks
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -74,15 +81,15 @@ COPY_LIMIT: Final = 100_000
 """Longest text that is handed to the terminal's clipboard, in code points."""
 
 
-class Beside(Horizontal, KnownLooks):
+class Beside(Horizontal, RenderCache):
     """Panes beside each other."""
 
 
-class Below(Vertical, KnownLooks):
+class Below(Vertical, RenderCache):
     """Panes below each other."""
 
 
-class AnnotateScreen(Screen[None], KnownLooks):
+class AnnotateScreen(Screen[None], RenderCache):
     """One trace, one annotator."""
 
     CSS_PATH = ANNOTATE
@@ -203,7 +210,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
     def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace, reads=True)
         self.filter.show()
-        self.overview.show_trace(trace, self.timeline.survey)
+        self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
         self.show_title()
         self.show_span()
@@ -421,7 +428,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
 
     def find_mode(self, found: Callable[[str], None]) -> None:
         """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
-        from mast_tui.ui.dialogs.mode_finder import ModeFinder
+        from mast_tui.ui.dialogs.finder import ModeFinder
 
         self.show_dialog(
             ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
@@ -448,7 +455,7 @@ class AnnotateScreen(Screen[None], KnownLooks):
         session = self.session
         if session is None or self.context.opened is None:
             return (self.context.waiting_words(),)
-        sight = "blind" if session.blind else "assisted"
+        sight = sight_words(blind=session.blind)
         words = [one_line(session.annotator), sight]
         if session.finished:
             words[1] += " ✓"
@@ -950,6 +957,11 @@ class AnnotateScreen(Screen[None], KnownLooks):
     def action_suggestion(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
         self.suggestions.go(step)
+
+    def action_guidelines(self) -> None:
+        """Show what was agreed about the mode under the cursor of the taxonomy."""
+        mode = self.modes.mode or self.state.taxonomy.modes[0]
+        self.context.go(ShowGuidelines(mode.slug))
 
     def action_accept(self) -> None:
         """Accept the suggestion under the cursor and go on to the next."""

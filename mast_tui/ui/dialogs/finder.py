@@ -17,7 +17,8 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.dialogs.typing_dialog import TypingDialog
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.ui.dialogs.note import TypingDialog
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -161,3 +162,19 @@ class Finder(TypingDialog):
     def action_move(self, delta: int) -> None:
         """Another choice."""
         self.query_one(ChoiceList).move_by(delta)
+
+
+class ModeFinder(Finder):
+    """Gives back a mode's slug."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        choices = [
+            Choice(
+                mode.slug,
+                mode.code if taxonomy.coded_by_digits else taxonomy.keys_of(mode),
+                mode.name,
+                " ".join([mode.definition, *(alias.name for alias in mode.aliases)]),
+            )
+            for mode in taxonomy.modes
+        ]
+        super().__init__("Label with", choices, placeholder="name, definition or code")

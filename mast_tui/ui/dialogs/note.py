@@ -5,16 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from mast_tui.ui.dialogs.typing_dialog import TypingDialog
+from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
 from mast_tui.ui.widgets.text_line import TextLine
+
+
+class TypingDialog(ModalScreen[str | None]):
+    """A dialog with one line to type on, which Escape leaves without an answer."""
+
+    CSS_PATH = DIALOGS
+
+    def on_key(self, event: events.Key) -> None:
+        """Take characters that were typed before the line was there."""
+        line = self.query_one(Input)
+        if event.is_printable and event.character and self.focused is not line:
+            event.stop()
+            line.insert_text_at_cursor(event.character)
+            self.set_focus(line)
+
+    def action_leave(self) -> None:
+        """No answer."""
+        self.dismiss(None)
 
 
 class NoteScreen(TypingDialog):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS
 
 FIVE_KEYS = (
@@ -20,10 +23,13 @@ FIVE_KEYS = (
 )
 
 
-class WelcomeScreen(ModalScreen[None]):
-    """Any key closes it for good."""
+class WelcomeScreen(ModalScreen[bool]):
+    """Any key closes it, and gives back True. A key that was pressed before this could be seen
+    closes it too, but then does what it was meant to do, and False is given back."""
 
     CSS_PATH = DIALOGS
+
+    _seen_since: float | None = None
 
     def compose(self) -> ComposeResult:
         """The five keys."""
@@ -41,11 +47,21 @@ class WelcomeScreen(ModalScreen[None]):
                 classes="hint",
             )
 
+    def on_mount(self) -> None:
+        """Remember when it is on screen."""
+        self.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        self._seen_since = monotonic()
+
     def on_key(self, event: events.Key) -> None:
         """Close."""
         event.stop()
-        self.dismiss(None)
+        seen = self._seen_since is not None and event.time >= self._seen_since
+        self.dismiss(seen)
+        if not seen:
+            context_of(self).hand_back(event)
 
     def on_click(self) -> None:
         """Close."""
-        self.dismiss(None)
+        self.dismiss(True)

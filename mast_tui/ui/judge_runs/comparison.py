@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,27 +13,351 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
+from textual.worker import get_current_worker
 
+from mast_tui.adjudication import TraceWords, words_by_trace
+from mast_tui.errors import MastError
+from mast_tui.gold import Order
 from mast_tui.gold.places import in_reading_order
+from mast_tui.judges.comparing import (
+    Case,
+    Comparison,
+    Mark,
+    ModeCounts,
+    Outcome,
+    Side,
+    compare,
+    side_of,
+)
+from mast_tui.labels import VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.judge_runs.run_comparison import Compared, compare_runs, compare_with_gold
+from mast_tui.ui.place_words import place_words
 from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_words import judge_name
 from mast_tui.ui.titles import plain_title
-from mast_tui.ui.widgets.column_table import ColumnTable
+from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.table_lines import TableLines
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.workspace import Run, WorkspaceError, examples_of
 
-if TYPE_CHECKING:
-    from mast_tui.gold import Order
-    from mast_tui.judges.comparing import Case
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.workspace import Run
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What there is to show.
+
+    ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
+    prompt, ``hidden`` because the annotator may not know of them yet. ``judge_seen`` verdicts
+    were settled with a judge on screen and are left out unless ``with_seen``. ``problem`` is why
+    nothing could be compared.
+    """
+
+    comparison: Comparison | None = None
+    at_hand: TraceLoader | None = None
+    traces: int = 0
+    examples: int = 0
+    hidden: int = 0
+    judge_seen: int = 0
+    with_seen: bool = False
+    problem: str | None = None
+
+
+def compare_runs(
+    opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
+) -> Compared:
+    """Two runs over the traces that both have judged. Slow: for workers only."""
+    workspace, ref = opened.workspace, opened.taxonomy.ref
+    try:
+        view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
+        shared = _judged_in(opened, first) & _judged_in(opened, second)
+        visible = {t for t in shared if t in view and view[t].suggestions_visible}
+        shown_before = examples_of(workspace, first.judge) | examples_of(workspace, second.judge)
+        counted = visible - shown_before
+        at_hand = TraceLoader(workspace, known)
+        found = compare(
+            _side_of_judge(opened, first.judge),
+            _side_of_judge(opened, second.judge),
+            counted,
+            [mode.slug for mode in opened.taxonomy.modes],
+            at_hand.order_of,
+        )
+    except WorkspaceError as error:
+        return Compared(problem=str(error))
+    return Compared(
+        found,
+        at_hand,
+        traces=len(counted),
+        examples=len(visible & shown_before),
+        hidden=len(shared - visible),
+    )
+
+
+def compare_with_gold(
+    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool = False
+) -> Compared:
+    """A run beside the gold, over traces that the annotator has finished or adjudicated.
+
+    That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
+    judge on screen count only ``with_seen``. Slow: for workers only.
+    """
+    workspace, taxonomy = opened.workspace, opened.taxonomy
+    try:
+        words = words_by_trace(workspace, taxonomy)
+        with_gold = _judged_in(opened, run) & words.keys()
+        visible = with_gold & visible_traces_for_agreement(
+            workspace, opened.annotator, taxonomy.ref
+        )
+        examples = examples_of(workspace, run.judge)
+        counted = visible - examples
+        at_hand = TraceLoader(workspace, known)
+        verdicts: dict[tuple[str, str], VerdictValue] = {}
+        marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
+        seen: set[tuple[str, str]] = set()
+        for trace_id in counted:
+            gold = words[trace_id].gold(taxonomy, at_hand.order_of(trace_id))
+            for verdict in gold.verdicts:
+                if verdict.value is None:
+                    continue
+                verdicts[trace_id, verdict.mode] = verdict.value
+                if verdict.judge_seen:
+                    seen.add((trace_id, verdict.mode))
+            for label in gold.labels:
+                key = (trace_id, label.mode)
+                marks[key] = (*marks.get(key, ()), Mark(label.target))
+        found = compare(
+            _side_of_judge(opened, run.judge),
+            Side(verdicts, marks),
+            counted,
+            [mode.slug for mode in taxonomy.modes],
+            at_hand.order_of,
+            left_out=frozenset() if with_seen else seen,
+        )
+        kept_back = counted if opened.blind else opened.withheld()
+        told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
+        record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
+    except MastError as error:
+        return Compared(problem=str(error))
+    return Compared(
+        found,
+        at_hand,
+        traces=len(counted),
+        examples=len(visible & examples),
+        hidden=len(with_gold - visible),
+        judge_seen=len(seen),
+        with_seen=with_seen,
+    )
+
+
+def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
+    names = (*words.passes, *(decision.decided_by for decision in words.decisions))
+    return any(name != opened.annotator for name in names)
+
+
+def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
+    """The run's traces on which its judge has come to a judgement."""
+    judged = {
+        one.trace_id
+        for one in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
+    }
+    return judged & {trace.trace_id for trace in run.traces}
+
+
+def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
+    workspace, ref = opened.workspace, opened.taxonomy.ref
+    verdicts = {
+        (verdict.trace_id, verdict.mode): verdict.value
+        for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
+    }
+    return side_of(workspace.labels(annotator=judge, taxonomy=ref), verdicts)
+
+
+ALL_MODES: Final = ""
+"""The id of the row that sums up all modes."""
+
+MOST_PLACES: Final = 4
+"""Places of one side that are named in a row."""
+
+RUN_COLUMNS: Final = (
+    Column("code", ""),
+    Column("mode", "mode", shrinks=True),
+    Column("both", "both", figure=True, keeps=95),
+    Column("meet", "same place", figure=True, keeps=70),
+    Column("first", "only A", figure=True, keeps=94),
+    Column("second", "only B", figure=True, keeps=93),
+    Column("neither", "neither", figure=True, keeps=50),
+    Column("undecided", "undecided", figure=True, keeps=40),
+)
+GOLD_COLUMNS: Final = (
+    Column("code", ""),
+    Column("mode", "mode", shrinks=True),
+    Column("both", "in gold", figure=True, keeps=95),
+    Column("meet", "place", figure=True, keeps=70),
+    Column("first", "not in gold", figure=True, keeps=94),
+    Column("second", "missed", figure=True, keeps=93),
+    Column("neither", "neither", figure=True, keeps=42),
+    Column("undecided", "undecided", figure=True, keeps=40),
+    Column("precision", "precision", figure=True, keeps=55),
+    Column("recall", "recall", figure=True, keeps=56),
+)
+CASE_COLUMNS: Final = (
+    Column("trace", "trace", shrinks=True),
+    Column("code", "", keeps=90),
+    Column("outcome", "", keeps=95),
+    Column("first", "A", keeps=80, shrinks=True),
+    Column("second", "B", keeps=79, shrinks=True),
+)
+GOLD_CASE_COLUMNS: Final = (
+    *CASE_COLUMNS[:3],
+    Column("first", "judge", keeps=80, shrinks=True),
+    Column("second", "gold", keeps=79, shrinks=True),
+)
+
+
+def count_rows(comparison: Comparison, taxonomy: Taxonomy) -> list[TableRow]:
+    """All modes together, then each mode that was compared or found."""
+    rows = [_count_row(comparison.total, "", "all modes")]
+    for counts in comparison.counts:
+        mode = taxonomy.mode(counts.mode)
+        rows.append(_count_row(counts, one_line(mode.code, 8), one_line(mode.name)))
+    return rows
+
+
+def _count_row(counts: ModeCounts, code: str, name: str) -> TableRow:
+    total = counts.mode == ALL_MODES
+    placed = counts.meet + counts.apart
+    numbers = {
+        "both": str(counts.both),
+        "meet": f"{counts.meet} of {placed}" if placed else "—",
+        "first": str(counts.first),
+        "second": str(counts.second),
+        "neither": str(counts.neither),
+        "undecided": str(counts.undecided),
+        "precision": _share(counts.precision),
+        "recall": _share(counts.recall),
+    }
+    differs = counts.first or counts.second or counts.apart
+    styles = {
+        "glyph": "doubt" if differs else "quiet",
+        "code": "name",
+        "mode": "total" if total else "figure",
+        **{key: "quiet" for key, text in numbers.items() if text in ("0", "—")},
+        **{key: "doubt" for key in ("first", "second") if numbers[key] != "0"},
+    }
+    glyph = "≠" if differs else "=" if counts.both else " "
+    return TableRow(counts.mode, {"code": code, "mode": name, **numbers}, glyph, styles)
+
+
+def _share(share: float | None) -> str:
+    return "—" if share is None else f"{share:.2f}"
+
+
+def case_rows(
+    cases: Iterable[Case],
+    taxonomy: Taxonomy,
+    name_of: Callable[[str], str],
+    order_of: Callable[[str], Order],
+    *,
+    gold: bool,
+    with_mode: bool,
+) -> list[TableRow]:
+    """The traces behind a row, where the sides differ first."""
+    rows = []
+    for case in cases:
+        order = order_of(case.trace_id)
+        says = outcome_words(case, gold=gold)
+        cells = {
+            "trace": one_line(name_of(case.trace_id)),
+            "code": one_line(taxonomy.mode(case.mode).code, 8) if with_mode else "",
+            "outcome": says,
+            "first": places_words(case.first, order, said=case.outcome is not Outcome.SECOND),
+            "second": places_words(case.second, order, said=case.outcome is not Outcome.FIRST),
+        }
+        styles = {
+            "glyph": "doubt" if case.differs else "quiet",
+            "trace": "name",
+            "code": "name",
+            "outcome": "doubt" if case.differs else "quiet",
+        }
+        glyph = "≠" if case.differs else "="
+        rows.append(TableRow(f"{case.mode}\n{case.trace_id}", cells, glyph, styles))
+    return rows
+
+
+def outcome_words(case: Case, *, gold: bool) -> str:
+    """Who says it, and whether at the same place."""
+    if case.outcome is Outcome.FIRST:
+        return "not in gold" if gold else "only A"
+    if case.outcome is Outcome.SECOND:
+        return "missed" if gold else "only B"
+    if case.meet is None:
+        return "both"
+    return "both, same place" if case.meet else "both, elsewhere"
+
+
+def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
+    """Where a side marks a mode; ``—`` where it does not say it."""
+    if not said:
+        return "—"
+    if not marks:
+        return "no place"
+    in_order = in_reading_order(marks, lambda mark: mark.target, order)
+    words = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_PLACES]]
+    more = len(marks) - MOST_PLACES
+    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
+def about_words(found: Compared, *, gold: bool) -> str:
+    """Over what was compared, and what was left out and why."""
+    count = found.traces
+    words = [f"{count} trace{'' if count == 1 else 's'} compared"]
+    if found.examples:
+        stood = (
+            "1 left out, an example"
+            if found.examples == 1
+            else (f"{found.examples} left out, examples")
+        )
+        words.append(f"{stood} in a prompt")
+    if found.hidden:
+        words.append(f"{found.hidden} hidden until you have finished them")
+    if gold and found.judge_seen:
+        some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
+        if found.with_seen:
+            words.append(
+                f"{some} settled with a judge on screen counted too: no independent figure"
+            )
+        else:
+            words.append(f"{some} settled with a judge on screen left out (o counts them)")
+    return " · ".join(words)
+
+
+def nothing_words(found: Compared, *, gold: bool) -> str:
+    """Why there is nothing to compare, and what to do."""
+    if found.problem is not None:
+        return one_line(found.problem)
+    lines = []
+    if gold:
+        lines.append("No trace of this run has gold that you may see and that is independent.")
+        lines.append("")
+        lines.append("Gold is what people have finished (D) and settled (A) on the same traces.")
+    else:
+        lines.append("These two judges have judged no trace in common that you may see.")
+        lines.append("")
+        lines.append("R, then J, runs a judge on all traces of the library.")
+    if found.examples:
+        lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
+    if found.hidden:
+        lines.append(f"{found.hidden} hidden from you until you have finished them.")
+    lines += ["", "Esc goes back."]
+    return "\n".join(lines)
+
 
 MOST_READ: Final = 60
 """Traces of one list that are read so that their places have numbers."""
@@ -73,10 +397,8 @@ class ComparisonScreen(OpensTraces):
 
     def compose(self) -> ComposeResult:
         """The counts, and the traces behind them."""
-        from mast_tui.ui.judge_runs import comparison_rows as rows
-
-        columns = rows.GOLD_COLUMNS if self._gold else rows.RUN_COLUMNS
-        case_columns = rows.GOLD_CASE_COLUMNS if self._gold else rows.CASE_COLUMNS
+        columns = GOLD_COLUMNS if self._gold else RUN_COLUMNS
+        case_columns = GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS
         yield TitleBar()
         with Vertical(classes="filled"):
             yield Static(id="about", markup=False)
@@ -130,8 +452,6 @@ class ComparisonScreen(OpensTraces):
 
     def on_comparison_screen_done(self, message: Done) -> None:
         """Show what was found."""
-        from mast_tui.ui.judge_runs.comparison_rows import about_words, count_rows, nothing_words
-
         found = self._found = message.found
         comparison = found.comparison
         nothing = comparison is None or not (found.traces and comparison.total.compared)
@@ -163,8 +483,6 @@ class ComparisonScreen(OpensTraces):
         return sorted(every, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read: bool = True) -> None:
-        from mast_tui.ui.judge_runs.comparison_rows import case_rows
-
         found = self._found
         if found is None or found.at_hand is None:
             return
@@ -187,10 +505,6 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="places", exclusive=True)
     def _read_places(self, mode: str, trace_ids: list[str]) -> None:
-        from textual.worker import get_current_worker
-
-        from mast_tui.workspace import WorkspaceError
-
         worker, at_hand = get_current_worker(), self._found.at_hand if self._found else None
         wanted = [one for one in dict.fromkeys(trace_ids) if at_hand and not at_hand.is_known(one)]
         for trace_id in wanted:
@@ -208,8 +522,8 @@ class ComparisonScreen(OpensTraces):
         if message.mode == self._mode:
             self._show_cases(read=False)
 
-    @on(TableLines.Fitted)
-    def _fitted(self, event: TableLines.Fitted) -> None:
+    @on(ColumnTable.Fitted)
+    def _fitted(self, event: ColumnTable.Fitted) -> None:
         event.stop()
         heading = self.query_one(f"#{event.table.id}-heading", Static)
         heading.update(Content(event.table.heading()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -15,23 +15,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.configuration import JudgeConfiguration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
+from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Answer, Ask
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.titles import plain_lines, plain_title
-
-if TYPE_CHECKING:
-    from mast_tui.judges.configuration import JudgeConfiguration
-    from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.ui.services.judging import Judging
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-
+from mast_tui.workspace import WorkspaceError
 
 RULES_KEY: Final = "r"
 MODEL_KEY: Final = "m"
@@ -103,8 +101,6 @@ class JudgeChoice(ModalScreen[Chosen | None]):
 
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate(self) -> None:
-        from mast_tui.workspace import WorkspaceError
-
         worker = get_current_worker()
 
         def counted(traces: int) -> None:
@@ -164,7 +160,7 @@ class JudgeChoice(ModalScreen[Chosen | None]):
 
 
 def choose_judge(
-    app: Judging,
+    context: AppContext,
     configured: JudgeConfiguration,
     opened: OpenWorkspace,
     traces: Sequence[Trace],
@@ -173,65 +169,63 @@ def choose_judge(
     model: Callable[[Plan], None],
 ) -> None:
     """Ask which judge; before a model is asked, say what is sent where, and what it may take."""
-    from mast_tui.judges.llm.run.setup import configured_setup
-
     try:
         setup = configured_setup(opened.taxonomy, configured)
     except MastError as error:
-        app.complain(f"{error}; only the rules judge can run")
+        context.complain(f"{error}; only the rules judge can run")
         rules()
         return
     setting = f"{_CHOSEN}:{opened.annotator}"
-    before = app.guarded(lambda: opened.workspace.get_setting(setting))
+    before = context.guarded(lambda: opened.workspace.get_setting(setting))
 
     def answered(chosen: Chosen | None) -> None:
         if chosen is None:
             return
         key = RULES_KEY if chosen.plan is None else MODEL_KEY
         remember = partial(opened.workspace.set_setting, setting, key)
-        app.writes.do(partial(app.guarded, remember), Holds.NOTHING)
+        context.writes.do(partial(context.guarded, remember), Holds.NOTHING)
         if chosen.plan is None:
             rules()
         else:
-            confirm(app, opened, chosen.plan, model)
+            confirm(context, opened, chosen.plan, model)
 
-    app.push_screen(JudgeChoice(setup, opened, traces, model_first=before == MODEL_KEY), answered)
+    context.ask(JudgeChoice(setup, opened, traces, model_first=before == MODEL_KEY), answered)
 
 
-def confirm(app: Judging, opened: OpenWorkspace, plan: Plan, model: Callable[[Plan], None]) -> None:
+def confirm(
+    context: AppContext, opened: OpenWorkspace, plan: Plan, model: Callable[[Plan], None]
+) -> None:
     """Begin at once where little is at stake; else ask what may be sent and spent."""
     if not plan.estimate.to_judge:
-        app.notify(
-            f"{estimate_words(plan)} mast-tui judge --again asks anew.", markup=False, timeout=8
-        )
+        context.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
         return
-    told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
+    told = context.guarded(lambda: is_told(opened.workspace, plan.setup))
     if told is None:
         return
 
     def go(tokens: int) -> None:
         def note() -> None:
-            app.guarded(lambda: note_told(opened.workspace, plan.setup))
+            context.guarded(lambda: note_told(opened.workspace, plan.setup))
             model(plan.allowing(tokens))
 
-        app.writes.do(note)
+        context.writes.do(note)
 
     if plan.estimate.to_judge > 1:
-        _ask_for_allowance(app, plan, go, told=told)
+        _ask_for_allowance(context, plan, go, told=told)
     elif told:
         go(plan.usual_allowance())
     else:
-        _ask_to_send(app, plan, go)
+        _ask_to_send(context, plan, go)
 
 
-def _ask_to_send(app: Judging, plan: Plan, go: Callable[[int], None]) -> None:
+def _ask_to_send(context: AppContext, plan: Plan, go: Callable[[int], None]) -> None:
     allowed = plan.usual_allowance()
 
     def answered(answer: str | None) -> None:
         if answer == "y":
             go(allowed)
 
-    app.push_screen(
+    context.ask(
         Ask(
             f"Send this trace to {one_line(plan.setup.host, 60)}?",
             f"{what_is_sent(plan.setup)}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
@@ -243,14 +237,16 @@ def _ask_to_send(app: Judging, plan: Plan, go: Callable[[int], None]) -> None:
     )
 
 
-def _ask_for_allowance(app: Judging, plan: Plan, go: Callable[[int], None], *, told: bool) -> None:
+def _ask_for_allowance(
+    context: AppContext, plan: Plan, go: Callable[[int], None], *, told: bool
+) -> None:
     sent = "" if told else f"{what_is_sent(plan.setup)}\n\n"
 
     def written(text: str | None) -> None:
         if text is not None:
             go(int(text))
 
-    app.push_screen(
+    context.ask(
         NoteScreen(
             f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
             f"{plan.usual_allowance():,}",

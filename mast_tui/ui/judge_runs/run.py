@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
 from textual.message import Message
 
+from mast_tui.labels import QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.judge_runs.run_rows import HIDDEN, RunView, local_time, run_views
+from mast_tui.ui.judge_runs.run_view import HIDDEN, RunView, local_time, run_views
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_words import ALTERED, judge_name
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-
-if TYPE_CHECKING:
-    from mast_tui.labels import QuoteCounts
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.workspace.records import RunTrace
+from mast_tui.workspace import WorkspaceError
+from mast_tui.workspace.records import RunTrace
 
 COLUMNS: Final = (
     Column("trace", "trace", shrinks=True),
@@ -115,8 +114,6 @@ class RunScreen(OpensTraces, TableScreen):
 
     @work(thread=True, group="recount", exclusive=True)
     def _recount(self, opened: OpenWorkspace) -> None:
-        from mast_tui.workspace import WorkspaceError
-
         run = self._view.run
         try:
             hidden = opened.judges_hidden

@@ -1,17 +1,35 @@
-"""The queues of the library: which traces one goes through, in which order, and how many."""
+"""The queues of the library: which traces one goes through, choosing one, and reading it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
+from textual import events, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.study import random_sample
+from mast_tui.ui.context import AppContext
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.styles import DIALOGS
+from mast_tui.ui.titles import plain_lines, plain_title
+from mast_tui.ui.widgets.hint_bar import HintBar
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
+
 
 SAMPLE_SIZE: Final = 20
 MOST_SAMPLED: Final = 1_000_000
@@ -92,8 +110,8 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     ``known`` are the ids of the traces at hand: without a study they are everybody's. Raises
     ``SessionError`` or ``WorkspaceError`` in words.
     """
+    # The session brings SQLAlchemy, for which the library's first frame does not wait.
     from mast_tui.session import QueueKind, queue
-    from mast_tui.study import random_sample
 
     study = opened.study()
     if wanted is None:
@@ -208,3 +226,243 @@ def going_on(
         *(one for one in now if one in wanted and one not in known and one not in at_once),
         *(one for one in kept if one in passed),
     ]
+
+
+KEYS: Final[Mapping[QueueName, tuple[str, str]]] = {
+    QueueName.ALL: ("a", "all traces"),
+    QueueName.MINE: ("m", "mine to do"),
+    QueueName.DISAGREEMENTS: ("d", "disagreements with others"),
+    QueueName.JUDGE: ("j", "the judge against me"),
+    QueueName.UNSURE: ("u", "unsure"),
+    QueueName.SAMPLE: ("s", "a random sample"),
+}
+"""By queue its key and what it is called here."""
+
+_NAME_CELLS: Final = 28
+
+
+class QueueRow(Static):
+    """One queue with its key; a click chooses it."""
+
+    def __init__(self, name: QueueName, *, current: bool) -> None:
+        super().__init__(classes="answer")
+        self.queue = name
+        self._current = current
+
+    def show(self, counted: str) -> None:
+        """Show how many it holds."""
+        key, words = KEYS[self.queue]
+        mark = "  ↵" if self._current else ""
+        self.update(
+            Content.assemble((f" {key} ", "bold"), f" {words:<{_NAME_CELLS}}{counted}{mark}")
+        )
+
+    def on_click(self) -> None:
+        """Choose it."""
+        if isinstance(self.screen, QueueChoice):
+            self.screen.dismiss(self.queue)
+
+
+class QueueChoice(ModalScreen[QueueName | None]):
+    """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
+
+    CSS_PATH = DIALOGS
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    @dataclass
+    class Counted(Message):
+        """The counts, or why there are none."""
+
+        counts: Counts | None
+        problem: str = ""
+
+    def __init__(
+        self,
+        opened: OpenWorkspace,
+        known: Sequence[str],
+        current: QueueName,
+        shown: Mapping[QueueName, int],
+    ) -> None:
+        super().__init__()
+        self._opened = opened
+        self._known = known
+        self._current = current
+        self._looked_at = shown
+
+    def compose(self) -> ComposeResult:
+        """A row for each queue."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = plain_title("Which traces?")
+            for name in KEYS:
+                yield QueueRow(name, current=name is self._current)
+            yield Static(
+                plain_lines(
+                    "> and < go through the chosen ones, in their order. Disagreements, also with "
+                    "the judge, are told of traces that you have finished; these finishes stand "
+                    "then."
+                ),
+                classes="hint",
+            )
+
+    def on_mount(self) -> None:
+        """Count in the background."""
+        self._show(None)
+        self._count()
+
+    @work(thread=True, group="queues", exclusive=True)
+    def _count(self) -> None:
+        try:
+            counts = count_queues(self._opened, self._known)
+        except MastError as error:
+            self.post_message(self.Counted(None, str(error)))
+            return
+        self.post_message(self.Counted(counts))
+
+    def on_queue_choice_counted(self, message: Counted) -> None:
+        """Show the counts."""
+        self._show(message.counts)
+        if message.problem:
+            hint = self.query_one(".hint", Static)
+            hint.update(plain_lines(message.problem))
+            hint.add_class("-error")
+
+    def _show(self, counts: Counts | None) -> None:
+        for row in self.query(QueueRow):
+            row.show(count_words(row.queue, counts, self._looked_at))
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the queue of this key; Enter stays with the one that is shown."""
+        name = next((name for name, (key, _) in KEYS.items() if key == event.character), None)
+        if event.key == "enter":
+            name = self._current
+        if name is not None:
+            event.stop()
+            self.dismiss(name)
+
+    def action_leave(self) -> None:
+        """Nothing chosen."""
+        self.dismiss(None)
+
+
+class ShowsQueues(Protocol):
+    """A screen that shows one queue at a time."""
+
+    @property
+    def app(self) -> App[object]: ...
+    @property
+    def mast(self) -> AppContext: ...
+    @property
+    def hints(self) -> HintBar: ...
+    @property
+    def is_mounted(self) -> bool: ...
+    def post_message(self, message: Message) -> bool: ...
+    def run_worker(
+        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
+    ) -> object: ...
+    def queue_shown(self, read: QueueRead, *, asked: bool) -> None: ...
+
+
+class ShownQueue:
+    """The queue that is shown. A study's annotators begin with what is theirs to do."""
+
+    @dataclass
+    class Read(Message):
+        """What the queue holds, or why it could not be read; ``asked`` by a key."""
+
+        read: QueueRead | None
+        asked: bool = False
+        problem: str = ""
+
+    def __init__(self, screen: ShowsQueues) -> None:
+        self.read = EVERYTHING
+        """What is shown."""
+        self._screen = screen
+        self._wanted: Wanted | None = None
+        self._sizes: dict[QueueName, int] = {}
+
+    def begin_anew(self) -> None:
+        """A study was set up: begin with what is to do, where no other queue was chosen."""
+        if self.read.wanted.name in (QueueName.ALL, QueueName.MINE):
+            self._wanted = None
+        self.changed()
+
+    def changed(self) -> None:
+        """Something was finished, or set up: read the queue anew."""
+        opened = self._screen.mast.opened
+        if opened is not None and self._screen.is_mounted:
+            self._read_on(opened)
+
+    def _read_on(self, opened: OpenWorkspace, *, asked: bool = False) -> None:
+        wanted, known = self._wanted, list(self._screen.mast.catalog.traces)
+
+        def work() -> None:
+            worker = get_current_worker()
+            try:
+                read = read_queue(opened, wanted, known)
+            except MastError as error:
+                self._screen.post_message(self.Read(None, asked, str(error)))
+                return
+            if not worker.is_cancelled:
+                self._screen.post_message(self.Read(read, asked))
+
+        self._screen.run_worker(work, group="queue", exclusive=True, thread=True)
+
+    def take(self, message: Read) -> None:
+        """Show what was read, unless another queue was chosen meanwhile."""
+        read = message.read
+        if read is None:
+            self._screen.hints.say(one_line(message.problem), error=True)
+            return
+        if self._wanted is not None and read.wanted != self._wanted:
+            return
+        self._wanted, self.read = read.wanted, read
+        if read.trace_ids is not None:
+            self._sizes[read.wanted.name] = len(read.trace_ids)
+        self._screen.queue_shown(read, asked=message.asked)
+
+    def choose(self) -> None:
+        """Ask for another queue."""
+        if self._screen.mast.refused is not None:
+            self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
+            return
+        self._screen.mast.when_ready(self._choose)
+
+    def _choose(self, opened: OpenWorkspace) -> None:
+        def chosen(name: QueueName | None) -> None:
+            if name is QueueName.SAMPLE:
+                self._ask_for_sample(opened)
+            elif name is not None:
+                self._want(opened, Wanted(name))
+
+        known = list(self._screen.mast.catalog.traces)
+        current = self.read.wanted.name
+        self._screen.app.push_screen(QueueChoice(opened, known, current, self._sizes), chosen)
+
+    def _ask_for_sample(self, opened: OpenWorkspace) -> None:
+        before = self.read.wanted
+        seed = "" if before.seed is None else f" {before.seed}"
+
+        def checked(text: str) -> str:
+            sample_from(text)
+            return text
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                self._want(opened, sample_from(text))
+
+        self._screen.app.push_screen(
+            NoteScreen(
+                "A random sample",
+                f"{before.n}{seed}",
+                question="How many traces? A second number is the seed of another draw; the same "
+                "seed always draws the same traces.",
+                hint="Enter draws · Esc leaves it as it was",
+                check=checked,
+                offered=True,
+            ),
+            written,
+        )
+
+    def _want(self, opened: OpenWorkspace, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._read_on(opened, asked=True)

@@ -121,16 +121,6 @@ def _spells(text: str, word: str) -> bool:
     return True
 
 
-def arrange(rows: Sequence[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
-    """The rows that match every word of ``needle``, sorted.
-
-    Where no row holds all words as they stand, rows that hold their letters in order are taken.
-    """
-    ordered = _in_order(rows, sort)
-    words = needle.casefold().split()
-    return _holding(ordered, words) or _spelling(ordered, words)
-
-
 @dataclass(frozen=True, slots=True)
 class _Arranged:
     """What was listed for a needle; ``spelled`` where only letters in order were found."""
@@ -161,10 +151,6 @@ class Listing:
     def __iter__(self) -> Iterator[LibraryRow]:
         return iter(self._rows.values())
 
-    def get(self, trace_id: str) -> LibraryRow | None:
-        """The row of a trace, where there is one."""
-        return self._rows.get(trace_id)
-
     def put(self, rows: Iterable[LibraryRow]) -> None:
         """Add rows, or put them in the place of others of the same traces."""
         self._rows.update((row.trace_id, row) for row in rows)
@@ -194,7 +180,11 @@ class Listing:
         self._all = self._last = None
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
-        """As ``arrange`` does it: a needle that has grown is looked for in what it matched."""
+        """The rows that match every word of ``needle``, sorted.
+
+        Where no row holds all words as they stand, rows that hold their letters in order are
+        taken. A needle that has grown is looked for in what it matched.
+        """
         if self._all is None or self._all.sort is not sort:
             self._all = _Arranged("", sort, self._ordered(sort))
         needle = needle.casefold().lstrip()

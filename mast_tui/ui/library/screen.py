@@ -11,13 +11,20 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import ShowTrace
-from mast_tui.ui.library.queue_reading import Queueing
-from mast_tui.ui.library.queues import TELLS_HIDDEN, QueueName, QueueRead, empty_words, going_on
+from mast_tui.ui.context import AppContext, ShowTrace, context_of
+from mast_tui.ui.library.queues import (
+    TELLS_HIDDEN,
+    QueueName,
+    QueueRead,
+    ShownQueue,
+    empty_words,
+    going_on,
+)
 from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.judging import Judged
@@ -28,7 +35,7 @@ from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
@@ -49,7 +56,7 @@ MOST_LEFT_OUT: Final = 5
 """How many files that hold no trace are named where there is no other."""
 
 
-class LibraryScreen(Queueing):
+class LibraryScreen(Screen[None]):
     """What of a queue matches, as it is sorted, is what one goes through on the annotate screen."""
 
     CSS_PATH = LIBRARY
@@ -60,6 +67,7 @@ class LibraryScreen(Queueing):
     def __init__(self) -> None:
         super().__init__()
         self.sort = Sort.QUEUE
+        self.queue = ShownQueue(self)
         self._listing = Listing()
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
@@ -97,6 +105,16 @@ class LibraryScreen(Queueing):
         self.call_after_refresh(self._show_heading)
 
     @property
+    def mast(self) -> AppContext:
+        """The app, with what it shares."""
+        return context_of(self)
+
+    @property
+    def hints(self) -> HintBar:
+        """The last line."""
+        return self.query_one(HintBar)
+
+    @property
     def table(self) -> LibraryList:
         """The traces."""
         return self.query_one(LibraryList)
@@ -121,7 +139,12 @@ class LibraryScreen(Queueing):
                 self._take(view, hidden_visible=not opened.blind)
             app.count_finished()
         self.refresh_rows()
-        self.queue_changed()
+        self.queue.changed()
+
+    @on(ShownQueue.Read)
+    def _queue_read(self, event: ShownQueue.Read) -> None:
+        event.stop()
+        self.queue.take(event)
 
     def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
         """Show the queue; what it has told that was hidden is hidden no longer."""
@@ -133,11 +156,12 @@ class LibraryScreen(Queueing):
                 self._take(view, hidden_visible=not opened.blind)
         if asked:
             self.sort = Sort.QUEUE
-            self.query_one(HintBar).clear()
+            self.hints.clear()
         self._arrange()
 
     @staticmethod
     def _ask(opened: OpenWorkspace) -> Mapping[str, LibraryEntry]:
+        # The session brings SQLAlchemy, for which the library's first frame does not wait.
         from mast_tui.session import library_view
 
         return library_view(
@@ -176,7 +200,7 @@ class LibraryScreen(Queueing):
         needle = self.query_one("#filter", Input).value
         rows = self._listing.arranged(needle, self.sort)
         ids = [row.trace_id for row in rows]
-        read = self.queue_read
+        read = self.queue.read
         mine = read.wanted.name is QueueName.MINE
         here = self.mast.open_trace_id if mine else None
         self.mast.queue = going_on(self.mast.queue, ids, here, read.anew)
@@ -194,7 +218,7 @@ class LibraryScreen(Queueing):
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
         left = ["Library", count if listed == every else f"{listed} of {count}"]
-        read, known = self.queue_read, app.catalog
+        read, known = self.queue.read, app.catalog
         if read.wanted.name is not QueueName.ALL:
             left.insert(1, read.wanted.words)
             gone = sum(trace_id not in known.traces for trace_id in read.trace_ids or ())
@@ -226,7 +250,7 @@ class LibraryScreen(Queueing):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        sight = "blind" if opened.blind else "assisted"
+        sight = sight_words(blind=opened.blind)
         return (one_line(opened.annotator), sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:
@@ -243,9 +267,9 @@ class LibraryScreen(Queueing):
             words = (
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
-        elif self.queue_read.wanted.name is not QueueName.ALL and self._listing:
+        elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
             opened = self.mast.opened
-            words = empty_words(self.queue_read, annotates=opened is not None and opened.annotates)
+            words = empty_words(self.queue.read, annotates=opened is not None and opened.annotates)
         elif not catalog.complete:
             words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         else:
@@ -287,7 +311,7 @@ class LibraryScreen(Queueing):
         about.border_subtitle = plain_title(trace.identity.reader)
         task = trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."
         lines = [f"{p.place}: {p.message}" for p in trace.problems[:20]]
-        modes = self.queue_read.modes.get(row.trace_id)
+        modes = self.queue.read.modes.get(row.trace_id)
         if modes:
             codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
             lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
@@ -297,7 +321,7 @@ class LibraryScreen(Queueing):
     def _moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self._show_about()
-        self.query_one(HintBar).clear()
+        self.hints.clear()
 
     @on(VirtualLines.Chosen, "#traces")
     def _chosen(self, event: VirtualLines.Chosen) -> None:
@@ -310,7 +334,7 @@ class LibraryScreen(Queueing):
         if row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
-            self.query_one(HintBar).say("This file could not be read; the reason stands below")
+            self.hints.say("This file could not be read; the reason stands below")
 
     def action_filter(self) -> None:
         """Show only traces that match."""
@@ -339,19 +363,31 @@ class LibraryScreen(Queueing):
             self.set_focus(self.table)
             self._arrange()
         else:
-            self.query_one(HintBar).say("Q quits · ? shows all keys")
+            self.hints.say("Q quits · ? shows all keys")
+
+    def queue_changed(self) -> None:
+        """Read the queue anew: what is to do has changed."""
+        self.queue.changed()
+
+    def begin_anew(self) -> None:
+        """Begin with what is to do: a study was set up."""
+        self.queue.begin_anew()
+
+    def action_queue(self) -> None:
+        """Choose another queue."""
+        self.queue.choose()
 
     def action_sort(self) -> None:
         """Sort by the next column."""
         self.sort = self.sort.following()
         self._arrange()
-        self.query_one(HintBar).say(f"Sorted by {self.sort}")
+        self.hints.say(f"Sorted by {self.sort}")
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; ask to cancel one that is at work."""
         known = self.mast.catalog.traces
         traces = OneByOne([known[row.trace_id] for row in self.table.rows])
-        hints = self.query_one(HintBar)
+        hints = self.hints
         if not traces:
             hints.say("No traces are listed", error=True)
             return
@@ -359,7 +395,7 @@ class LibraryScreen(Queueing):
 
     def judged(self, message: Judged) -> None:
         """Say how the judge has ended, and count anew what waits."""
-        message.tell(self.query_one(HintBar))
+        message.tell(self.hints)
         if message.done:
             self._labels_changed()
 
@@ -370,7 +406,7 @@ class LibraryScreen(Queueing):
 
     def action_undo(self) -> None:
         """Undo belongs to an open trace."""
-        self.query_one(HintBar).say("Undo works on an open trace: Enter opens it, u takes back")
+        self.hints.say("Undo works on an open trace: Enter opens it, u takes back")
 
     def action_redo(self) -> None:
         """Redo belongs to an open trace."""

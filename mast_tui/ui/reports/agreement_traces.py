@@ -11,8 +11,7 @@ from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared, cases_behind
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.input import Place, SpanInput
 from mast_tui.gold.places import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table

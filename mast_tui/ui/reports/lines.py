@@ -20,7 +20,7 @@ from mast_tui.reports.model import Behind, Chart, Column, Kind, Part, Row, Table
 from mast_tui.reports.render.cells import NONE
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_words, value_words
-from mast_tui.ui.widgets.sides_panel import wrapped
+from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines
 
 RULE: Final = "─"

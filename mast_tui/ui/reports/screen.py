@@ -204,7 +204,7 @@ class ReportScreen(TablesScreen):
             Ask(
                 f"{counted(len(hidden), 'trace')} that you may not look into yet",
                 "As their adjudicator you will see what others said, and can no longer label "
-                "them, or label them once more, without sight of it. This is recorded.",
+                "them, or label them again, without sight of it. This is recorded.",
                 (("a", "see them as adjudicator"), ("n", "leave them out")),
                 default="n",
             ),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 from typing import Final
 
+from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
@@ -15,9 +16,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.onset import onsets
-from mast_tui.figures.signatures.patterns import SHAPES, shapes
-from mast_tui.figures.signatures.places import Chain, chains
+from mast_tui.figures.signatures.places import Chain, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import TraceLocation
@@ -49,6 +48,10 @@ _SHAPES: Final[Mapping[str, str]] = {
     "open": "Open: modes that are not judged, or unsure, could change its shape.",
     "none": "No mode shows in it.",
 }
+
+
+Placed = list[tuple[str, int, int]]
+"""The modes of one trace by onset: code, index of the first span, number of the step from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +122,31 @@ def traces_behind(given: SignatureInput, group: str, wanted: Wanted) -> Listed:
     for code in wanted.modes:
         chosen = chosen & (given.verdicts[:, codes.index(code)] == PRESENT)
     found = onsets(given).of(chosen)
-    first_of: dict[int, dict[str, int]] = {}
-    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist())
-    for row, mode, first in zip(*columns, strict=True):
-        first_of.setdefault(row, {})[codes[mode]] = first
-    chain_of, shape_of = chains(found, codes), _shapes(given, here, failed)
-
-    def fits(row: int) -> bool:
-        return _fits(first_of.get(row, {}), chain_of.get(row, ()), int(given.spans[row]), wanted)
+    placed_in: dict[int, Placed] = {}
+    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist(), found.step.tolist())
+    for row, mode, first, step in zip(*columns, strict=True):
+        placed_in.setdefault(row, []).append((codes[mode], first, step))
+    shape_of = _shapes(given, here, failed)
 
     def failing(row: int) -> FailingTrace:
-        places = first_of.get(row, {})
-        looked = wanted.modes or wanted.step or places
+        placed, looked = placed_in.get(row, []), wanted.modes or wanted.step
         return FailingTrace(
             given.traces[row],
             ("", "failed", "succeeded")[int(given.outcome[row])],
             shape_of[row],
             tuple(codes[mode] for mode in (given.verdicts[row] == PRESENT).nonzero()[0].tolist()),
-            chain_of.get(row, ()),
-            next(iter(places.values()), None),
-            next((first for code, first in places.items() if code in looked), None),
+            _chain(placed),
+            placed[0][1] if placed else None,
+            next((first for code, first, _ in placed if not looked or code in looked), None),
             int(given.spans[row]),
         )
 
     counts = (given.verdicts == PRESENT).sum(axis=1).tolist()
-    rows = [row for row in chosen.nonzero()[0].tolist() if fits(row)]
+    rows = [
+        row
+        for row in chosen.nonzero()[0].tolist()
+        if _fits(placed_in.get(row, []), int(given.spans[row]), wanted)
+    ]
     rows.sort(key=lambda row: (-counts[row], given.traces[row]))
     return Listed(tuple(map(failing, rows[:MOST])), len(rows))
 
@@ -158,21 +161,29 @@ def _shapes(given: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]
     return found
 
 
-def _fits(first_of: Mapping[str, int], chain: Chain, spans: int, wanted: Wanted) -> bool:
-    """Whether a trace is wanted, whose modes have these places, by onset."""
-    if wanted.placed and not set(wanted.modes) <= first_of.keys():
+def _chain(placed: Placed) -> Chain:
+    return tuple(
+        tuple(code for code, _, _ in together)
+        for _, together in groupby(placed, key=lambda one: one[2])
+    )
+
+
+def _fits(placed: Placed, spans: int, wanted: Wanted) -> bool:
+    """Whether a trace is wanted whose modes have these places."""
+    if wanted.placed and not set(wanted.modes) <= {code for code, _, _ in placed}:
         return False
-    if wanted.chain is not None and chain != wanted.chain:
+    if wanted.chain is not None and _chain(placed) != wanted.chain:
         return False
-    if wanted.first is not None and not any(wanted.first in step for step in chain[:1]):
+    if wanted.tenth is not None and (
+        not placed or spans < 1 or min(9, placed[0][1] * 10 // spans) != wanted.tenth
+    ):
         return False
-    if wanted.tenth is not None:
-        first = next(iter(first_of.values()), None)
-        if first is None or spans < 1 or min(9, first * 10 // spans) != wanted.tenth:
-            return False
+    steps = {code: step for code, _, step in placed} if wanted.first or wanted.step else {}
+    if wanted.first is not None and steps.get(wanted.first) != 0:
+        return False
     if wanted.step is not None:
-        earlier, later = wanted.step
-        return any(earlier in one and later in then for one, then in pairwise(chain))
+        earlier, later = (steps.get(code) for code in wanted.step)
+        return earlier is not None and later is not None and later == earlier + 1
     return True
 
 

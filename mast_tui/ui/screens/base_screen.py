@@ -8,12 +8,15 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
 from mast_tui.ui.services.workspace_writer import Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 
 class BaseScreen(Screen[None]):
     """A main screen with a title, a list that keys move over, and a line of hints."""
+
+    gives_way = True
+    """Another main screen takes its place."""
 
     @property
     def mast(self) -> AppContext:
@@ -51,7 +54,7 @@ class BaseScreen(Screen[None]):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.waiting_words(),)
-        return (one_line(opened.annotator), "blind" if opened.blind else "assisted")
+        return (one_line(opened.annotator), sight_words(blind=opened.blind))
 
     def action_move(self, delta: int) -> None:
         """One row up or down."""

@@ -11,8 +11,8 @@ from textual.widgets import Static
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.table_lines import TableLines
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 
@@ -21,7 +21,7 @@ class TableScreen(BaseScreen):
 
     where: Where
 
-    def make_table(self) -> TableLines:
+    def make_table(self) -> ColumnTable:
         """The table, not yet mounted."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class TableScreen(BaseScreen):
         self.add_class("-empty")
         self.query_one("#words", Static).update(Content(words))
 
-    @on(TableLines.Fitted)
-    def _show_heading(self, event: TableLines.Fitted) -> None:
+    @on(ColumnTable.Fitted)
+    def _show_heading(self, event: ColumnTable.Fitted) -> None:
         event.stop()
         self.query_one("#heading", Static).update(Content(event.table.heading()))

@@ -5,22 +5,28 @@ It works in a thread and posts messages; what it finds is in the workspace befor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
-from textual import on, work
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.background import Background
+from mast_tui.ui.services.workspace import WorkspaceService
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
+    from textual.screen import Screen
+
+    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.hint_bar import HintBar
+
+Answer = TypeVar("Answer")
 
 RULES: Final = "The rules judge"
 
@@ -86,51 +92,85 @@ class UnderWay:
     stopping: bool = False
 
 
-class Judging(Background):
-    """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
-
-    judge_at_work: UnderWay | None = None
+class JudgeApp(Protocol):
+    """What running a judge asks of the app."""
 
     @property
-    def urgently(self) -> str:
-        """What is waited for before anything else can be saved, or nothing."""
-        return self.writes.words
+    def screen(self) -> Screen[object]:
+        """The screen on top."""
+
+    @property
+    def screen_stack(self) -> Sequence[Screen[object]]:
+        """All screens that are open."""
+
+    @property
+    def size(self) -> Size:
+        """The size of the terminal."""
+
+    def post_message(self, message: Message) -> bool:
+        """Tell the app how far a judge is; it is given back to ``judged``."""
+
+    def run_worker(
+        self, work: Callable[[], None], *, group: str, exclusive: bool, thread: bool
+    ) -> Worker[None]:
+        """Run this in a thread."""
+
+    def refresh_hints(self) -> None:
+        """Draw the last line of every screen anew."""
+
+    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
+        """Show a dialog, and give its answer to ``answered``."""
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong."""
+
+    def choose_judge(
+        self,
+        configured: JudgeConfiguration,
+        opened: OpenWorkspace,
+        traces: Sequence[Trace],
+        *,
+        rules: Callable[[], None],
+        model: Callable[[Plan], None],
+    ) -> None:
+        """Ask which judge is to run."""
+
+
+class JudgeRuns:
+    """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
+
+    def __init__(self, app: JudgeApp, workspace: WorkspaceService) -> None:
+        self.at_work: UnderWay | None = None
+        """The judge that is at work now."""
+        self._app = app
+        self._workspace = workspace
 
     @property
     def report(self) -> str:
-        """How far the judge at work has come, or nothing; shown in the last line."""
-        return "" if self.judge_at_work is None else self.judge_at_work.words
+        """How far the judge at work has come, or nothing."""
+        return "" if self.at_work is None else self.at_work.words
 
-    def judge_traces(self, traces: Sequence[Trace]) -> None:
+    def begin(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
-        if self.judge_at_work is not None:
-            self._ask_to_cancel(self.judge_at_work)
-            return
-
-        if self.refused is not None:
-            self.complain("No workspace is open, so no judge can keep what it finds")
-            return
-
-        def ready(opened: OpenWorkspace) -> None:
-            self._choose(traces, opened)
-
-        self.when_ready(ready)
+        if self.at_work is not None:
+            self._ask_to_cancel(self.at_work)
+        elif self._workspace.refused is not None:
+            self._app.complain("No workspace is open, so no judge can keep what it finds")
+        else:
+            self._workspace.when_ready(partial(self._choose, traces))
 
     def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
-        from mast_tui.judges.configuration import ConfigurationError, read_judge_configuration
+        from mast_tui.configuration import ConfigurationError, read_judge_configuration
 
         try:
             configured = read_judge_configuration()
         except ConfigurationError as error:
-            self.complain(f"{error}; only the rules judge can run")
+            self._app.complain(f"{error}; only the rules judge can run")
             configured = None
         if configured is None or configured.model is None:
             self._start_rules(traces, opened, MODEL_HINT)
             return
-        from mast_tui.ui.judge_runs.judge_choice import choose_judge
-
-        choose_judge(
-            self,
+        self._app.choose_judge(
             configured,
             opened,
             traces,
@@ -142,10 +182,10 @@ class Judging(Background):
         from mast_tui.ui.dialogs.question import Ask
 
         def answered(answer: str | None) -> None:
-            if answer == "y" and self.judge_at_work is at_work:
-                self.cancel_judge()
+            if answer == "y" and self.at_work is at_work:
+                self._cancel(at_work)
 
-        self.push_screen(
+        self._app.ask(
             Ask(
                 f"{at_work.name} is at work",
                 f"{at_work.words}\n\nWhat it has found and what was answered is kept; "
@@ -156,60 +196,53 @@ class Judging(Background):
             answered,
         )
 
-    def cancel_judge(self) -> None:
+    def _cancel(self, at_work: UnderWay) -> None:
         """Have the judge at work stop; it says so when it has."""
-        at_work = self.judge_at_work
-        if at_work is not None and at_work.worker is not None:
+        if at_work.worker is not None:
             at_work.stopping = True
             at_work.worker.cancel()
             self._show_report(f"{at_work.name}: stopping …")
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
-        self._begin(RULES, f"{RULES} looks at {_counted(len(traces))} …")
-        assert self.judge_at_work is not None
-        self.judge_at_work.worker = self.run_rules(traces, opened, more)
+        words = f"{RULES} looks at {_counted(len(traces))} …"
+        self._start(RULES, words, partial(self._run_rules, traces, opened, more))
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        self._begin(plan.name, f"{plan.name} is asked about {_counted(len(traces))} …")
-        assert self.judge_at_work is not None
-        self.judge_at_work.worker = self.run_model(traces, opened, plan)
+        words = f"{plan.name} is asked about {_counted(len(traces))} …"
+        self._start(plan.name, words, partial(self._run_model, traces, opened, plan))
 
-    def _begin(self, name: str, words: str) -> None:
+    def _start(self, name: str, words: str, work: Callable[[], None]) -> None:
         from mast_tui.ui.widgets.hint_bar import HintBar
 
-        self.judge_at_work = UnderWay(name, words)
-        for bar in self.screen.query(HintBar):
+        self.at_work = UnderWay(name, words)
+        for bar in self._app.screen.query(HintBar):
             bar.clear()
         self._show_report(words)
+        self.at_work.worker = self._app.run_worker(work, group="judge", exclusive=True, thread=True)
 
     def _show_report(self, words: str) -> None:
-        from mast_tui.ui.widgets.hint_bar import HintBar
+        if self.at_work is not None:
+            self.at_work.words = words
+        self._app.refresh_hints()
 
-        if self.judge_at_work is not None:
-            self.judge_at_work.words = words
-        for screen in self.screen_stack:
-            for bar in screen.query(HintBar):
-                bar.refresh()
-
-    @on(Judged)
-    def _judged(self, message: Judged) -> None:
-        at_work = self.judge_at_work
+    def judged(self, message: Judged) -> None:
+        """Show how far the judge is, and tell the screens what it has found."""
+        at_work = self.at_work
         if message.done:
-            self.judge_at_work = None
+            self.at_work = None
             self._show_report("")
         elif at_work is not None and not at_work.stopping:
             self._show_report(message.words)
         heard = False
-        for screen in self.screen_stack:
+        for screen in self._app.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
-                heard = heard or screen is self.screen
-        cut = len(message.words) > self.size.width - BESIDE_WORDS
+                heard = heard or screen is self._app.screen
+        cut = len(message.words) > self._app.size.width - BESIDE_WORDS
         if message.done and message.problem and (cut or not heard):
-            self.complain(message.words)  # whole, in as many lines as it takes
+            self._app.complain(message.words)  # whole, in as many lines as it takes
 
-    @work(thread=True, group="judge", exclusive=True)
-    def run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
+    def _run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         """Run the rules judge on these traces and store what it finds."""
         from mast_tui.judges.rules import RulesJudge
         from mast_tui.judges.runner import Progress, run_judge
@@ -219,7 +252,7 @@ class Judging(Background):
 
         def looked(progress: Progress) -> None:
             words = f"{RULES}: {progress.done} of {_counted(len(traces))} done"
-            self.post_message(Judged(words, trace_id=progress.trace_id))
+            self._app.post_message(Judged(words, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -231,7 +264,7 @@ class Judging(Background):
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self.post_message(Judged(one_line(str(error)), done=True, problem=True))
+            self._app.post_message(Judged(one_line(str(error)), done=True, problem=True))
             return
         seen = _counted(sum(summary.steps.values()))
         found = "" if opened.judges_hidden else f": {summary.suggestions} suggestions"
@@ -242,15 +275,14 @@ class Judging(Background):
             words = f"{RULES} failed on {_counted(len(summary.failed))}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self.post_message(Judged(words, True, bool(summary.failed), more))
+        self._app.post_message(Judged(words, True, bool(summary.failed), more))
 
-    @work(thread=True, group="judge", exclusive=True)
-    def run_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+    def _run_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         """Ask a model about these traces and store what it finds."""
         from mast_tui.ui.services.model_judge import run_model
 
         worker = get_current_worker()
-        run_model(plan, traces, opened, self.post_message, lambda: worker.is_cancelled)
+        run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
 
 
 def _counted(traces: int) -> str:

@@ -40,6 +40,11 @@ class OpenWorkspace:
         """The study under the taxonomy, where there is one."""
         return self.workspace.study(self.taxonomy.ref)
 
+    def follow_study(self) -> None:
+        """Work as a study says that was set up or changed meanwhile."""
+        if self.annotates:
+            self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
+
     @property
     def annotates(self) -> bool:
         """Whether a study counts this person among its annotators."""
@@ -154,14 +159,6 @@ def attach(
         taxonomy=taxonomy.ref,
     )
     return OpenWorkspace(workspace, taxonomy, name, blind)
-
-
-def follow_study(opened: OpenWorkspace) -> None:
-    """Work as a study says that was set up or changed meanwhile."""
-    if opened.annotates:
-        opened.blind = resolve_sight(
-            opened.workspace, opened.annotator, taxonomy=opened.taxonomy.ref
-        )
 
 
 def _welcome_file() -> Path:

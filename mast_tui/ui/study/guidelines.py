@@ -2,38 +2,233 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from enum import StrEnum
+from typing import ClassVar, Final, TypeVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.adjudication import Case, GuidelineBook, ModePage, mode_page
 from mast_tui.errors import MastError
-from mast_tui.gold import Guideline, Order
-from mast_tui.safe_text import one_line
+from mast_tui.gold import Decision, Guideline, Order, no_order
+from mast_tui.labels import VerdictValue
+from mast_tui.safe_text import display_lines, one_line
+from mast_tui.session.visibility import record_reveal
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.place_words import place_words
 from mast_tui.ui.screens.trace_opening import OpensTraces
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import writes
-from mast_tui.ui.study.guideline_blocks import page_blocks
-from mast_tui.ui.study.page_lines import PageLines
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
+from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
-if TYPE_CHECKING:
-    from mast_tui.adjudication import Case, GuidelineBook, ModePage
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+MOST_PLACES = 3
+"""Places of a case that are named."""
+
+
+class BlockKind(StrEnum):
+    """What a block of the page is."""
+
+    HEADING = "heading"
+    TEXT = "text"
+    GUIDELINE = "guideline"
+    CASE = "case"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph of the page: a first line, and lines that stand under it more quietly."""
+
+    kind: BlockKind
+    text: str
+    below: tuple[str, ...] = ()
+    guideline: Guideline | None = None
+    case: Case | None = None
+
+
+def page_blocks(
+    page: ModePage,
+    taxonomy: Taxonomy,
+    name_of: Callable[[str], str],
+    order_of: Callable[[str], Order],
+    *,
+    how_to_write: str = "",
+) -> list[Block]:
+    """The blocks of a page. ``name_of`` and ``order_of`` are of a trace, by its id."""
+    blocks = [
+        Block(BlockKind.HEADING, "Definition"),
+        Block(BlockKind.TEXT, definition_of(page.mode, taxonomy)),
+        Block(BlockKind.HEADING, "What we agreed"),
+    ]
+    blocks += [_guideline_block(one, name_of) for one in page.guidelines]
+    if not page.guidelines:
+        blocks.append(Block(BlockKind.TEXT, f"Nothing is written down yet.{how_to_write}"))
+    count = len(page.cases)
+    blocks.append(Block(BlockKind.HEADING, f"Decided cases: {count}" if count else "Decided cases"))
+    blocks += [_case_block(case, name_of, order_of(case.trace_id)) for case in page.cases]
+    if page.hidden:
+        more = "more case is" if page.hidden == 1 else "more cases are"
+        words = f"{page.hidden} {more} in traces that you have not finished."
+        blocks.append(Block(BlockKind.TEXT, words))
+    elif not page.cases:
+        blocks.append(Block(BlockKind.TEXT, "None yet."))
+    return blocks
+
+
+def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Block:
+    below = f"{one_line(guideline.written_by)} · {guideline.written_at[:10]}"
+    if guideline.trace_id is not None:
+        below += f" · at {one_line(name_of(guideline.trace_id))}"
+    return Block(BlockKind.GUIDELINE, guideline.text, (below,), guideline=guideline)
+
+
+def _case_block(case: Case, name_of: Callable[[str], str], order: Order) -> Block:
+    decision = case.decision
+    words = f"{one_line(name_of(case.trace_id))}: {_value_words(decision)}"
+    places = [place_words(target, order) for target in decision.targets[:MOST_PLACES]]
+    if places:
+        more = " …" if len(decision.targets) > MOST_PLACES else ""
+        words += f" at {', '.join(places)}{more}"
+    below = [decision.reason] if decision.reason else []
+    below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
+    return Block(BlockKind.CASE, words, tuple(below), case=case)
+
+
+def _value_words(decision: Decision) -> str:
+    if decision.is_verdict:
+        return decision.value.value
+    return "place taken" if decision.value is VerdictValue.PRESENT else "place dropped"
+
+
+INDENT: Final = 2
+MOST_LINES: Final = 200
+"""Rows that one paragraph may take."""
+
+WIDEST: Final = 100
+"""Cells beyond which lines are hard to read."""
+
+_GLYPHS: Final = {BlockKind.GUIDELINE: "• ", BlockKind.CASE: "→ "}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row: its block, None between two of them, and what it shows."""
+
+    block: Block | None
+    text: str
+    style: str
+
+
+class PageLines(VirtualLines):
+    """Blocks wrapped to the width; the cursor stands on a row, keys work on its entry."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "page-lines--cursor",
+        "page-lines--heading",
+        "page-lines--text",
+        "page-lines--guideline",
+        "page-lines--case",
+        "page-lines--below",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.blocks: Sequence[Block] = ()
+        self._rows: list[_Row] = []
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all blocks."""
+        return len(self._rows)
+
+    @property
+    def block(self) -> Block | None:
+        """The block under the cursor."""
+        return self._rows[self.cursor].block if self._rows else None
+
+    def show(self, blocks: Sequence[Block], *, stay: bool) -> None:
+        """Show a page; with ``stay`` the cursor keeps its row, else it begins at the top."""
+        self.blocks = blocks
+        if not stay:
+            self.cursor = 0
+            self.scroll_to(y=0, animate=False, force=True)
+        self.rows_changed()
+        self.show_row(self.cursor)
+
+    def rows_changed(self) -> None:
+        """Wrap the texts to the width."""
+        width = min(WIDEST, self.lines_area.width)
+        rows: list[_Row] = []
+        for block in self.blocks:
+            if rows and block.kind is BlockKind.HEADING:
+                rows.append(_Row(None, "", "text"))
+            rows += _rows_of(block, width)
+        self._rows = rows
+        super().rows_changed()
+
+    def next_entry(self) -> bool:
+        """Put the cursor on the next guideline or case, around the end; False for none."""
+        here = self.block
+        for distance in range(1, len(self._rows) + 1):
+            row = (self.cursor + distance) % len(self._rows)
+            block = self._rows[row].block
+            if block is not None and block is not here and block.kind in _GLYPHS:
+                self.move_to(row)
+                return True
+        return False
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One row of the page."""
+        line = self._rows[row]
+        base = self.rich_style
+        if row == self.cursor:
+            base += self._part("cursor")
+        bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
+        text = Segment(line.text, base + self._part(line.style))
+        return Strip([bar, text]).adjust_cell_length(width, base)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"page-lines--{name}", partial=True)
+
+
+def _rows_of(block: Block, width: int) -> list[_Row]:
+    style = block.kind.value
+    glyph = _GLYPHS.get(block.kind, "")
+    if block.kind is BlockKind.HEADING:
+        return [_Row(block, block.text, style)]
+    cells = max(8, width - 1 - INDENT)
+    rows = []
+    for line in block.text.split("\n"):
+        rows += [
+            _Row(block, f"  {part}", style) for part in wrapped(line, cells, MOST_LINES) or [""]
+        ]
+    if glyph and rows:
+        rows[0] = _Row(block, glyph + rows[0].text[INDENT:], style)
+    for words in block.below:
+        for line in display_lines(words):
+            rows += [_Row(block, f"  {part}", "below") for part in wrapped(line, cells, MOST_LINES)]
+    return rows
+
 
 Result = TypeVar("Result")
 
@@ -130,9 +325,6 @@ class GuidelinesScreen(OpensTraces):
 
     @work(thread=True, group="page", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
-        from mast_tui.adjudication import mode_page
-        from mast_tui.session.visibility import record_reveal
-
         worker, mode = get_current_worker(), self.mode_slug
         known = list(self.mast.catalog.traces.values())
         workspace, taxonomy = opened.workspace, opened.taxonomy
@@ -188,8 +380,6 @@ class GuidelinesScreen(OpensTraces):
         return self._at_hand.name_of(trace_id) if self._at_hand is not None else trace_id
 
     def _order_of(self, trace_id: str) -> Order:
-        from mast_tui.gold import no_order
-
         return self._at_hand.known_order(trace_id) if self._at_hand is not None else no_order
 
     @on(VirtualLines.Moved, "#page")
@@ -277,7 +467,6 @@ class GuidelinesScreen(OpensTraces):
     def _ask(
         self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
     ) -> None:
-        from mast_tui.ui.dialogs.note import NoteScreen
 
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
@@ -312,8 +501,6 @@ class GuidelinesScreen(OpensTraces):
 
     def _attempt(self, step: Callable[[GuidelineBook], Result]) -> tuple[Result] | None:
         """Do ``step``; what it gave, or None where it could not be done, which is said."""
-        from mast_tui.adjudication import GuidelineBook
-
         opened = self.mast.opened
         if opened is None:
             return None

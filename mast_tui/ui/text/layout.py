@@ -1,22 +1,204 @@
-"""Where a text of any length breaks into rows, worked out around what is looked at."""
+"""A text of any length as rows: where it breaks, and what is shown of each row.
+
+All of it is decided by the text near a place alone, so that the rows at any place of a long text
+are found without looking at what is before it.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.ui.text.rows import (
-    BLOCK_CHARS,
-    REACH,
-    Readable,
-    Row,
-    block_at,
-    cut_block,
-    make_row,
-)
+from rich.cells import cell_len, set_cell_size
+
+from mast_tui.safe_text import safe_line_map
+
+if TYPE_CHECKING:
+    from mast_tui.ui.text.json_view import PrettyText
+
+
+BLOCK_CHARS: Final = 4096
+"""Longer physical lines are cut into blocks of about this many code points, so that one line of
+10 MB costs no more at a time than a short one."""
+
+MAX_CLUSTER: Final = 32
+"""Most code points that are kept together because each joins the one before it."""
+
+_LEAST_BLOCK: Final = 64
+"""A line is not cut nearer to its beginning than this."""
+
+REACH: Final = 2 * BLOCK_CHARS
+"""Where blocks begin and end is told by what is no further away than this."""
+
+_ZERO_WIDTH_JOINER: Final = "\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: the shown text, and which code points of the original it stands for.
+
+    ``columns`` holds, for each code point of the original between ``start`` and ``end``, its
+    offset in ``shown``; it is None where the two are the same.
+    """
+
+    shown: str
+    start: int
+    end: int
+    columns: tuple[int, ...] | None
+
+    def slice_of(self, start: int, end: int) -> tuple[int, int] | None:
+        """The part of ``shown`` that stands for the original's ``start`` to ``end``, or None.
+
+        Line breaks, and what is dropped for display, stand for nothing.
+        """
+        first, stop = self._column(start), self._column(end)
+        return (first, stop) if first < stop else None
+
+    def _column(self, offset: int) -> int:
+        place = max(0, offset - self.start)
+        if self.columns is None:
+            return min(place, len(self.shown))
+        return self.columns[min(place, len(self.columns) - 1)]
+
+    def offset_at(self, column: int) -> int:
+        """The code point of the original that stands at this offset of ``shown``."""
+        place = column
+        if self.columns is not None:
+            place = bisect_right(self.columns, column) - 1
+        return max(self.start, min(self.start + place, self.end - 1))
+
+
+class Readable(Protocol):
+    """A text of which only parts are ever looked at; ``str`` is one."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int | slice, /) -> str: ...
+    def find(self, part: str, begin: int, end: int, /) -> int: ...
+    def rfind(self, part: str, begin: int, end: int, /) -> int: ...
+    def endswith(self, part: str, /) -> bool: ...
+
+
+def block_at(text: Readable, offset: int) -> tuple[int, int]:
+    """The block in which the code point at ``offset`` stands: start and end, with its line break.
+
+    A block is a physical line, or a part of one that is longer than ``BLOCK_CHARS``.
+    """
+    found = text.rfind("\n", max(0, offset - REACH), offset)
+    begin = found + 1 if found >= 0 else 0 if offset <= REACH else None
+    found = text.find("\n", offset, offset + REACH)
+    end = found + 1 if found >= 0 else len(text) if offset + REACH >= len(text) else None
+    if begin is not None and end is not None and end - begin <= BLOCK_CHARS + 2:
+        return begin, end
+    grid = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
+    cuts = (_cut_near(text, grid - back * BLOCK_CHARS) for back in range(3))
+    start = next((cut for cut in cuts if cut is not None and cut <= offset), begin or 0)
+    if begin is not None:
+        start = max(start, begin)
+    grid = start // BLOCK_CHARS * BLOCK_CHARS + BLOCK_CHARS
+    while end is None or grid - MAX_CLUSTER < end:
+        cut = _cut_near(text, grid)
+        if cut is not None and cut > start:
+            return start, cut if end is None else min(cut, end)
+        grid += BLOCK_CHARS
+    return start, end
+
+
+def _cut_near(text: Readable, grid: int) -> int | None:
+    """Where a long line is cut at this place; None where it begins or ends too near."""
+    if not 0 < grid < len(text):
+        return None
+    at = _break_before(text, grid - MAX_CLUSTER + 1, grid)
+    return None if "\n" in text[at - _LEAST_BLOCK : at + 2] else at
+
+
+def make_row(text: Readable, start: int, end: int) -> Row:
+    """The row that stands for the code points ``start`` to ``end``."""
+    shown, columns = safe_line_map(_without_break(text[start:end]))
+    return Row(shown, start, end, None if columns is None else tuple(columns))
+
+
+def cut_block(text: Readable, start: int, end: int, width: int, starts: array[int]) -> None:
+    """Append where the rows of a block begin, each ``width`` cells wide at most."""
+    starts.append(start)
+    block = _without_break(text[start:end])
+    shown, columns = safe_line_map(block)
+    if columns is None and len(block) <= width and block.isascii():
+        return
+    ascii_only = shown.isascii()
+    origin = position = 0
+    while True:
+        if ascii_only:
+            fits = position + width
+        else:
+            fits = position + _fitting(shown[position : position + width], width)
+        if fits >= len(shown):
+            return
+        space = shown.rfind(" ", position + width // 2, fits + 1)
+        origin = _row_begin(block, columns, origin, space + 1 if space > 0 else fits)
+        position = origin if columns is None else columns[origin]
+        if position >= len(shown):
+            return
+        starts.append(start + origin)
+
+
+def _without_break(line: str) -> str:
+    """A line without the break that ends it; a stray carriage return is shown, and stays."""
+    if line.endswith("\n"):
+        return line[:-2] if line.endswith("\r\n") else line[:-1]
+    return line
+
+
+def _row_begin(block: str, columns: list[int] | None, origin: int, cut: int) -> int:
+    """The code point at which a row begins that should begin at ``cut`` of the shown text.
+
+    ``origin`` is where the row before begins; at least one shown code point stays in that one.
+    """
+    if columns is None:
+        at, least = cut, origin + 1
+    else:
+        least = bisect_right(columns, columns[origin])
+        at = max(least, bisect_right(columns, cut) - 1)
+    return _break_before(block, least, at) if at < len(block) else at
+
+
+def _break_before(text: Readable, least: int, at: int) -> int:
+    """The last place from ``least`` to ``at`` (inside ``text``) where a row may begin.
+
+    A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may hold nothing else.
+    """
+    for place in range(at, max(least - 1, at - MAX_CLUSTER), -1):
+        if not _joins(text[place]) and text[place - 1] != _ZERO_WIDTH_JOINER:
+            return place
+    return at
+
+
+def _joins(char: str) -> bool:
+    """Whether a row may not begin with this code point: it belongs to the one before."""
+    return (
+        char == _ZERO_WIDTH_JOINER
+        or unicodedata.category(char)[0] == "M"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"  # skin tones
+    )
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many code points of ``text``, one at least, fit into ``width`` cells."""
+    if cell_len(text) <= width:
+        return len(text)
+    low, high = 1, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cell_len(text[:middle]) <= width:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
 
 CHUNK_CHARS: Final = 4 * BLOCK_CHARS
 """Rows are worked out for about this many code points at a time."""
@@ -199,3 +381,112 @@ class TextLayout:
         if self._before is None:
             self._before = list(accumulate(self._counts, initial=0))
         return self._before
+
+
+MOST_WRAPPED: Final = 12
+"""Rows that a quote or a note may take before it ends in an ellipsis."""
+
+
+def wrapped(text: str, cells: int, most: int = MOST_WRAPPED) -> list[str]:
+    """Wrap a text into rows, fit for display.
+
+    Args:
+        text: What to wrap.
+        cells: The width of a row.
+        most: How many rows there may be; a longer text ends in an ellipsis.
+    """
+    if not text:
+        return []
+    layout = TextLayout(text, cells)
+    layout.extend(most + 1)
+    rows = [layout.row(i).shown for i in range(min(layout.rows, most))]
+    if layout.rows > most:
+        rows[-1] = set_cell_size(rows[-1], min(cells - 1, cell_len(rows[-1]))) + "…"
+    return rows
+
+
+COUNTED_CHARS: Final = 1 << 20
+"""The rows of texts up to this long are counted while nothing else is to be done; those of longer
+ones only where one has been, so that the scroll bar's size is an estimate."""
+
+COUNTED_JSON_CHARS: Final = 1 << 16
+"""The same for JSON, which has to be set out for that."""
+
+NEAR_CHARS: Final = 1 << 15
+"""JSON is set out for what one goes to within so many code points behind what is set out."""
+
+
+class ShownText:
+    """Leads from the offsets of a text to those of what is shown of it, and back.
+
+    Offsets are code points. JSON is set out as far as one has come; a layout of it is told what
+    has changed by that. Whoever goes far beyond sees the text as it is.
+    """
+
+    def __init__(self, text: str, *, set_out: bool) -> None:
+        self.text = text
+        self.pretty = _set_out(text) if set_out else None
+
+    @property
+    def readable(self) -> Readable:
+        """What is shown."""
+        return self.text if self.pretty is None else self.pretty
+
+    def to_shown(self, offset: int) -> int:
+        """Where the text's code point at ``offset`` is shown."""
+        return offset if self.pretty is None else self.pretty.to_shown(offset)
+
+    def to_source(self, offset: int) -> int:
+        """The code point of the text that is shown at ``offset``."""
+        return offset if self.pretty is None else self.pretty.to_source(offset)
+
+    def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
+        """What is shown of the text's ``start`` to ``end`` (exclusive)."""
+        return (start, end) if self.pretty is None else self.pretty.range_to_shown(start, end)
+
+    def set_out_on(self, layout: TextLayout, top: int, rows: int) -> bool:
+        """Set out more where fewer than ``rows`` rows below ``top`` are; whether that was so."""
+        pretty, more = self.pretty, False
+        while pretty is not None and not pretty.complete and top < pretty.set_out:
+            if layout.step(top, rows) < pretty.set_out:
+                break
+            more = _extend(pretty, layout)
+        return more
+
+    def set_out_until(self, layout: TextLayout, end: int) -> bool:
+        """Set out what comes before this code point of the text, where that is not far; whether
+        there was any."""
+        pretty, more = self.pretty, False
+        if pretty is not None and end - pretty.read <= NEAR_CHARS:
+            while not pretty.complete and pretty.read <= end:
+                more = _extend(pretty, layout)
+        return more
+
+    def is_counted(self, layout: TextLayout) -> bool:
+        """Whether rows are still to be worked out while nothing else is to be done."""
+        if self.pretty is not None and not self.pretty.complete:
+            return len(self.text) <= COUNTED_JSON_CHARS
+        return not layout.complete and len(self.text) <= COUNTED_CHARS
+
+    def count_on(self, layout: TextLayout) -> None:
+        """Work out some more, so that the number of rows becomes exact."""
+        if self.pretty is not None and not self.pretty.complete:
+            _extend(self.pretty, layout)
+        layout.work_out_next()
+
+
+def _extend(pretty: PrettyText, layout: TextLayout) -> bool:
+    changed = pretty.set_out
+    pretty.extend()
+    layout.changed_from(changed)
+    return True
+
+
+def _set_out(text: str) -> PrettyText | None:
+    """The text to be set out in lines; None where it is no JSON."""
+    if text[:64].lstrip()[:1] not in ("{", "["):
+        return None
+    # The first text is seldom JSON, and is not to wait for what sets it out to be imported.
+    from mast_tui.ui.text.json_view import pretty_json
+
+    return pretty_json(text)

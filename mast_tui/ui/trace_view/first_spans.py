@@ -7,7 +7,7 @@ from typing import Final
 from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
-from mast_tui.ui.trace_view.timeline_lines import TimelineLines
+from mast_tui.ui.trace_view.timeline import TimelineLines
 
 LOOKED_AT: Final = 256
 """Spans by which the columns are measured; the timeline that follows begins with as many."""
@@ -22,14 +22,14 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.trace = trace
         self.border_title = "Timeline"
         self.rows.grow(len(trace))
-        self.survey.step(trace, LOOKED_AT)
+        self.background.step(trace, LOOKED_AT)
         if trace.loaded.complete:
-            self.survey.peek(trace)
-        self.facts = self.survey.facts
+            self.background.peek(trace)
+        self.facts = self.background.facts
 
 
 class BelowFirstSpans(Widget):
-    """BaseScreen that is kept for the text of a span and, on a narrow screen, for a suggestion."""
+    """Room that is kept for the text of a span and, on a narrow screen, for a suggestion."""
 
     def __init__(self, *, wide: bool) -> None:
         super().__init__()

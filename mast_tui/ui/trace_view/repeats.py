@@ -34,7 +34,7 @@ _NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))
 _LAST_PART: Final = re.compile(r"""(?<=[\w.~-]/)[^\s/"'`,;:)\]}]+(?=$|[\s"'`,;:)\]}])""")
 
 
-class Look:
+class StepLook:
     """What two steps are compared by. Answers may differ: for a tool's result its tool counts."""
 
     def __init__(self, span: Span) -> None:
@@ -50,11 +50,11 @@ class Look:
             text = _LAST_PART.sub("*", text)
         return _NUMBER.sub("0", text.translate(_NO_QUOTES))
 
-    def equals(self, other: Look) -> bool:
+    def equals(self, other: StepLook) -> bool:
         """Whether the two look the same."""
         return self.head == other.head and self.text == other.text
 
-    def resembles(self, other: Look) -> bool:
+    def resembles(self, other: StepLook) -> bool:
         """Whether the two are nearly the same: alike but for details of what is asked."""
         if self.head != other.head:
             return False
@@ -175,12 +175,12 @@ class RepeatFinder:
         self.seen = 0
         periods = range(1, MAX_PERIOD + 1)
         self._heads = _Heads()
-        self._looks: dict[int, Look] = {}
+        self._looks: dict[int, StepLook] = {}
         self._scans = [_Scan(period) for period in periods]
         # Stretches that may hold runs, in order; up to ``_settled`` they have been gone through.
         self._likely: list[tuple[int, int]] = []
         self._settled = 0
-        self._recent: deque[Look] = deque(maxlen=MAX_PERIOD)
+        self._recent: deque[StepLook] = deque(maxlen=MAX_PERIOD)
         self._streaks = [_Streak(p, near) for near in (False, True) for p in periods]
         self._asked_last = -1
         self._open: Run | None = None
@@ -190,7 +190,7 @@ class RepeatFinder:
         self._periods = array("b")  # negative: nearly equal
 
     def take(self, trace: Trace, end: int) -> None:
-        """Look at the spans up to ``end`` (exclusive); at the last of all runs are closed."""
+        """StepLook at the spans up to ``end`` (exclusive); at the last of all runs are closed."""
         end = max(self.seen, min(end, len(trace)))
         first = max(0, self.seen - _LOOKED_BACK)
         if not self._heads.knows(first, end):
@@ -216,10 +216,10 @@ class RepeatFinder:
             runs = [self._worthy(streak, self._settled) for streak in self._streaks]
             self._open = max((run for run in runs if run), key=_weight, default=None)
 
-    def _look(self, trace: Trace, index: int) -> Look:
+    def _look(self, trace: Trace, index: int) -> StepLook:
         look = self._looks.get(index)
         if look is None:
-            look = self._looks[index] = Look(trace.span(index))
+            look = self._looks[index] = StepLook(trace.span(index))
         return look
 
     def _settle(self, trace: Trace, limit: int) -> None:
@@ -254,7 +254,7 @@ class RepeatFinder:
         with self._lock:
             return tuple(self._at(place) for place in range(len(self._firsts)))
 
-    def _go_on(self, index: int, look: Look) -> None:
+    def _go_on(self, index: int, look: StepLook) -> None:
         for streak in self._streaks:
             period = streak.period
             if len(self._recent) < period:
@@ -338,10 +338,10 @@ def twin_of(trace: Trace, index: int) -> int | None:
 
     At most ``TWIN_REACH`` steps are looked at.
     """
-    look = Look(trace.span(index))
+    look = StepLook(trace.span(index))
     near: int | None = None
     for before in range(index - 1, max(-1, index - 1 - TWIN_REACH), -1):
-        other = Look(trace.span(before))
+        other = StepLook(trace.span(before))
         if other.head != look.head:
             continue
         if look.equals(other):

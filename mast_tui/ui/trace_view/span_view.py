@@ -17,9 +17,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mast_tui.ui.text.layout import UNWRAPPED, TextLayout
-from mast_tui.ui.text.rows import Row
-from mast_tui.ui.text.shown_text import ShownText
+from mast_tui.ui.text.layout import UNWRAPPED, Row, ShownText, TextLayout
+from mast_tui.ui.textual_internals import (
+    set_virtual_size_undrawn,
+    show_titles_undrawn,
+    titles_of,
+)
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 SIDE_CELLS: Final = 8
@@ -124,15 +127,13 @@ class SpanView(VirtualLines):
         bottom = None if subtitle is None else Content.from_rich_text(subtitle)
         edge = self.gutter
         # Textual's own setter draws the whole box anew.
-        if top != self._border_title:
-            aligned = self.styles.border_title_align
-            self._redraw_edge(-edge.top, aligned, self._border_title, top)
-            self._border_title = top
-        if bottom != self._border_subtitle:
-            aligned = self.styles.border_subtitle_align
+        old_top, old_bottom = titles_of(self)
+        if top != old_top:
+            self._redraw_edge(-edge.top, self.styles.border_title_align, old_top, top)
+        if bottom != old_bottom:
             below = self.outer_size.height - edge.top - 1
-            self._redraw_edge(below, aligned, self._border_subtitle, bottom)
-            self._border_subtitle = bottom
+            self._redraw_edge(below, self.styles.border_subtitle_align, old_bottom, bottom)
+        show_titles_undrawn(self, top, bottom)
 
     def _redraw_edge(self, y: int, aligned: str, old: Content | None, new: Content | None) -> None:
         """Draw a line of the border; on the left side as far as a title goes, or went."""
@@ -279,9 +280,7 @@ class SpanView(VirtualLines):
         # Setting these as usual would draw and lay out the screen anew.
         size = Size(self.lines_area.width, self.row_count)
         if size != self.virtual_size:
-            self.set_reactive(Widget.virtual_size, size)
-            if self.is_mounted:
-                self._scroll_update(size)
+            set_virtual_size_undrawn(self, size)
         if number != self.scroll_y:
             self._cache.clear()
             self.set_reactive(Widget.scroll_y, float(number))

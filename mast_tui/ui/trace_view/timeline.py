@@ -2,27 +2,415 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final
 
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
 from textual import events, work
+from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from mast_tui.traces.model import Trace
+from mast_tui.safe_text import one_line
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.ui import clock
 from mast_tui.ui.context import HasKeys
 from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.trace_view.background_index import Survey, look_on
-from mast_tui.ui.trace_view.folding import Fold, run_at, step_signature
-from mast_tui.ui.trace_view.gutter import NO_MARKS
+from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, look_on
+from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
+from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
-from mast_tui.ui.trace_view.timeline_lines import TimelineLines
-from mast_tui.ui.trace_view.trace_facts import TraceFacts
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+
+BAR_CELLS: Final = 8
+BAR_FROM_WIDTH: Final = 64
+"""Narrower timelines show no time bar."""
+
+SHELLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
+"""Tools whose name says nothing beside the command that they run."""
+
+MAX_AGENT_CELLS: Final = 14
+
+KIND_WORDS: Final[Mapping[SpanKind, str]] = {
+    SpanKind.MESSAGE: "says",
+    SpanKind.REASONING: "thinks",
+    SpanKind.TOOL_CALL: "tool",
+    SpanKind.TOOL_RESULT: "result",
+    SpanKind.LOG: "log",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Cells of number, time, bar and who; 0 where a column is left out."""
+
+    number: int
+    time: int
+    bar: int
+    who: int
+
+    @classmethod
+    def of(cls, spans: int, facts: TraceFacts, width: int) -> Columns:
+        """The columns for this many spans on a timeline of ``width`` cells."""
+        time = 0
+        if facts.start is not None:
+            time = max(5, len(clock.offset(facts.total)))
+        who = 7
+        if len(facts.agents) > 1:
+            most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
+            who += 1 + min(most, facts.name_cells)
+        return cls(
+            max(3, len(str(spans))),
+            time,
+            BAR_CELLS + 2 if time and width >= BAR_FROM_WIDTH else 0,
+            who,
+        )
+
+    @property
+    def lead(self) -> int:
+        """Cells up to where it is told who acts."""
+        time = self.time + 1 if self.time else 0
+        bar = self.bar + 1 if self.bar else 0
+        return 1 + self.number + 1 + time + bar
+
+    def room(self, width: int, tail: int) -> int:
+        """Cells for the text beside a tail of this many cells."""
+        return max(4, width - self.lead - self.who - 1 - tail - 1)
+
+
+def kind_word(span: Span) -> str:
+    """The word for a step in a run of one agent."""
+    if span.kind is SpanKind.TOOL_RESULT and span.status is SpanStatus.ERROR:
+        return "error"
+    if span.kind is SpanKind.MESSAGE:
+        return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
+    return KIND_WORDS[span.kind]
+
+
+def who_words(span: Span, facts: TraceFacts, cells: int) -> str:
+    """Who acts, and how; the kind alone where one agent does everything."""
+    word = kind_word(span)
+    if len(facts.agents) <= 1:
+        return set_cell_size(word, cells)
+    short = one_line(span.agent)
+    room = cells - 8
+    if cell_len(short) > room:
+        short = set_cell_size(short, room - 1) + "…"
+    return set_cell_size(short, room) + " " + set_cell_size(word, 7)
+
+
+def time_words(span: Span, facts: TraceFacts) -> str:
+    """When the step began, from the beginning of the run."""
+    if span.start is None or facts.start is None:
+        return ""
+    return clock.offset(span.start - facts.start)
+
+
+def bar_words(span: Span, facts: TraceFacts) -> str:
+    """The step's stretch of the run's time, as a bar."""
+    if span.start is None or facts.start is None:
+        return f"▕{' ' * BAR_CELLS}▏"
+    end = span.start if span.end is None else span.end
+    start = span.start - facts.start
+    return f"▕{clock.time_bar(start, end - facts.start, facts.total, BAR_CELLS)}▏"
+
+
+def whole_words(span: Span) -> str:
+    """What the row would say of the step if it were wide enough."""
+    text = one_line(span.preview)
+    if span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELLS:
+        return f"{one_line(span.name)} {text}"
+    return text
+
+
+def words_within(text: str, cells: int) -> str:
+    """The text in exactly so many cells."""
+    if cell_len(text) > cells:
+        text = set_cell_size(text, max(1, cells - 1)) + "…"
+    return set_cell_size(text, cells)
+
+
+def fold_words(fold: Fold, trace: Trace) -> str:
+    """What a fold's line says of the steps that it hides."""
+    places = f"(#{fold.hidden_from + 1} to #{fold.end})"
+    if isinstance(fold, Run):
+        first = trace.span(fold.first)
+        again = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
+        return f"{again}: {one_line(first.name or kind_word(first))} {places}"
+    return f"{steps_words(fold.end - fold.first)} of {one_line(fold.agent)} {places}"
+
+
+def under_words(fold: Fold) -> str:
+    """What the row of a step says of those folded under it."""
+    words = f"⋮ {steps_words(fold.end - fold.hidden_from)}"
+    return (
+        f"{words} of {one_line(fold.agent, 20)}"
+        if isinstance(fold, Steps) and fold.agent
+        else words
+    )
+
+
+def steps_words(count: int) -> str:
+    """So many steps, in words."""
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _with_room(marks: Sequence[Mark]) -> list[Mark]:
+    """At most two marks, and how many more there are."""
+    if len(marks) > 2:
+        return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.MORE)]
+    return list(marks)
+
+
+REMEMBERED: Final = 1024
+"""Rows of which it is kept that they showed a whole text: more than are kept as drawn."""
+
+WORTH_FOLDING: Final = 2
+"""From how many steps out of sight on a run says in its first row that it can be folded."""
+
+
+class TimelineLines(VirtualLines):
+    """Draws the spans of a trace with their marks; what it shows is set from outside."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--cursor",
+        "timeline--range",
+        "timeline--unread",
+        "timeline--quiet",
+        "timeline--text",
+        "timeline--reasoning",
+        "timeline--tool",
+        "timeline--user",
+        "timeline--agent",
+        "timeline--error",
+        "timeline--own",
+        "timeline--suggestion",
+        "timeline--other",
+        "timeline--match",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.trace: Trace | None = None
+        self.rows = TimelineRows()
+        self.marks = NO_MARKS
+        self.read: Set[str] = frozenset()
+        self.range: tuple[int, int] | None = None
+        self.matches: Container[int] = frozenset()
+        self.facts = TraceFacts()
+        self.background = BackgroundIndex()
+        self._shown_unread: set[int] = set()
+        self._shown_found: dict[int, tuple[str, str]] = {}
+        self._shown_whole: LRUCache[int, str] = LRUCache(REMEMBERED)
+        self._columns_for: tuple[int, TraceFacts, int] | None = None
+        self._columns_known = Columns(0, 0, 0, 0)
+
+    @property
+    def row_count(self) -> int:
+        """One row a span, less what is folded or not shown."""
+        return len(self.rows)
+
+    def show_marks(self, marks: Marks) -> None:
+        """Show these marks; only rows on screen whose marks changed are rendered again."""
+        old, self.marks = self.marks, marks
+        self.redraw_where(lambda row: self._marks_of(row, old) != self._marks_of(row, marks))
+
+    def show_read(self, read: Set[str]) -> None:
+        """Show which spans were read, by key; the set is held, not copied.
+
+        Only rows on screen that look different by now are rendered again.
+        """
+        self.read = read
+        number = 1 + self._columns().number
+        self.redraw_where(lambda row: (row in self._shown_unread) != self._unread(row), number)
+
+    def show_found(self) -> None:
+        """Show what was found behind the screen: how long the run is, and where steps repeat."""
+        self.redraw_where(lambda row: self._shown_found.get(row) != self._found(row))
+
+    def show_range(self, span_range: tuple[int, int] | None) -> None:
+        """Show which spans are marked for a label."""
+        old, self.range = self.range, span_range
+        if old != span_range:
+            self.redraw_where(
+                lambda row: (
+                    _in_range(self.rows.index_at(row), old)
+                    != _in_range(self.rows.index_at(row), span_range)
+                )
+            )
+
+    def rows_changed(self) -> None:
+        """Forget rendered rows and measure anew."""
+        self._shown_unread.clear()
+        self._shown_found.clear()
+        self._shown_whole.clear()
+        super().rows_changed()
+
+    def fully_shown(self) -> list[str]:
+        """Keys of the spans on screen whose whole text stands in their row, as it was drawn."""
+        known = (self._shown_whole.get(row) for row in self.rows_on_screen())
+        return [key for key in known if key is not None]
+
+    def _columns(self) -> Columns:
+        # The trace may have grown meanwhile: rows of one screen have the same columns all the same.
+        asked = (self.rows.spans, self.facts, self.lines_area.width)
+        if asked != self._columns_for:
+            self._columns_for, self._columns_known = asked, Columns.of(*asked)
+        return self._columns_known
+
+    def _unread(self, row: int) -> bool:
+        index, fold = self.rows.at(row)
+        assert self.trace is not None
+        return fold is None and self.trace.span(index).key not in self.read
+
+    def _marks_of(self, row: int, marks: Marks) -> tuple[Mark, ...]:
+        """The marks on what a row stands for."""
+        index, fold = self.rows.at(row)
+        if fold is not None:
+            return marks.within(fold.hidden_from, fold.end)
+        under = self.rows.folded_under(index)
+        if under is None:
+            return marks.at(index)
+        both = dict.fromkeys((*marks.at(index), *marks.within(under.hidden_from, under.end)))
+        return tuple(sorted(both, key=lambda mark: list(MarkKind).index(mark.kind)))
+
+    def _tag(self, row: int) -> str:
+        """What is said at the end of a row of what is folded under it, or could be folded."""
+        index, fold = self.rows.at(row)
+        if fold is not None or self.rows.filtered:
+            return ""
+        under = self.rows.folded_under(index)
+        if under is not None:
+            return under_words(under)
+        run = self.background.repeats.run_at(index)
+        if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
+            return ""
+        return "" if self.rows.folded_at(index) else f"×{run.times}"
+
+    def _found(self, row: int, span: Span | None = None) -> tuple[str, str]:
+        """What of a row rests on what is found behind the screen."""
+        index, fold = self.rows.at(row)
+        assert self.trace is not None
+        bar = fold is None and self._columns().bar
+        if not bar:
+            return self._tag(row), ""
+        return self._tag(row), bar_words(span or self.trace.span(index), self.facts)
+
+    def _tail(self, row: int) -> list[Mark]:
+        return _with_room(self._marks_of(row, self.marks))
+
+    def _tail_cells(self, row: int) -> int:
+        tag = self._tag(row)
+        return _cells_of(self._tail(row)) + (cell_len(tag) + 1 if tag else 0)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One span, or the line of a fold."""
+        trace = self.trace
+        assert trace is not None
+        index, fold = self.rows.at(row)
+        at_cursor, in_range = row == self.cursor, _in_range(index, self.range)
+        base = self.rich_style
+        if at_cursor:
+            base += self._style("cursor")
+        elif in_range:
+            base += self._style("range")
+        edge = "▌" if at_cursor else "┃" if in_range and fold is None else " "
+        # A change of style costs more bytes than all the blanks of a row.
+        parts = [Segment(edge, base + self._style("quiet" if edge == " " else "agent"))]
+        tail, tag = self._tail(row), self._tag(row)
+        span = trace.span(index)
+        self._shown_found[row] = self._found(row, span)
+        if fold is None:
+            parts += self._span_parts(row, span, width, self._tail_cells(row), base)
+            if tag:
+                parts.append(Segment(f" {tag}", base + self._style("quiet")))
+        else:
+            lead = self._columns().lead
+            room = max(4, width - lead - _cells_of(tail) - 1)
+            quiet = base + self._style("quiet")
+            parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
+            parts.append(Segment(words_within(fold_words(fold, trace), room), quiet))
+        for mark in tail:
+            parts += [Segment(" ", base), Segment(mark.shown, base + self._mark_style(mark))]
+        return Strip(parts).adjust_cell_length(width, base).simplify()
+
+    def _span_parts(
+        self, row: int, span: Span, width: int, tail: int, base: Style
+    ) -> list[Segment]:
+        columns, quiet = self._columns(), base + self._style("quiet")
+        if span.key in self.read:
+            self._shown_unread.discard(row)
+            number = quiet
+        else:
+            self._shown_unread.add(row)
+            number = base + self._style("unread")
+        parts = [Segment(f"{span.index + 1:>{columns.number}} ", number)]
+        if columns.time:
+            parts.append(Segment(f"{time_words(span, self.facts):>{columns.time}} ", quiet))
+        if columns.bar:
+            parts.append(Segment(f"{bar_words(span, self.facts)} ", quiet))
+        who = who_words(span, self.facts, columns.who)
+        whole, room = whole_words(span), columns.room(width, tail)
+        if span.whole and cell_len(whole) <= room:
+            self._shown_whole[row] = span.key
+        else:
+            self._shown_whole.discard(row)
+        text = words_within(whole, room)
+        if not tail and span.index not in self.matches:
+            text = set_cell_size(text, cell_len(text) + 1)
+        return [
+            *parts,
+            Segment(f"{who} ", base + self._who_style(span)),
+            Segment(text, base + self._text_style(span)),
+        ]
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"timeline--{name}", partial=True)
+
+    def _who_style(self, span: Span) -> Style:
+        if span.status is SpanStatus.ERROR:
+            return self._style("error")
+        if span.kind is SpanKind.TOOL_CALL:
+            return self._style("tool")
+        if span.kind is SpanKind.MESSAGE:
+            return self._style("user" if span.role is Role.USER else "agent")
+        return self._style("quiet")
+
+    def _text_style(self, span: Span) -> Style:
+        if span.index in self.matches:
+            return self._style("match")
+        if span.status is SpanStatus.ERROR:
+            return self._style("error")
+        if span.kind is SpanKind.REASONING:
+            return self._style("reasoning")
+        if span.kind in (SpanKind.TOOL_RESULT, SpanKind.LOG):
+            return self._style("quiet")
+        return self._style("text")
+
+    def _mark_style(self, mark: Mark) -> Style:
+        return self._style(
+            {
+                MarkKind.OWN: "own",
+                MarkKind.SUGGESTION: "suggestion",
+            }.get(mark.kind, "other")
+        )
+
+
+def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
+    return span_range is not None and min(span_range) <= index <= max(span_range)
+
+
+def _cells_of(marks: Sequence[Mark]) -> int:
+    return sum(cell_len(mark.shown) + 1 for mark in marks)
+
 
 AT_ONCE: Final = 256
 """Spans that are looked at before the first paint: as many as a screen may hold."""
@@ -115,24 +503,24 @@ class Timeline(TimelineLines):
         self.rows.clear()
         self.marks, self.read, self.range = NO_MARKS, frozenset(), None
         self.matches = frozenset()
-        self.facts, self.survey, self._looking = TraceFacts(), Survey(), False
+        self.facts, self.background, self._looking = TraceFacts(), BackgroundIndex(), False
         self._only = self._followed_since = None
         self.cursor = self._here = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
-            self.survey.step(trace, AT_ONCE)
+            self.background.step(trace, AT_ONCE)
             if trace.loaded.complete:
-                self.survey.peek(trace)
+                self.background.peek(trace)
         self.grown()
         self.rows_changed()
 
     def grown(self) -> None:
         """Take in that the trace has gained spans; they are looked at in the background."""
-        self._take_in(self.survey.facts)
+        self._take_in(self.background.facts)
 
     def look_for_repeats(self) -> None:
         """From here on runs of repeated steps are looked for, in the background."""
-        self.survey.wanted = True
+        self.background.wanted = True
         self._look_further()
 
     def on_timeline_looked_on(self, message: LookedOn) -> None:
@@ -183,7 +571,7 @@ class Timeline(TimelineLines):
         if trace is None or self._looking:
             return
         unread = self._reads and not trace.loaded.complete
-        if unread or not self.survey.complete(trace):
+        if unread or not self.background.complete(trace):
             self._looking = True
             # Two threads that compute share one interpreter: the screen is drawn first.
             self.call_after_refresh(self._begin, trace)
@@ -192,14 +580,14 @@ class Timeline(TimelineLines):
         if trace is self.trace and self.is_attached:
             app = self.app
             courtesy = app.courtesy if isinstance(app, HasKeys) else Courtesy()
-            self._look_on(trace, self.survey, courtesy)
+            self._look_on(trace, self.background, courtesy)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look_on(self, trace: Trace, survey: Survey, courtesy: Courtesy) -> None:
+    def _look_on(self, trace: Trace, background: BackgroundIndex, courtesy: Courtesy) -> None:
         worker = get_current_worker()
         told = monotonic()
         with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
-            for worth_showing in look_on(trace, survey, reads=self._reads):
+            for worth_showing in look_on(trace, background, reads=self._reads):
                 courtesy.wait()
                 if worker.is_cancelled:
                     return
@@ -208,8 +596,8 @@ class Timeline(TimelineLines):
                     TOLD_TO_KEYS if courtesy.keys_come else TOLD_EVERY
                 ):
                     told = now
-                    self.post_message(self.LookedOn(trace, survey.facts, False))
-        self.post_message(self.LookedOn(trace, survey.facts, True))
+                    self.post_message(self.LookedOn(trace, background.facts, False))
+        self.post_message(self.LookedOn(trace, background.facts, True))
 
     # The end of a trace that is still being read
 
@@ -286,11 +674,11 @@ class Timeline(TimelineLines):
         return fold
 
     def _foldable(self, trace: Trace, index: int) -> Fold | None:
-        steps = self.survey.sub_agents.beginning_at(index)
+        steps = self.background.sub_agents.beginning_at(index)
         if steps is not None and steps[1] - steps[0] > 1:
             return steps_of_sub_agent(trace, *steps)
         return (
-            self.survey.repeats.run_at(index)
+            self.background.repeats.run_at(index)
             or run_at(index, len(trace), lambda i: step_signature(trace.span(i)))
-            or steps_under(trace, index, self.survey.sub_agents)
+            or steps_under(trace, index, self.background.sub_agents)
         )

@@ -9,9 +9,10 @@ from typing import ClassVar, Final
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.table_lines import TableLines
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 GAP: Final = 2
 LEAD: Final = 3
@@ -49,8 +50,9 @@ class TableRow:
     styles: Mapping[str, str] = field(default_factory=dict)
 
 
-class ColumnTable(TableLines):
-    """Rows of cells with a cursor. Titles stand in ``heading``."""
+class ColumnTable(VirtualLines):
+    """Rows of cells with a cursor. The titles, ``heading``, stand in a line of their own above,
+    which ``Fitted`` is for."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "column-table--cursor",
@@ -61,6 +63,17 @@ class ColumnTable(TableLines):
         "column-table--total",
         "column-table--doubt",
     }
+
+    class Fitted(Message):
+        """The columns have other widths now."""
+
+        def __init__(self, table: ColumnTable) -> None:
+            super().__init__()
+            self.table = table
+
+        @property
+        def control(self) -> ColumnTable:
+            return self.table
 
     def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -90,7 +103,15 @@ class ColumnTable(TableLines):
         self.rows_changed()
         self.show_row(self.cursor)
 
-    def fit(self, width: int) -> None:
+    def rows_changed(self) -> None:
+        """Fit the columns anew."""
+        width = self.scrollable_content_region.width
+        self._fit(width)
+        if width > 0:
+            self.post_message(self.Fitted(self))
+        super().rows_changed()
+
+    def _fit(self, width: int) -> None:
         """Columns get what they need; where that is too much, first one shrinks, then some go."""
         filled = [c for c in self._columns if any(row.cells.get(c.name) for row in self.rows)]
         for column in filled:

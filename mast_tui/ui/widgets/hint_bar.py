@@ -13,10 +13,10 @@ from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 
-class HintBar(KnownLooks):
+class HintBar(RenderCache):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
     ``left_out`` are names of actions that cannot be taken on this screen now.

@@ -12,10 +12,10 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 
-class PageBar(KnownLooks):
+class PageBar(RenderCache):
     """Pages can be clicked. The open one is in brackets, so that it shows without colours."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"page-bar--open", "page-bar--other"}

@@ -14,12 +14,10 @@ from textual.strip import Strip
 
 from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
-from mast_tui.ui.text.layout import TextLayout
+from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 INDENT: Final = 4
-MOST_LINES_OF_TEXT: Final = 12
-"""Rows that one quote or note may take before it ends in an ellipsis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +194,3 @@ def _wrapped(side: SideView, place: Place | None, text: str, kind: str, width: i
         return []
     rows = wrapped(text, max(8, width - 1 - INDENT))
     return [_Line(side, place, ((" " * INDENT + row, kind),)) for row in rows]
-
-
-def wrapped(text: str, cells: int, most: int = MOST_LINES_OF_TEXT) -> list[str]:
-    """The text in rows of at most ``cells``, fit for display; beyond ``most`` rows it ends in an
-    ellipsis."""
-    if not text:
-        return []
-    layout = TextLayout(text, cells)
-    layout.extend(most + 1)
-    rows = [layout.row(i).shown for i in range(min(layout.rows, most))]
-    if layout.rows > most:
-        rows[-1] = set_cell_size(rows[-1], min(cells - 1, cell_len(rows[-1]))) + "…"
-    return rows

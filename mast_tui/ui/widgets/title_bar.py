@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
 
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 SEPARATOR = " · "
 
+_SHOWN: Final = "suggestions shown"
+_SHORTER: Final = {_SHOWN: "◌ shown"}
+"""What stands for a part on the right where there is no room for everything; ``◌`` is the mark of
+a suggestion everywhere."""
 
-class TitleBar(KnownLooks):
-    """Parts joined by dots; the left side gives way from its end where there is no room."""
+
+def sight_words(*, blind: bool) -> str:
+    """How somebody works, in the words of the bar."""
+    return "blind" if blind else _SHOWN
+
+
+class TitleBar(RenderCache):
+    """Parts joined by dots; where there is no room the right side is shortened, then the left side
+    gives way from its end."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
 
@@ -43,6 +54,9 @@ class TitleBar(KnownLooks):
         first = base + self.get_component_rich_style("title-bar--first", partial=True)
         rest = base + self.get_component_rich_style("title-bar--rest", partial=True)
         right = list(self._right)
+        length = cell_len(SEPARATOR.join(right))
+        if length > min(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left))):
+            right = [_SHORTER.get(part, part) for part in right]
         while len(right) > 1 and cell_len(SEPARATOR.join(right)) > width // 2:
             right.pop()
         tail = SEPARATOR.join(right)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -13,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mast_tui.ui.widgets.render_cache import KnownLooks
+from mast_tui.ui.textual_internals import RenderCache
 
 SMALL: Final = 4
 """Lists of no more rows than this show no context beside the cursor."""
@@ -22,7 +23,7 @@ AHEAD: Final = 3
 """What part of the screen comes into view when the cursor runs against its edge."""
 
 
-class VirtualLines(ScrollView, KnownLooks, can_focus=True, inherit_bindings=False):
+class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=False):
     """Rows of one cell's height, with a cursor, rendered on demand.
 
     Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
@@ -74,13 +75,13 @@ class VirtualLines(ScrollView, KnownLooks, can_focus=True, inherit_bindings=Fals
         self._area_for: tuple[Size, bool] | None = None
 
     @property
+    @abstractmethod
     def row_count(self) -> int:
         """How many rows there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def render_row(self, row: int, width: int) -> Strip:
         """The row as a strip of exactly ``width`` cells."""
-        raise NotImplementedError
 
     @property
     def lines_area(self) -> Size:

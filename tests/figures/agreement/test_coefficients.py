@@ -14,17 +14,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
-from mast_tui.figures.agreement.coefficients import (
-    MISSING,
-    Coefficient,
-    Ratings,
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings, mean_of_defined
+from tests.figures.agreement.reference import (
     cohen_kappa,
     cohen_kappa_pairs,
     complete_units,
     fleiss_kappa,
     gwet_ac1,
     krippendorff_alpha,
-    mean_of_defined,
     raw_agreement,
     specific_agreement,
 )

@@ -9,20 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import (
-    MISSING,
-    Coefficient,
-    Ratings,
-    cohen_kappa,
-    cohen_kappa_pairs,
-    complete_units,
-    fleiss_kappa,
-    gwet_ac1,
-    krippendorff_alpha,
-    mean_of_defined,
-    raw_agreement,
-    specific_agreement,
-)
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings, mean_of_defined
 from mast_tui.figures.agreement.counting import (
     FIGURES,
     TableSums,
@@ -33,6 +20,16 @@ from mast_tui.figures.agreement.counting import (
 )
 from mast_tui.figures.agreement.verdict_table import UNSURE, Said
 from mast_tui.figures.bootstrap import resamples
+from tests.figures.agreement.reference import (
+    cohen_kappa,
+    cohen_kappa_pairs,
+    complete_units,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    raw_agreement,
+    specific_agreement,
+)
 
 ROUNDS = 4
 

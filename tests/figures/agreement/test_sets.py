@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Ratings, krippendorff_alpha
+from mast_tui.figures.agreement.coefficients import MISSING, Ratings
 from mast_tui.figures.agreement.sets import (
     Distance,
     Members,
@@ -19,6 +19,7 @@ from mast_tui.figures.agreement.sets import (
     set_alphas,
 )
 from mast_tui.figures.agreement.verdict_table import Said
+from tests.figures.agreement.reference import krippendorff_alpha
 from tests.figures.agreement.test_coefficients import holds
 
 LETTERS = "ABC"

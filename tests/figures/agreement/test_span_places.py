@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.spans.places import Place, level, matched, merged, place_of
+from mast_tui.figures.spans.input import Place, level, matched, merged, place_of
 from mast_tui.labels import WHOLE_TRACE
 from tests.gold.build import at, order, quote
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.figures.source.spans import span_input_from_workspace
-from mast_tui.figures.spans.input import Reading, SpanInput
-from mast_tui.figures.spans.places import Place
+from mast_tui.figures.spans.input import Place, Reading, SpanInput
 from mast_tui.figures.spans.report import span_report
 from mast_tui.gold import Order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind

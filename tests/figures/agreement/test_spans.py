@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, krippendorff_alpha
-from mast_tui.figures.spans.input import Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.places import Place, Stretch
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.spans.input import Place, Reading, SpanInput, Stretch, TraceReadings
 from mast_tui.figures.spans.report import THRESHOLDS, SpanReport, span_report
+from tests.figures.agreement.reference import krippendorff_alpha
 
 MODES = (("a", "1.1", "First"), ("b", "1.2", "Second"))
 NO_VARIANCE = {"value": None, "undefined": "no_variance"}

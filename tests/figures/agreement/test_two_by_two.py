@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures import two_by_two
-from mast_tui.figures.agreement import coefficients
 from mast_tui.figures.two_by_two import FIGURES, coefficient
+from tests.figures.agreement import reference as coefficients
 
 NONE = np.empty((0, 4))
 COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import Coefficient
-from mast_tui.figures.spans.unitizing import Continuum, Section, krippendorff_alpha_u
+from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums, alpha_u
 
 FIRST = 150
+
+
+def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficient:
+    """α_U over categories, each with its continua; of one category it is that category's α.
+
+    ``no_overlap`` where there is no continuum; ``no_variance`` where nobody marked anything, or
+    everybody marked every continuum from end to end as one unit.
+    """
+    if not any(categories):
+        return Coefficient(undefined="no_overlap")
+    sums = [UnitSums.of(continua) for continua in categories]
+    value = alpha_u([one.disagreement(one.features.sum(axis=0)[None, :]) for one in sums])[0]
+    return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
 
 
 def units(*begin_and_length: tuple[int, int]) -> tuple[Section, ...]:

@@ -16,7 +16,6 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     ModeInfo,
     Places,
-    Runs,
     SignatureInput,
 )
 
@@ -64,6 +63,6 @@ def input_of(
             at,
             np.array(fatal, dtype=bool),
         ),
-        runs=Runs(np.array(task, dtype=np.int64), group, names),
+        task=np.array(task, dtype=np.int64),
         **more,
     )

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_tui.figures.signatures.bill import BillJson, Spent, SumsJson
+from mast_tui.figures.signatures.bill import BillJson, Spent, SumsJson, spent_in
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.source.spending import spent_in
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from tests.figures.signatures.build_input import input_of

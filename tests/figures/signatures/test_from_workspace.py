@@ -18,8 +18,8 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.trend import trend
-from mast_tui.figures.source.sides import BITS
 from mast_tui.figures.source.signatures import input_from_workspace
+from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldMixJson, GoldTrace, Order, gold_mix, only_settled
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
@@ -99,7 +99,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     for trace, there in words.items():
         gold = there.gold(TAXONOMY, order)
         assert said(found, trace) == {
-            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
         }
         expected |= {
             (trace, one.mode, order(one.target.first), order(one.target.last))
@@ -113,7 +113,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {
-            v.mode: OPEN if v.value is None else BITS[v.value] for v in gold.verdicts
+            v.mode: OPEN if v.value is None else FLAGS[v.value] for v in gold.verdicts
         }
     assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
         len(gold.labels) for gold in kept.values()
@@ -137,7 +137,7 @@ def test_of_a_person_the_last_finished_pass_counts() -> None:
     office.start("ann", "t2")
     found = read(office, "ann")
     assert found.traces == ("t1",)
-    assert said(found, "t1")[MODE] == BITS[ABSENT]
+    assert said(found, "t1")[MODE] == FLAGS[ABSENT]
     assert len(found.places.trace) == 0
     assert found.labels_kind == "human"
 
@@ -155,7 +155,7 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
     )
     found = read(office, JUDGE)
     assert found.traces == ("t1",)
-    assert said(found, "t1") == {MODE: BITS[PRESENT], OTHER: BITS[ABSENT], THIRD: OPEN}
+    assert said(found, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert found.places.first.tolist() == [4]
     assert found.places.fatal.tolist() == [True]
     assert read(office).traces == ()
@@ -256,11 +256,12 @@ def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups(
         record = TraceRecord(name, model=model, benchmark=benchmark, task=task)
         office.workspace.register_trace(record)
         office.finish("ann", value=ABSENT, trace=name)
-    runs = read(office, by="all").runs
-    assert runs is not None
-    assert runs.task.tolist() == [0, 0, 1, -1]
-    assert runs.model.tolist() == [1, 0, -1, 0]
-    assert runs.model_names == ("a", "b")
+    found = read(office, by="all")
+    assert found.task is not None
+    assert found.stratum is not None
+    assert found.task.tolist() == [0, 0, 1, -1]
+    assert found.stratum.tolist() == [1, 0, -1, 0]
+    assert found.stratum_names == ("a", "b")
 
 
 def test_only_what_may_be_seen_is_counted() -> None:

@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.signatures.model import Runs
-from mast_tui.figures.signatures.paired import paired_groups, paired_models
-from mast_tui.figures.signatures.rates import rate
+from mast_tui.figures.intervals import newcombe_paired, rate
+from mast_tui.figures.signatures.comparison import paired_groups
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.signatures.trend import natural_order, trend
+from mast_tui.figures.signatures.trend import natural_order
 from mast_tui.figures.significance import cochran_armitage, mcnemar
 from tests.figures.signatures.build_input import input_of
 
@@ -32,7 +30,7 @@ TWO_MODELS = (
 
 
 def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
-    found = paired_models(input_of(*TWO_MODELS), "gpt", "llama")
+    found = paired_groups(input_of(*TWO_MODELS), "gpt", "llama")
     assert found["tasks"] == 4
     assert found["left_out"] == {"no_task": [1, 0], "repeated": [1, 0], "unpaired": [1, 0]}
     loop = found["modes"]["1.3"]
@@ -55,7 +53,7 @@ def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
 def test_which_run_of_a_task_counts_does_not_hang_on_the_order_of_the_traces() -> None:
     given = input_of(*TWO_MODELS)
     names = tuple(f"t{9 - i}" if i < 10 else "t99" for i in range(len(given.traces)))
-    turned = paired_models(replace(given, traces=names), "gpt", "llama")
+    turned = paired_groups(replace(given, traces=names), "gpt", "llama")
     # Now the second run of a, which shows nothing, is the first by id.
     assert turned["modes"]["1.3"]["both"] == 0
     assert turned["modes"]["1.3"]["only_second"] == 1
@@ -73,7 +71,7 @@ def test_turning_a_pair_round_turns_the_difference_round() -> None:
 
 
 def test_without_common_tasks_there_are_no_pairs() -> None:
-    found = paired_models(input_of("gpt a F 10", "llama b F 10"), "gpt", "llama")
+    found = paired_groups(input_of("gpt a F 10", "llama b F 10"), "gpt", "llama")
     assert found["tasks"] == 0
     assert found["modes"]["1.3"]["undefined"] == "no_pairs"
     assert found["modes"]["1.3"]["p_value"] is None
@@ -86,18 +84,18 @@ def test_without_common_tasks_there_are_no_pairs() -> None:
 def test_a_report_that_compares_groups_pairs_their_tasks() -> None:
     given = input_of(*TWO_MODELS)
     report = signature_report(given, compare=("gpt", "llama"), rounds=0)
-    assert report["paired"] == paired_models(given, "gpt", "llama")
+    assert report["paired"] == paired_groups(given, "gpt", "llama")
     assert signature_report(given, rounds=0)["paired"] is None
 
 
 def test_a_pair_must_be_two_models_that_are_there() -> None:
     given = input_of(*TWO_MODELS)
     with pytest.raises(ValueError, match=r"no model 'claude'.*gpt, llama"):
-        paired_models(given, "gpt", "claude")
+        paired_groups(given, "gpt", "claude")
     with pytest.raises(ValueError, match="itself"):
-        paired_models(given, "gpt", "gpt")
+        paired_groups(given, "gpt", "gpt")
     with pytest.raises(ValueError, match="not read"):
-        paired_models(replace(given, runs=None), "gpt", "llama")
+        paired_groups(replace(given, task=None), "gpt", "llama")
 
 
 def test_the_share_of_pairs_that_differ_by_chance_is_as_small_as_said() -> None:
@@ -109,7 +107,7 @@ def test_the_share_of_pairs_that_differ_by_chance_is_as_small_as_said() -> None:
         chance = np.where(hard, 0.7, 0.1)
         shows = (rng.random((2, tasks)) < chance).astype(int)
         rows = [f"{'ab'[i]} {j} F {shows[i, j]}0" for i in range(2) for j in range(tasks)]
-        mode = paired_models(input_of(*rows), "a", "b")["modes"]["1.3"]
+        mode = paired_groups(input_of(*rows), "a", "b")["modes"]["1.3"]
         false += (mode["p_value"] or 0) < 0.05
         low, high = mode["difference_ci_pp"] or (0, 0)
         held += low <= 0 <= high
@@ -156,20 +154,10 @@ def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
     assert loop["p_adjusted"] == loop["p_value"]
 
 
-def test_other_groups_have_a_trend_only_in_an_order_that_is_told() -> None:
+def test_other_groups_have_no_trend() -> None:
     given = input_of(*over_versions(1, 3, 6), by="system")
     assert signature_report(given, rounds=0)["trend"] is None
-    there, back = trend(given, VERSIONS), trend(given, VERSIONS[::-1])
-    assert there is not None
-    assert back is not None
-    z = there["modes"]["all"]["1.3"]["z"]
-    assert z is not None
-    assert back["modes"]["all"]["1.3"]["z"] == pytest.approx(-z)
-    assert signature_report(given, rounds=0, in_order=VERSIONS)["trend"] == there
-    for groups, word in ((("1.2", "7"), "no system '7'"), (("1.2", "1.2"), "twice")):
-        with pytest.raises(ValueError, match=word):
-            trend(given, groups)
-    assert trend(given, ["1.2"]) is None
+    assert signature_report(input_of("1.2 - F 10", by="version"), rounds=0)["trend"] is None
 
 
 def test_versions_stand_in_the_order_of_their_numbers() -> None:
@@ -196,6 +184,5 @@ def test_parts_say_what_makes_a_group() -> None:
 
 
 def test_tasks_of_one_name_are_told_apart_by_their_numbers_alone() -> None:
-    runs = Runs(np.array([0, 1]), np.array([0, 1]), ("gpt", "llama"))
-    given = replace(input_of("gpt a F 10", "llama a F 10"), runs=runs)
-    assert paired_models(given, "gpt", "llama")["tasks"] == 0
+    given = replace(input_of("gpt a F 10", "llama a F 10"), task=np.array([0, 1]))
+    assert paired_groups(given, "gpt", "llama")["tasks"] == 0

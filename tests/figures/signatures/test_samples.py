@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mast_tui.cli.report import report_for
+from mast_tui.cli.report import report_of
 from mast_tui.cli.report_input import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
-from mast_tui.figures.signatures.onset import onsets as onsets_of
-from mast_tui.figures.signatures.patterns import SHAPES, shapes
 from mast_tui.figures.signatures.places import chains
+from mast_tui.figures.signatures.places import onsets as onsets_of
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -107,7 +107,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
 @pytest.fixture(scope="module")
 def group(sample: Sample) -> Any:
     """All sample traces in one group."""
-    return report_for(sample.workspace, load_mast(), by="all")["groups"]["all"]
+    given = signature_input(sample.workspace, load_mast(), by="all")
+    return report_of(sample.workspace, load_mast(), given)["groups"]["all"]
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +215,8 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
 
 
 def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
-    report = report_for(sample.workspace, load_mast(), by="all", places=False)
+    given = signature_input(sample.workspace, load_mast(), by="all", places=False)
+    report = report_of(sample.workspace, load_mast(), given)
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
     assert any("not known here" in said for said in report["cannot_say"])

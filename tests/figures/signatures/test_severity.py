@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.modes import ModeJson, mode_tables
-from mast_tui.figures.signatures.patterns import (
+from mast_tui.figures.signatures.groups import (
     SHAPES,
     interval,
     modes_per_trace,
     resampled,
     shapes,
 )
+from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
+from mast_tui.figures.signatures.modes import ModeJson, mode_tables
 
 
 def tables(

@@ -10,8 +10,7 @@ from scipy.stats import fisher_exact as scipy_fisher
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from mast_tui.figures.intervals import katz, newcombe, wilson
-from mast_tui.figures.signatures.rates import rate
+from mast_tui.figures.intervals import katz, newcombe, rate, wilson
 from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Table = tuple[int, int, int, int]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.configuration import Prices
+from mast_tui.configuration import Prices
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction

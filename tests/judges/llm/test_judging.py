@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
@@ -383,6 +383,8 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
 
 
 @settings(max_examples=settings().max_examples // 2)
+@example(260, 16, 3, 1_000)  # a note that a request was too long, beside a longer answer to it
+@example(601_232, 5, 2, 1_000)  # one that a cut answer refutes
 @given(
     st.integers(0, 1_000_000),
     st.integers(1, 20),

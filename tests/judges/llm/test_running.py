@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.configuration import Prices
+from mast_tui.configuration import Prices
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.redaction import Redaction

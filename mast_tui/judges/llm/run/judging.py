@@ -247,10 +247,18 @@ def part_of(
     answer: Answer,
     sample: int = 0,
 ) -> Part:
-    """What an answer says of its window, with every quote looked for in the trace.
+    """Give what an answer says of its window a place in the trace, quote by quote.
+
+    Args:
+        trace: The trace, its index complete.
+        view: The same as it was sent.
+        locator: Looks for quotes in that.
+        window: What was asked about.
+        answer: What the model said of it.
+        sample: Which reading of the trace it was.
 
     Raises:
-        OSError: the trace's source could not be read.
+        OSError: The trace's source could not be read.
     """
     shown = (window.first, window.last)
     found = (

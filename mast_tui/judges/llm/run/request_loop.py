@@ -71,6 +71,7 @@ class RequestLoop(Generic[A]):
         self.forms: set[Form] = set()
         self.believed = False
         self._believes = True
+        self._doubted: set[str] = set()
         self._too_long: int | None = None
 
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
@@ -95,20 +96,26 @@ class RequestLoop(Generic[A]):
         self._too_long = None
 
     async def _known(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
+        doubted: set[str] = set()
         for room in self._rooms:
-            reply = await self._ledger.known(self._key_of(request, room))
+            key = self._key_of(request, room)
+            reply = await self._ledger.known(key)
             if reply is None:
                 continue
             if _tells_overflow(reply):
                 if not self._believes:
+                    doubted.add(key)
                     continue
                 self.believed = True
                 self._note_too_long(request, room)
                 raise ContextOverflow("the request is longer than the model reads")
             answer, _ = _read(reply, read)
             if answer is not None:
+                for note in doubted:  # or the next reading would believe it, and go another way
+                    await self._ledger.keep(note, reply, True)
                 self.forms.add(reply.form)
                 return answer
+        self._doubted = doubted
         return None
 
     async def _asked(self, request: Request, read: Callable[[str], A], about: str) -> A:
@@ -117,7 +124,9 @@ class RequestLoop(Generic[A]):
         while True:
             reply = await self._reply(request, room)
             answer, problem = _read(reply, read)
-            await self._ledger.keep(self._key_of(request, room), reply, answer is not None)
+            key = self._key_of(request, room)
+            # Whatever was said to what had been too long takes the place of the note of that.
+            await self._ledger.keep(key, reply, answer is not None or key in self._doubted)
             if answer is not None:
                 self.forms.add(reply.form)
                 return answer[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from mast_tui.judges.configuration import (
+from mast_tui.configuration import (
     CONCURRENCY,
     KEY_VARIABLE,
     ConfigurationError,

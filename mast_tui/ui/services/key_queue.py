@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, runtime_checkable
 
 from textual import events
-from textual.app import App
 from textual.dom import DOMNode
-from textual.message import Message
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from mast_tui.ui.input_priority import Courtesy
 from mast_tui.ui.services.workspace_writer import Holds, Writes
-from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 WRITING: Final = 0.001
@@ -55,44 +53,64 @@ class AsksInLastLine(Protocol):
         ...
 
 
-class KeysInOrder(App[None]):
-    """Forwards a key only when the one before it has passed through every widget above its own."""
+class KeyTarget(Protocol):
+    """What keys are handed to: the app."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    @property
+    def screen(self) -> Screen[object]:
+        """The screen on top."""
+
+    @property
+    def focused(self) -> Widget | None:
+        """The widget that has the focus."""
+
+    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this behind all messages that wait."""
+
+    def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
+        """Call this after so many seconds."""
+
+    async def do_bound(self, key: str) -> None:
+        """Do what is bound to a key."""
+
+    async def send_to_focus(self, event: events.Key) -> None:
+        """Send a key on its way through the widgets."""
+
+
+class KeyQueue:
+    """Hands out a key only when the one before it has passed through every widget above its own."""
+
+    def __init__(self, app: KeyTarget, writes: Writes) -> None:
+        """Begin with no key; the first is handed out after ``let_in``.
+
+        Args:
+            app: What keys are handed to.
+            writes: What some keys wait for.
+        """
         self.courtesy = Courtesy()
         """By which threads know when to stand back."""
-        self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
-        """What the screens write to the workspace, in order."""
-        self.keys_taken = 0
+        self.taken = 0
         """How many keys have been handed out."""
+        self.waits_for_writes = False
+        """Whether the next key waits until something is written."""
+        self._app = app
+        self._writes = writes
         self._held: deque[events.Key] = deque()
         self._busy = True
         self._number = 0
         self._round: list[DOMNode] = []
-        self._waits_for_writes = False
-        self._said = ""
 
     @property
-    def keys_on_their_way(self) -> bool:
-        """Whether a key has not done its work yet, or something is still being written."""
-        return self._busy or bool(self._held) or not self.writes.idle
+    def idle(self) -> bool:
+        """Whether every key has done its work."""
+        return not self._busy and not self._held
 
-    def let_keys_in(self) -> None:
+    def let_in(self) -> None:
         """Hand out the keys that were pressed before the first screen was open, and all others."""
-        self.call_later(self._hand_out)
+        self._app.call_later(self._hand_out)
 
-    def _post_message(self, message: Message) -> Coroutine[object, object, bool]:
-        # The driver's thread hands over what was typed: no sooner can one know of a key.
-        if isinstance(message, events.Key):
-            self.courtesy.begin()
-        return super()._post_message(message)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Hold a key back while another is on its way."""
-        if not isinstance(event, events.Key) or event.is_forwarded:
-            await super().on_event(event)
-            return
+    async def take(self, event: events.Key) -> None:
+        """Hand out a key, or hold it back while another is on its way."""
         self._held.append(event)
         self.courtesy.begin()
         if not self._busy:
@@ -100,23 +118,23 @@ class KeysInOrder(App[None]):
         else:
             self._go_round()
 
-    def _writes_changed(self) -> None:
-        """Something was written, or takes long: say so, and let the keys in that waited for it."""
-        if self.writes.words != self._said:
-            self._said = self.writes.words
-            for screen in self.screen_stack:
-                for bar in screen.query(HintBar):
-                    bar.refresh()
-        if self._waits_for_writes:
-            self._waits_for_writes = False
-            self.call_later(self._hand_out)
+    def hand_back(self, event: events.Key) -> None:
+        """Take back a key that was meant for what is under the screen that had it; it is next."""
+        self._held.appendleft(events.Key(event.key, event.character))
+
+    def writes_changed(self) -> None:
+        """Something was written: let the keys in that waited for it."""
+        if self.waits_for_writes:
+            self.waits_for_writes = False
+            self._app.call_later(self._hand_out)
 
     def _must_wait(self, key: str) -> bool:
         """Whether a key waits until what was asked for before it is saved."""
-        holds = self.writes.holds
+        holds = self._writes.holds
         if holds is not Holds.MOST:
             return holds is Holds.ALL
-        bound = None if self.screen.is_modal else self.screen.active_bindings.get(key)
+        screen = self._app.screen
+        bound = None if screen.is_modal else screen.active_bindings.get(key)
         return bound is None or not bound.binding.action.startswith(GO_ON)
 
     async def _hand_out(self) -> None:
@@ -125,32 +143,32 @@ class KeysInOrder(App[None]):
             self.courtesy.end()
             return
         if self._must_wait(self._held[0].key):
-            self._waits_for_writes = True
+            self.waits_for_writes = True
             self.courtesy.end()
             return
         self._number += 1
-        self.keys_taken += 1
-        event, target = self._held.popleft(), self.focused or self.screen
+        self.taken += 1
+        screen = self._app.screen
+        event, target = self._held.popleft(), self._app.focused or screen
         if self._is_answer(event.key, target):
             pass
-        elif isinstance(target, VirtualLines) and not isinstance(self.screen, ModalScreen):
+        elif isinstance(target, VirtualLines) and not isinstance(screen, ModalScreen):
             # A list takes no key for itself, nor does anything that it stands in: what is bound to
             # the key is done here, where it would be done after a turn in the queue of each.
-            if not await self._check_bindings(event.key, priority=True):
-                await self._check_bindings(event.key)
+            await self._app.do_bound(event.key)
         else:
-            await super().on_event(event)
-        self.set_timer(PATIENCE, partial(self._passed, self._number))
+            await self._app.send_to_focus(event)
+        self._app.set_timer(PATIENCE, partial(self._passed, self._number))
         self._round = [*target.ancestors_with_self] * 2
         if self._held:
             self._go_round()
         else:
             # What the key has changed is drawn first, unless another key comes meanwhile.
-            self.screen.call_after_refresh(self._let_it_be_written)
+            self._app.screen.call_after_refresh(self._let_it_be_written)
 
     def _is_answer(self, key: str, target: DOMNode) -> bool:
         """Whether a question in the last line has taken the key, if only to let it do nothing."""
-        screen = self.screen
+        screen = self._app.screen
         if not isinstance(screen, AsksInLastLine) or not screen.asks or isinstance(target, Input):
             return False
         bound = screen.active_bindings.get(key)
@@ -161,7 +179,7 @@ class KeysInOrder(App[None]):
     def _let_it_be_written(self) -> None:
         # The thread that writes to the terminal only has its turn once this one waits.
         loop = get_running_loop()
-        loop.call_later(WRITING, self.call_later, self._go_round)
+        loop.call_later(WRITING, self._app.call_later, self._go_round)
 
     def _go_round(self) -> None:
         """Follow the key that was handed out last, where that is not being done yet."""
@@ -182,9 +200,4 @@ class KeysInOrder(App[None]):
     def _passed(self, number: int) -> None:
         if self._busy and number == self._number:
             self._number += 1
-            self.call_later(self._hand_out)
-
-
-def _raise(error: BaseException) -> None:
-    """Where the app deals with bugs."""
-    raise error
+            self._app.call_later(self._hand_out)

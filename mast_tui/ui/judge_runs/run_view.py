@@ -1,36 +1,17 @@
-"""Runs of judges as rows: when, over how many traces, what it took, and how one has answered."""
+"""One run of a judge as an annotator may see it: what was found, and how they have answered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mast_tui.labels import Answer, Label, QuoteCounts, Review
 from mast_tui.safe_text import one_line
-from mast_tui.ui.phrases import cost_words, short_count
-from mast_tui.ui.suggestion_words import judge_name
-from mast_tui.ui.widgets.column_table import Column, TableRow
-
-if TYPE_CHECKING:
-    from mast_tui.workspace.records import Run
+from mast_tui.workspace.records import Run
 
 HIDDEN: Final = "hidden"
-
-COLUMNS: Final = (
-    Column("judge", "judge", shrinks=True),
-    Column("prompt", "prompt", keeps=30),
-    Column("when", "when", keeps=80),
-    Column("traces", "traces", figure=True, keeps=90),
-    Column("failed", "failed", figure=True, keeps=60),
-    Column("found", "found", figure=True, keeps=95),
-    Column("verified", "quotes", figure=True, keeps=50),
-    Column("accepted", "accepted", figure=True, keeps=85),
-    Column("waiting", "waiting", figure=True, keeps=92),
-    Column("tokens", "tokens", figure=True, keeps=40),
-    Column("cost", "cost", figure=True, keeps=45),
-)
 
 
 @dataclass(slots=True)
@@ -126,40 +107,6 @@ def run_views(
         examples_here = sum(trace.trace_id in left_out for trace in run.traces)
         views.append(RunView(run, every, modes, waiting, examples_here))
     return views
-
-
-def run_row(view: RunView, *, marked: bool = False) -> TableRow:
-    """A run as a row; ``marked`` is the one that another will be compared with."""
-    run, answers = view.run, view.answers
-    settings, asks = run.settings, run.settings is not None
-    finished = run.finished_at is not None and run.ending is None
-    glyph = "!" if view.failed else "●" if finished else "◐"
-    waiting = 0 if answers is None else answers.waiting
-    cells = {
-        "judge": one_line(settings.model) if settings is not None else judge_name(run.judge),
-        "prompt": one_line(settings.prompt, 12) if settings is not None else "",
-        "when": local_time(run.started_at),
-        "traces": str(len(run.traces)),
-        "failed": str(view.failed) if view.failed else "",
-        "found": HIDDEN if answers is None else str(run.findings),
-        "verified": "" if answers is None else share_found(run.quotes),
-        "accepted": HIDDEN if answers is None else answers.share or "—",
-        "waiting": HIDDEN if answers is None else str(waiting),
-        "tokens": short_count(run.usage.tokens_in + run.usage.tokens_out) if asks else "",
-        "cost": cost_words(run.cost) if run.cost is not None else "",
-    }
-    styles = {
-        "glyph": "quiet" if glyph == "●" else "doubt",
-        "judge": "name",
-        "when": "quiet",
-        "prompt": "quiet",
-        "failed": "doubt",
-        "waiting": "doubt" if waiting else "quiet",
-    }
-    quiet = {name: "quiet" for name, text in cells.items() if text in ("0", "—", HIDDEN)}
-    if marked:
-        glyph, styles["glyph"] = "A", "doubt"  # as it is called in the comparison
-    return TableRow(run.id, cells, glyph, {**styles, **quiet})
 
 
 def share_found(quotes: QuoteCounts) -> str:

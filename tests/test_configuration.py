@@ -1,17 +1,20 @@
-"""What ``config.toml`` says of the judge that asks a model, and how wrong lines are told."""
+"""What ``config.toml`` may say, how wrong lines are told, and that its page says the same."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.configuration import (
+from mast_tui.configuration import (
     DEFAULT_BASE_URL,
+    SETTINGS,
     ConfigurationError,
     JudgeConfiguration,
     Prices,
     prices_to_write,
+    read_configuration,
     read_judge_configuration,
 )
 
@@ -93,3 +96,51 @@ def test_the_address_given_comes_before_the_environment_and_that_before_the_file
 def test_the_lines_that_say_a_price_can_be_read(tmp_path: Path, model: str) -> None:
     found = read_judge_configuration(written(tmp_path, prices_to_write(model)))
     assert found.prices.keys() == {model}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ('\ntheem = "textual-light"\n', 2, "did you mean theme?"),
+        ("answer = 42\n", 1, "there are annotator, judge, keys, theme"),
+        ('annotator = "a"\n\n[judge]\nmodle = "m"\n', 4, "did you mean model?"),
+        ('[judge]\nmodel = "m"\nconcurrency = 0\n', 3, "concurrency"),
+        ('[judge]\n\n[judge.prices."a.b"]\ninput = 1\noutput = -1\n', 5, "output"),
+        ('judge.model = "m"\njudge.concurrency = 0\n', 2, "concurrency"),
+        ('judge = { model = "m", concurrency = 0 }\n', 1, "concurrency"),
+        ('keys = "plane"\n', 1, "did you mean plain?"),
+        ('[keys]\npreset = "emacs"\n', 2, "there are plain, vim"),
+        ('annotator = "a"\ntheme = \n', 2, "nothing of it is used"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_what_to_write(
+    tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    path = written(tmp_path, text)
+    (problem,) = read_configuration(path).problems
+    assert problem.line == line
+    assert said in problem.text
+    assert (read_configuration(path).problem or "").startswith(f"{path}:{line}: ")
+
+
+def test_several_slips_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
+    found = read_configuration(written(tmp_path, "[judge]\nmodel = 3\nredact = 3\n[kees]\n"))
+    assert [problem.line for problem in found.problems] == [2, 3, 4]
+    assert "; line 3: [judge] redact is no text" in (found.problem or "")
+
+
+def test_a_slip_elsewhere_is_no_reason_not_to_ask_the_model(tmp_path: Path) -> None:
+    path = written(tmp_path, 'theme = 3\nkees = 1\n[judge]\nmodel = "m"\n')
+    assert read_judge_configuration(path).model == "m"
+
+
+def test_the_page_tells_of_every_setting_and_its_examples_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text("utf-8")
+    for setting in SETTINGS:
+        about = setting.about.replace("|", "\\|")
+        default = f"`{setting.example}`" if setting.has_default else ""
+        assert f"| `{'.'.join(setting.place)}` | {default} | {about} |" in page
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert examples
+    for example in examples:
+        assert read_configuration(written(tmp_path, example)).problems == ()

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.glances import GlancesAtSteps
 from mast_tui.traces.model import Loaded, Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.trace_view.background_index import COMPARED, SPANS, Survey, look_on
+from mast_tui.ui.trace_view.background_index import (
+    COMPARED,
+    SPANS,
+    BackgroundIndex,
+    FactFinder,
+    TraceFacts,
+    look_on,
+)
 from mast_tui.ui.trace_view.folding import Run
-from mast_tui.ui.trace_view.trace_facts import FactFinder, TraceFacts
 from tests.ui.build import SmallTrace
 from tests.ui.long_trace import GlancedTrace, calling
 
@@ -87,7 +93,7 @@ class GrowingTrace(GlancedTrace):
 @pytest.mark.slow
 def test_no_step_looks_at_much() -> None:
     trace = GrowingTrace(10_000, 30)
-    survey = Survey()
+    survey = BackgroundIndex()
     survey.wanted = True
     before = trace.advances, trace.glanced_at, trace.asked
     for _ in look_on(trace, survey, reads=True):
@@ -102,7 +108,7 @@ def test_no_step_looks_at_much() -> None:
 
 def test_spans_are_looked_at_while_the_trace_is_read() -> None:
     trace = GrowingTrace(10_000, 30)
-    survey = Survey()
+    survey = BackgroundIndex()
     for _ in look_on(trace, survey, reads=True):
         assert len(trace) - survey.counts.seen < SPANS + 30
         assert survey.repeats.seen == 0
@@ -112,7 +118,7 @@ def test_spans_are_looked_at_while_the_trace_is_read() -> None:
 
 def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whole() -> None:
     trace = GrowingTrace(3050, 300)
-    survey = Survey()
+    survey = BackgroundIndex()
     told = 0
     for _ in look_on(trace, survey, reads=True):
         told = max(told, survey.counts.seen)
@@ -123,7 +129,7 @@ def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whol
 
 def test_a_trace_that_was_whole_from_the_beginning_is_glanced_at_once() -> None:
     trace = GlancedTrace(5000)
-    survey = Survey()
+    survey = BackgroundIndex()
     assert list(look_on(trace, survey, reads=True)) == [False] * -(-5000 // SPANS)
     assert trace.glanced_at == 5000
     assert trace.asked == 2 * -(-5000 // SPANS)
@@ -132,7 +138,7 @@ def test_a_trace_that_was_whole_from_the_beginning_is_glanced_at_once() -> None:
 def test_a_trace_that_another_reads_is_not_read_on() -> None:
     trace = GrowingTrace(5000, 300)
     trace.advance()
-    survey = Survey()
+    survey = BackgroundIndex()
     for _ in look_on(trace, survey, reads=False):
         pass
     assert (trace.advances, survey.counts.seen) == (1, 300)
@@ -141,13 +147,13 @@ def test_a_trace_that_another_reads_is_not_read_on() -> None:
 
 def test_that_the_end_is_known_is_worth_telling_at_once() -> None:
     trace = GrowingTrace(1000, 300)
-    told = [len(trace) for worth in look_on(trace, Survey(), reads=True) if worth]
+    told = [len(trace) for worth in look_on(trace, BackgroundIndex(), reads=True) if worth]
     assert told == [1000]
 
 
 def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -> None:
     trace = GlancedTrace(100, lambda span: calling(span, "same"))
-    survey = Survey()
+    survey = BackgroundIndex()
     assert all(not worth for worth in look_on(trace, survey, reads=True))
     assert survey.repeats.run_at(50) is None
     survey.wanted = True
@@ -159,7 +165,7 @@ def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -
 
 def test_kinds_and_errors_are_told_as_far_as_was_looked() -> None:
     trace = GlancedTrace(600, lambda span: replace(span, status=SpanStatus.ERROR))
-    survey = Survey()
+    survey = BackgroundIndex()
     assert survey.step(trace, 200)
     assert survey.counts.errors_in(0, 600) == 200
     assert trace.span(0).kind is SpanKind.MESSAGE

@@ -1,0 +1,130 @@
+"""``mast-tui config``: every setting with its value, and what is wrong in the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mast_tui.cli.common import common_options, json_option, print_json
+from mast_tui.configuration import (
+    SETTINGS,
+    Configuration,
+    ConfigurationError,
+    Place,
+    prices_to_write,
+    read_configuration,
+)
+
+_NOT_LABELS: Final = "it looks at the configuration, not at labels"
+
+
+@click.command()
+@common_options(
+    workspace=_NOT_LABELS,
+    annotator=_NOT_LABELS,
+    taxonomy=_NOT_LABELS,
+    blind=_NOT_LABELS,
+    assisted=_NOT_LABELS,
+)
+@json_option
+def config_command(as_json: bool) -> None:
+    """Print every setting with its value, and where the file lies.
+
+    What is printed is a file of its own: what has its default, or only an example, is behind a #.
+    Where something in the file is wrong it is told, with its line, and the exit code is 1; the app
+    starts all the same and uses the defaults of what is wrong.
+    """
+    from mast_tui.ui.actions.keymap import checked  # brings Textual, of which it knows the keys
+
+    found = checked(read_configuration())
+    if as_json:
+        print_json(_document(found))
+    else:
+        click.echo("\n".join(_lines(found)))
+    if found.problem is not None:
+        raise ConfigurationError(found.problem)
+
+
+def _value(found: Configuration, place: Place) -> Any:
+    (*table, name) = place
+    return getattr(found.judge if table == ["judge"] else found, name)
+
+
+def _keys(found: Configuration) -> dict[str, tuple[str, ...]]:
+    from mast_tui.ui.actions.registry import ACTIONS, keys_of  # brings Textual
+
+    return {action.id: keys_of(action, found.keys) for action in ACTIONS}
+
+
+def _document(found: Configuration) -> dict[str, object]:
+    judge = {
+        place[1]: _value(found, place)
+        for place in (one.place for one in SETTINGS)
+        if place[0] == "judge"
+    }
+    redact = found.judge.redact
+    prices = {
+        model: {"input": price.input, "output": price.output}
+        for model, price in found.judge.prices.items()
+    }
+    return {
+        "path": str(found.path),
+        "found": found.path.exists(),
+        "annotator": found.annotator,
+        "theme": found.theme,
+        "keys": {"preset": found.preset, "actions": _keys(found)},
+        "judge": {**judge, "redact": None if redact is None else str(redact), "prices": prices},
+        "problems": [
+            {"name": ".".join(one.place), "line": one.line, "message": one.text}
+            for one in found.problems
+        ],
+    }
+
+
+def _lines(found: Configuration) -> Iterator[str]:
+    """The configuration as a file, with a comment on each setting."""
+    yield f"# {found.path}{'' if found.path.exists() else ' (there is no such file yet)'}"
+    defaults, table = Configuration(found.path), ""
+    for setting in SETTINGS:
+        (*around, name) = setting.place
+        if (head := "".join(around)) != table:
+            yield f"\n[{head}]"
+            table = head
+        value, default = _value(found, setting.place), _value(defaults, setting.place)
+        if name == "prices":
+            yield from _price_lines(found, setting.about)
+            continue
+        yield f"# {setting.about}{'' if setting.has_default else ' For example:'}"
+        yield f"# {name} = {setting.example}" if value == default else f"{name} = {_toml(value)}"
+        if setting.place == ("keys", "preset"):
+            yield from _key_lines(found)
+
+
+def _key_lines(found: Configuration) -> Iterator[str]:
+    from mast_tui.ui.actions.keymap import preset_keys  # brings Textual
+    from mast_tui.ui.actions.registry import find_action
+
+    preset = preset_keys(found.preset)
+    for name, keys in _keys(found).items():
+        action = find_action(name)
+        assert action is not None
+        own = keys != preset.get(name, action.keys)
+        yield f'{"" if own else "# "}"{name}" = {_toml(list(keys))}  # {action.help}'
+
+
+def _price_lines(found: Configuration, about: str) -> Iterator[str]:
+    yield f"\n# {about}"
+    for model, price in found.judge.prices.items():
+        yield prices_to_write(model).partition("\n")[0]
+        yield f"input = {price.input}\noutput = {price.output}"
+    if not found.judge.prices:
+        yield from (f"# {line}" for line in prices_to_write("gpt-oss-120b").splitlines())
+
+
+def _toml(value: object) -> str:
+    """A text, number, truth or list of texts in TOML, which is that of JSON."""
+    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

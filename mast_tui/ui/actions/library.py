@@ -1,0 +1,20 @@
+"""What keys do in the library."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mast_tui.ui.actions.action import Where, action, moves
+
+_library = partial(action, Where.LIBRARY)
+
+LIBRARY = (
+    *moves(Where.LIBRARY),
+    _library("open", "enter", "open", "Open the trace under the cursor", hint=10),
+    _library("filter", "/", "filter", "Show only traces that match", hint=20),
+    _library("sort", "o", "sort", "Sort by the next column", hint=30),
+    _library(
+        "queue", "f", "queue", "Choose which traces to go through, such as mine to do", hint=35
+    ),
+    _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
+)

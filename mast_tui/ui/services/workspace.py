@@ -1,0 +1,321 @@
+"""The workspace of the app: opening it, asking whose it is, watching it, and saying what it
+refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from textual.screen import Screen
+
+from mast_tui.configuration import Configuration
+from mast_tui.errors import MastError
+from mast_tui.safe_text import one_line
+from mast_tui.ui.options import AppOptions
+from mast_tui.ui.services.workspace_watch import (
+    Watch,
+    WorkspaceChanged,
+    WorkspaceLost,
+    place_for_a_copy,
+)
+from mast_tui.ui.services.workspace_writer import Writes
+
+if TYPE_CHECKING:
+    from textual.message import Message
+
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.workspace import Workspace
+
+Result = TypeVar("Result")
+Answer = TypeVar("Answer")
+
+
+class WorkspaceApp(Protocol):
+    """What opening a workspace asks of the app."""
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The taxonomy that is labelled with."""
+
+    def call_later(self, callback: Callable[..., object], *args: object) -> bool:
+        """Call this on the app's thread, behind all messages that wait."""
+
+    def post_message(self, message: Message) -> bool:
+        """Tell the app what is seen of the workspace's file."""
+
+    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
+        """Show a dialog, and give its answer to ``answered``."""
+
+    def say(self, words: str, *, seconds: float | None = None) -> None:
+        """Show a short message."""
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong."""
+
+    def leave(self, code: int = 0) -> None:
+        """End the app."""
+
+    def open_workspace(self, *, trusted: bool = False) -> object:
+        """Have ``open`` called beside the screen."""
+
+    def workspace_ready(self) -> None:
+        """The workspace is open, and who works in it is known."""
+
+    def workspace_failed(self) -> None:
+        """There will be no workspace."""
+
+
+class WorkspaceService:
+    """One workspace, opened beside the screen, and whoever works in it."""
+
+    def __init__(
+        self, app: WorkspaceApp, options: AppOptions, configuration: Configuration, writes: Writes
+    ) -> None:
+        """Begin without a workspace.
+
+        Args:
+            app: Whom to ask and to tell.
+            options: Which workspace, who works in it, and under which sight.
+            configuration: The name to suggest, and what is wrong with the file of settings.
+            writes: In which everything is written in order.
+        """
+        self.opened: OpenWorkspace | None = None
+        """The workspace and who works in it, None until it is open."""
+        self.refused: str | None = None
+        """Why there is no workspace, where one could not be opened."""
+        self._app = app
+        self._options = options
+        self._configuration = configuration
+        self._writes = writes
+        self._workspace: Workspace | None = None
+        self._watch: Watch | None = None
+        self._waiting: list[Callable[[OpenWorkspace], None]] = []
+
+    # Opening
+
+    def open(self, *, trusted: bool) -> None:
+        """Open the workspace, with the imports that it needs: slow, for a worker.
+
+        One that others can have prepared is asked about first, unless it is ``trusted``.
+        """
+        from mast_tui.ui.services import open_workspace as opening
+        from mast_tui.workspace.opening import why_not_trusted
+
+        then = self._app.call_later
+        found = opening.found_workspace(self._options)
+        doubts = None if found is None or trusted else why_not_trusted(found)
+        if found is not None and doubts is not None:
+            then(self._doubted, found, doubts)
+            return
+        try:
+            workspace = opening.open_workspace(self._options)
+            name = opening.known_annotator(workspace, self._options)
+        except MastError as error:
+            then(self.not_opened, str(error))
+            return
+        suggested = opening.name_to_suggest(self._configuration.annotator)
+        then(self._is_open, workspace, name, suggested)
+
+    def _doubted(self, path: Path, reason: str) -> None:
+        from mast_tui.ui.dialogs.question import Ask
+
+        def answered(answer: str | None) -> None:
+            if answer == "o":
+                self._app.open_workspace(trusted=True)
+            elif answer == "q":
+                self._app.leave(1)
+            else:
+                self._refuse("the workspace that was found here was not opened")
+
+        self._app.ask(
+            Ask(
+                "Open this workspace?",
+                f"{one_line(str(path))} was found here, and {one_line(reason)}: "
+                "somebody else may have prepared it, with a name, labels and settings in it. "
+                "--workspace PATH opens one without asking.",
+                (
+                    ("o", "open it and label in it"),
+                    ("r", "read on without labelling"),
+                    ("q", "quit"),
+                ),
+                default="r",
+            ),
+            answered,
+        )
+
+    def _refuse(self, reason: str) -> None:
+        self.refused = reason
+        self._app.workspace_failed()
+
+    def not_opened(self, reason: str) -> None:
+        """Say why the workspace could not be opened, and let people read on."""
+        from mast_tui.ui.dialogs.question import Ask
+
+        def answered(answer: str | None) -> None:
+            if answer == "q":
+                self._app.leave(1)
+
+        self._refuse(reason)
+        self._app.ask(
+            Ask(
+                "The workspace could not be opened",
+                f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
+                (("r", "read on without labelling"), ("q", "quit")),
+                default="r",
+            ),
+            answered,
+        )
+
+    def _is_open(self, workspace: Workspace, name: str | None, suggested: str) -> None:
+        self._workspace = workspace
+        if name is None:
+            self._ask_for_name(workspace, suggested)
+        else:
+            self._writes.do(partial(self._work_as, workspace, name))
+
+    def _ask_for_name(self, workspace: Workspace, suggested: str) -> None:
+        from mast_tui.ui.dialogs.note import NoteScreen
+        from mast_tui.ui.services.open_workspace import people, unlike_others
+
+        known = people(workspace)
+        question = "Your labels are kept under it, and agreement is counted by name."
+        if known:
+            names = ", ".join(one_line(name) for name in known)
+            question += f"\nHere already: {names}."
+
+        def named(name: str | None) -> None:
+            if name is None:
+                self._app.leave()
+            else:
+                self._writes.do(partial(self._work_as, workspace, name))
+
+        self._app.ask(
+            NoteScreen(
+                "Who is labelling?",
+                suggested,
+                question=question,
+                hint="Enter begins · Esc quits",
+                check=partial(unlike_others, workspace),
+                offered=True,
+            ),
+            named,
+        )
+
+    def _work_as(self, workspace: Workspace, name: str) -> None:
+        from mast_tui.ui.services import open_workspace as opening
+
+        taxonomy = self._app.taxonomy
+        opened = self.guarded(lambda: opening.attach(workspace, taxonomy, name, self._options))
+        if opened is None:
+            return
+        self.opened = opened
+        self._app.workspace_ready()
+        waiting, self._waiting = self._waiting, []
+        for step in waiting:
+            step(opened)
+        found = opening.found_workspace(self._options)
+        if found is not None and found.parent.parent != Path.cwd():
+            self._app.say(f"Labels are kept in {one_line(str(found))}")
+        self._watch = Watch(workspace, self._app.post_message)
+        if self._configuration.problem is not None:
+            self._app.complain(self._configuration.problem)
+        if not opening.was_welcomed():
+            from mast_tui.ui.dialogs.welcome import WelcomeScreen
+
+            def closed(seen: bool | None) -> None:
+                if seen:
+                    opening.remember_welcome()
+
+            self._app.ask(WelcomeScreen(), closed)
+
+    # What screens ask
+
+    def when_ready(self, work: Callable[[OpenWorkspace], None]) -> None:
+        """Do ``work`` with the workspace, now or once it is open, in order."""
+        if self.opened is not None:
+            work(self.opened)
+        else:
+            self._waiting.append(work)
+
+    def waiting_words(self) -> str:
+        """What stands in place of the annotator while no workspace is open."""
+        return "opening the workspace …" if self.refused is None else "reading only · no workspace"
+
+    def guarded(self, step: Callable[[], Result]) -> Result | None:
+        """Do ``step``; what the workspace refuses is said in words, and None given back."""
+        try:
+            return self.kept(step)
+        except MastError as error:
+            self._app.complain(str(error))
+            return None
+
+    def kept(self, step: Callable[[], Result]) -> Result:
+        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there.
+
+        Args:
+            step: Reads or writes the workspace.
+
+        Raises:
+            WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
+        """
+        from mast_tui.workspace import WorkspaceGone
+        from mast_tui.workspace.commands import running_command
+
+        while True:
+            try:
+                return step()
+            except WorkspaceGone:
+                if running_command() is None or not self._goes_on_elsewhere():
+                    raise
+
+    # The file, while it is open
+
+    def check_there(self) -> None:
+        """Ask where to go on, where the workspace's file is not at its place any more."""
+        opened = self.opened
+        if opened is not None:
+            self._writes.do(lambda: self.guarded(opened.workspace.check_there))
+
+    def _goes_on_elsewhere(self) -> bool:
+        """Ask whether to write everything that is open to a new file, and do it."""
+        from mast_tui.ui.dialogs.question import Ask
+        from mast_tui.workspace import WorkspaceError
+
+        assert self.opened is not None
+        workspace = self.opened.workspace
+        assert workspace.path is not None
+        place = place_for_a_copy(workspace.path)
+        again = "there again" if place == workspace.path else f"to {place.name} beside it"
+        question = Ask(
+            "The workspace is gone",
+            f"{one_line(str(workspace.path))} was deleted, moved or replaced by another program. "
+            "All that you have labelled is still open in this window, and only here.",
+            (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
+            default="w",
+        )
+
+        if self._writes.ask(partial(self._app.ask, question)) != "w":
+            return False
+        try:
+            workspace.move_to(place)
+        except WorkspaceError as error:
+            self._app.complain(str(error))
+            return False
+        self._app.say(f"Everything is in {one_line(str(place))}", seconds=12)
+        return True
+
+    def stop_watching(self) -> None:
+        """Nobody hears any more what others write."""
+        if self._watch is not None:
+            self._watch.stop()
+
+    def close(self) -> None:
+        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
+        if self._workspace is not None:
+            self._workspace.close()
+
+
+__all__ = ["WorkspaceApp", "WorkspaceChanged", "WorkspaceLost", "WorkspaceService"]

@@ -1,0 +1,263 @@
+"""All that reaches past Textual's public interface, each with what it is for.
+
+Checked against Textual 8.2.8; ``tests/ui/test_textual_internals.py`` fails where a later version
+does one of these things in another way. What stands here is as small as it can be: the rest of
+``ui`` derives from these classes and calls these functions.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, Self
+
+from rich.console import RenderableType
+from rich.style import Style
+from textual import events
+from textual.app import App
+from textual.content import Content
+from textual.drivers._writer_thread import WriterThread
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.worker import Worker, WorkerFailed, get_current_worker
+
+
+class TextualApp(App[None]):
+    """An app that hears of keys early, reads styles once, and keeps a log of what nobody expected.
+
+    Textual would print such an error with the values of variables, which hold text of traces;
+    ``TEXTUAL=debug`` still has it do so.
+    """
+
+    crash: str | None = None
+    """What has ended the app though nobody expected it, in words, with the log's place."""
+
+    # Keys
+
+    def key_typed(self) -> None:
+        """A key has been typed and is on its way to the app; called in the driver's thread."""
+
+    def _post_message(self, message: Message) -> Coroutine[Any, Any, bool]:
+        # By this the driver's thread hands over what was typed: no sooner can one know of a key.
+        if isinstance(message, events.Key):
+            self.key_typed()
+        return super()._post_message(message)
+
+    async def do_bound(self, key: str) -> None:
+        """Do what is bound to a key, without a turn in the queue of each widget above the focus.
+
+        Textual's ``simulate_key`` sends the key through all of them.
+        """
+        if not await self._check_bindings(key, priority=True):
+            await self._check_bindings(key)
+
+    # Styles
+
+    def add_styles(self, path: Path) -> None:
+        """Take in another file of styles.
+
+        Textual would parse all others again with it, and style every widget anew.
+        """
+        if not self.stylesheet.has_source(str(path)):
+            self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
+
+    def _load_screen_css(self, screen: Screen[object]) -> None:
+        # Called with each screen before it is shown: what is read already is not read again.
+        for path in screen.css_path:
+            self.add_styles(Path(path))
+        super()._load_screen_css(screen)
+
+    # What nobody expected
+
+    def worker_failed(self, worker: Worker[Any], words: str) -> None:
+        """Work beside the screen broke; ``words`` say so and where the log is."""
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual brings all errors here that a handler or a worker did not catch.
+        if "debug" in self.features:
+            super()._handle_exception(error)
+            return
+        if self._exception is None:  # what run_test raises at its end
+            self._exception = error
+            self._exception_event.set()
+        from mast_tui.ui.crashes import told
+
+        if isinstance(error, WorkerFailed):
+            self.worker_failed(get_current_worker(), told(error.error))
+        elif self.crash is None:
+            self._end(told(error))
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """End the app where Textual has only a traceback to show, not the error it is of."""
+        if "debug" in self.features:
+            super().panic(*renderables)
+        elif self.crash is None:
+            from rich.traceback import Traceback
+
+            from mast_tui.ui.crashes import told_of_traceback
+
+            shown = next((one for one in renderables if isinstance(one, Traceback)), None)
+            self._end("unexpected end" if shown is None else told_of_traceback(shown))
+
+    def _end(self, words: str) -> None:
+        # As Textual ends an app that has panicked; ``exit`` would wait for messages.
+        self.crash = words
+        self._return_code = 1
+        self._close_messages_no_wait()
+
+    # The terminal and the process
+
+    def action_suspend_process(self) -> None:
+        """Stop, with all that runs beside it, until the shell has it go on.
+
+        Textual's own stops this process alone, and does so where nothing could bring it back.
+        """
+        driver = self._driver
+        if driver is None or not driver.can_suspend:
+            return
+        if os.getpgrp() == os.getsid(0):
+            # No shell would notice that it has stopped, and nothing could have it go on.
+            self.notify("No shell has started the app, so nothing could bring it back.")
+            return
+        self.app_suspend_signal.publish(self)
+        os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
+
+
+RESTORED: Final = (
+    b"\x1b[?2026l"  # a frame that is held back is let go
+    b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus, no marked pastes, no sizes
+    b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"  # lines wrap, plain keys, the screen of before, a cursor
+)
+"""What Textual writes to a terminal when it leaves, in one piece."""
+
+
+def has_given_terminal_back(app: App[Any]) -> bool:
+    """Whether nothing is written to the terminal any more: the app is suspended, has lost the
+    terminal, or has left it."""
+    writer = getattr(app._driver, "_writer_thread", None)
+    return writer is not None and not writer.is_alive()
+
+
+def writes_to_terminal(thread: Thread | None) -> bool:
+    """Whether a thread is the one by which Textual writes to the terminal."""
+    return isinstance(thread, WriterThread)
+
+
+def restore_terminal(app: App[Any]) -> None:
+    """Restore the terminal past Textual, where its loop does not do it."""
+    driver: Any = app._driver
+    if getattr(driver, "_writer_thread", None) is None:
+        return
+    if driver.attrs_before is not None:
+        with suppress(termios.error):
+            termios.tcsetattr(driver.fileno, termios.TCSANOW, driver.attrs_before)
+    with suppress(OSError):
+        output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
+        if select.select([], [output], [], 0)[1]:  # one that is held takes nothing
+            os.write(output, RESTORED)
+
+
+class RenderCache(Widget):
+    """A widget that keeps its styles until they change, and its lines until they are to be drawn
+    again.
+
+    Textual forgets the styles of components whenever any line is to be drawn again, works out a
+    widget's own style, through all that it stands in, each time that it is asked for, and goes
+    over every line of every widget for each line of the screen that has changed.
+    """
+
+    _own_style: Style | None = None
+    _part_styles: dict[str, Style] | None = None
+    _lines_drawn: tuple[Region, list[Strip]] | None = None
+
+    def notify_style_update(self) -> None:
+        """Other rules hold from now on."""
+        self._forget_styles()
+        super().notify_style_update()
+
+    def refresh(
+        self,
+        *regions: Region,
+        repaint: bool = True,
+        layout: bool = False,
+        recompose: bool = False,
+    ) -> Self:
+        """As ever; where all is drawn anew the styles are asked for anew, too."""
+        if not regions:
+            self._forget_styles()
+        if layout:
+            # Textual counts up what it keeps box sizes by only with the first of several requests:
+            # where a screen is laid out between two of them, the size of the first would stay.
+            self._box_model_cache.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _forget_styles(self) -> None:
+        self._own_style = self._part_styles = None
+
+    @property
+    def rich_style(self) -> Style:
+        """The style of the widget itself."""
+        if self._own_style is None:
+            self._own_style = super().rich_style
+        return self._own_style
+
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        """The style of a component; with ``partial`` only what it adds to the widget's own."""
+        if not partial or len(names) != 1:
+            return super().get_component_rich_style(*names, partial=partial, default=default)
+        if self._part_styles is None:
+            self._part_styles = {}
+        style = self._part_styles.get(names[0])
+        if style is None:
+            style = super().get_component_rich_style(names[0], partial=True, default=default)
+            self._part_styles[names[0]] = style
+        return style
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The widget's lines with all that stands around them; only those that have changed are
+        made."""
+        changed = [y for y in crop.line_range if self._styles_cache.is_dirty(y)]
+        if self._lines_drawn is None or self._lines_drawn[0] != crop:
+            self._lines_drawn = (crop, super().render_lines(crop))
+        elif changed:
+            first, end = changed[0], changed[-1] + 1
+            part = Region(crop.x, first, crop.width, end - first)
+            self._lines_drawn[1][first - crop.y : end - crop.y] = super().render_lines(part)
+        return self._lines_drawn[1]
+
+    def _set_dirty(self, *regions: Region) -> None:
+        # Textual's one place for what is to be drawn; without regions that is everything, and the
+        # lines that it marks are too few by those of the border.
+        if not regions:
+            self._lines_drawn = None
+        super()._set_dirty(*regions)
+
+
+def show_titles_undrawn(widget: Widget, title: Content | None, subtitle: Content | None) -> None:
+    """Set what stands in a widget's border; its setters would draw the whole widget anew."""
+    widget._border_title, widget._border_subtitle = title, subtitle
+
+
+def titles_of(widget: Widget) -> tuple[Content | None, Content | None]:
+    """What stands in a widget's border, as it is drawn; its getters give it as markup."""
+    return widget._border_title, widget._border_subtitle
+
+
+def set_virtual_size_undrawn(widget: Widget, size: Size) -> None:
+    """Set how much there is to scroll over; set as usual, the screen would be laid out anew."""
+    widget.set_reactive(Widget.virtual_size, size)
+    if widget.is_mounted:
+        widget._scroll_update(size)

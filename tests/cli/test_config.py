@@ -1,0 +1,106 @@
+"""``config``: every setting with its value, and what is wrong."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mast_tui.configuration import SETTINGS, configuration_path, read_configuration
+from mast_tui.ui.actions.registry import ACTIONS
+from tests.cli.conftest import Cli
+
+ALL = """
+annotator = "zoë"
+theme = "nord"
+
+[keys]
+preset = "plain"
+"annotate.note" = ["i", "ctrl+n"]
+
+[judge]
+model = "small"
+base_url = "http://127.0.0.1:8000/v1"
+concurrency = 4
+key_variable = "LAB_KEY"
+redact = "names.txt"
+allow_http = true
+
+[judge.prices."a \\"b\\""]
+input = 0.25
+output = 2
+"""
+
+
+SETTING = re.compile(r'(# )?([\w".]+ = |\[)')
+
+
+@pytest.fixture(autouse=True)
+def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def write(text: str) -> None:
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("text", ["", ALL], ids=["nothing set", "all set"])
+def test_what_is_printed_is_a_configuration_that_says_the_same(cli: Cli, text: str) -> None:
+    write(text)
+    before = read_configuration()
+    done = cli("config")
+    assert (done.code, done.err) == (0, "")
+    assert str(configuration_path()) in done.out
+    for setting in SETTINGS:
+        assert f"# {setting.about}" in done.out
+    assert all(f'"{action.id}" = ' in done.out for action in ACTIONS)
+    write(done.out)
+    after = read_configuration()
+    assert after.problems == before.problems == ()
+    for name in ("annotator", "theme", "preset", "keys", "judge"):
+        assert getattr(after, name) == getattr(before, name)
+
+
+def test_what_stands_behind_a_number_sign_may_be_written_so(cli: Cli) -> None:
+    lines = cli("config").out.splitlines()
+    settings = [line.removeprefix("# ") for line in lines if SETTING.match(line)]
+    said = tomllib.loads("\n".join(settings))
+    assert said["keys"]["annotate.accept"] == ["a"]
+    assert said["judge"]["concurrency"] == 8
+    assert said["judge"]["prices"]["gpt-oss-120b"] == {"input": 0.25, "output": 2.0}
+
+
+def test_the_document_has_every_value(cli: Cli) -> None:
+    write(ALL)
+    found = cli("config", "--json").json
+    assert found["path"] == str(configuration_path())
+    assert found["found"] is True
+    assert (found["annotator"], found["theme"]) == ("zoë", "nord")
+    assert found["keys"]["preset"] == "plain"
+    assert found["keys"]["actions"]["annotate.note"] == ["i", "ctrl+n"]
+    assert found["keys"]["actions"]["annotate.accept"] == ["a"]
+    assert found["judge"]["model"] == "small"
+    assert found["judge"]["redact"] == str(configuration_path().parent / "names.txt")
+    assert found["judge"]["prices"] == {'a "b"': {"input": 0.25, "output": 2.0}}
+    assert found["problems"] == []
+
+
+def test_what_is_wrong_is_told_and_is_the_exit_code(cli: Cli) -> None:
+    write('annotator = "zoë"\ntheem = "nord"\n')
+    done = cli("config")
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert f"{configuration_path()}:2: there is no setting theem; did you mean theme?" in done.err
+    assert 'annotator = "zoë"' in done.out
+    done = cli("config", "--json")
+    assert done.code == 1
+    (problem,) = done.json["problems"]
+    assert (problem["name"], problem["line"]) == ("theem", 2)
+
+
+def test_it_takes_no_option_about_labels(cli: Cli) -> None:
+    assert cli("config", "--blind").code == 2
