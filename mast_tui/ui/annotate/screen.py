@@ -382,57 +382,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show what differs in two long steps."""
         self.comparison.take_compared(event)
 
-    # Dialogs: each is imported when it is first asked for, as the first key must not wait for it
-
     def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None]
+        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
     ) -> None:
         """Open a dialog above the screen; ``answered`` is called with what it gives back."""
         self.app.push_screen(dialog, answered)
-
-    def ask(
-        self,
-        title: str,
-        text: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str | None = None,
-    ) -> None:
-        """Ask a question.
-
-        Args:
-            title: What it is about.
-            text: The question.
-            answers: The key of each answer, with its words.
-            answered: Called with the key that was pressed, or None after Escape.
-            default: The key that Enter stands for.
-        """
-        from mast_tui.ui.dialogs.question import Ask
-
-        self.show_dialog(Ask(title, text, answers, default=default), answered)
-
-    def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None:
-        """Have a note written.
-
-        Args:
-            title: What it is on.
-            note: What stands there already, to be gone on with.
-            written: Called with what was written, where it is kept.
-        """
-        from mast_tui.ui.dialogs.note import NoteScreen
-
-        self.show_dialog(
-            NoteScreen(title, note), lambda text: None if text is None else written(text)
-        )
-
-    def find_mode(self, found: Callable[[str], None]) -> None:
-        """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
-        from mast_tui.ui.dialogs.finder import ModeFinder
-
-        self.show_dialog(
-            ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
-        )
 
     # Drawing: the title
 

@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from textual.message import Message
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
+from mast_tui.traces.text_search import Matcher, Needle, TextSearch, TooSlow
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
-
-if TYPE_CHECKING:
-    from mast_tui.traces.text_search import Matcher, TextSearch
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
@@ -69,10 +67,8 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     """
     pattern = pattern_in(typed, regex)
     if pattern is None:
-        from mast_tui.traces.text_search import Needle
-
         return Needle(typed)
-    from mast_tui.traces.pattern import Pattern
+    from mast_tui.traces.pattern import Pattern  # start-up: it brings what runs a process
 
     return Pattern(pattern)
 
@@ -240,8 +236,6 @@ class Search:
             matcher = matcher_for(self._state.needle, self._regex)
         except ValueError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
-        from mast_tui.traces.text_search import TextSearch  # start-up: few look for anything
-
         self._plain = pattern_in(self._state.needle, self._regex) is None
         self._search = TextSearch(self._state.trace, matcher, start)
         self._done = self._jumped = False
@@ -384,8 +378,6 @@ class Search:
         return places[max(0, nth - MOST_SHOWN) : nth + MOST_SHOWN]
 
     def _place(self, search: TextSearch, index: int, text: str) -> None:
-        from mast_tui.traces.text_search import TooSlow  # it is there since the search began
-
         try:
             places = search.matcher.places(text)
         except TooSlow:
