@@ -157,7 +157,7 @@ class Labelling:
         it."""
 
     def begin(self) -> None:
-        """Another trace is opened."""
+        """Begin with another trace."""
         self.entry = DigitEntry()
         self._choice, self._choosing = None, False
 
@@ -207,7 +207,7 @@ class Labelling:
             self._set_verdict(typed.mode, VerdictValue(purpose.value))
 
     def verdict(self, value: str) -> None:
-        """The next two digits say that a mode is absent, or that one is unsure."""
+        """Have the next two digits say that a mode is absent, or that one is unsure."""
         if not self._state.has_spans:
             return
         self.entry = DigitEntry(Purpose(value), None, True)

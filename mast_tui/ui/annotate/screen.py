@@ -229,7 +229,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self.show_span()
 
     def attach(self, session: Session) -> None:
-        """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
+        """Show the labels of the trace, and do what keys have asked for meanwhile."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
             self.commands.serve_unseen(session)
             return
@@ -243,7 +243,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.commands.session_came(session)
 
     def workspace_failed(self) -> None:
-        """There will be no session: what keys have asked for cannot be done."""
+        """Leave undone what keys have asked for: there will be no session."""
         self.commands.forget()
         self.hints.clear()
         self.timeline.look_for_repeats()
@@ -251,7 +251,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.show_panel()
 
     def leave_for_a_while(self) -> None:
-        """Another room is opened, where this annotator may change things about this trace."""
+        """Make ready for another room, where this annotator may change things about this trace."""
         self.reading.write()
         self._away = True
 
@@ -269,7 +269,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.show_span()
 
     def written_elsewhere(self) -> None:
-        """Another window or program has written to the workspace: show what it changes here."""
+        """Show what another window or program has written to the workspace."""
         if self.session is not None and self.timeline.is_attached:
             self.commands.note(self._catch_up_with_others, self.session)
 
@@ -327,7 +327,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return context_of(self)
 
     def finished_one(self) -> None:
-        """The queue is one shorter."""
+        """Count anew what is finished: it is one trace more."""
         self.context.count_finished()
         self.context.queue_changed()
         self.show_title()
