@@ -64,13 +64,13 @@ def test_the_tools_find_nothing(command: tuple[str, ...]) -> None:
 
 
 CEILINGS: Final = {
-    "modules in circles of imports": 3,
+    "modules in circles of imports": 2,
     "imports of one room of ui in another": 0,
     "imports of the app in a room of ui": 0,
-    "raised NotImplementedError in ui": 16,
+    "raised NotImplementedError in ui": 3,
     "folders of ui over 25 files": 0,
-    "imports inside functions in ui": 108,
-    "of these without a comment that says why": 102,
+    "imports inside functions in ui": 51,
+    "of these without a comment that says why": 42,
 }
 """How much of each ``scripts/house.py`` may find: what has been reached, to be lowered with it."""
 

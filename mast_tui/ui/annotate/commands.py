@@ -159,7 +159,7 @@ class SessionCommands:
             )
 
     def forget(self) -> None:
-        """There will be no session: what keys have asked for cannot be done."""
+        """Leave undone what keys have asked for: there will be no session."""
         self._waiting = []
 
     def _waiting_on(self, trace: Trace) -> list[Waiting]:

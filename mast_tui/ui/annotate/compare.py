@@ -139,6 +139,4 @@ class StepComparison:
         if found.equal:
             self._hints.say(f"{later} is the same as {earlier} to the letter")
         else:
-            self._view.show_dialog(
-                CompareScreen(f"{earlier} and then {later}", found), lambda _: None
-            )
+            self._view.show_dialog(CompareScreen(f"{earlier} and then {later}", found))

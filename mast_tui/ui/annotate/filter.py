@@ -119,7 +119,7 @@ class Filter:
         self.show()
 
     def drop(self) -> None:
-        """Another trace is opened, of which everything is shown."""
+        """Begin with another trace, of which everything is shown."""
         self._view.stop_background("filter")
         self.chosen, self._narrowing, self._shown_only = EVERYTHING, None, None
         self._narrows = self._applied = False
@@ -139,7 +139,7 @@ class Filter:
         return Marked(Stretches(labelled), Stretches(suggested), self._state.hits)
 
     def grown(self) -> None:
-        """The index has come further: look at what is new."""
+        """Look at what is new, as the index has come further."""
         if self._narrowing is not None and not self._narrows:
             self._narrow_on()
 

@@ -9,6 +9,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.state import AnnotateView
+from mast_tui.ui.dialogs.question import Ask
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -112,7 +113,7 @@ class Finish:
                 self._view.timeline.go_to(unread[0].start)
                 self._view.show_span()
 
-        self._view.ask(
+        question = Ask(
             f"{total - missed} of {total} spans read",
             f"Not read: {ranges_in_words(unread)}.\n\n"
             f"{open_modes} of {len(self._state.taxonomy.modes)} modes have no verdict yet. "
@@ -122,9 +123,9 @@ class Finish:
                 ("j", "I have judged the whole trace: set them absent"),
                 ("g", "go to the first unread span"),
             ),
-            answered,
             default="o",
         )
+        self._view.show_dialog(question, answered)
 
     def _open_modes(self, session: Session) -> int:
         return sum(session.verdict(mode.slug) is None for mode in self._state.taxonomy.modes)
@@ -163,15 +164,15 @@ class Finish:
             if answer == "s" and self._state.session is session:
                 self._view.context.writes.do(lambda: self._show_hidden(session))
 
-        self._view.ask(
+        question = Ask(
             "See what was hidden?",
             "In this study some finished traces repeat: they are labelled again, without "
             "sight of anything. One that you have looked into by then is left out of that. "
             "Looking is recorded.",
             (("s", "see it"), ("n", "leave it hidden")),
-            answered,
             default="n",
         )
+        self._view.show_dialog(question, answered)
 
     def _show_hidden(self, session: Session) -> None:
         self._commands.changed(lambda s: s.reveal())

@@ -17,6 +17,8 @@ from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView
 from mast_tui.ui.annotate.suggestions import Suggestions
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
 
@@ -127,8 +129,6 @@ class LabellingView(AnnotateView, Protocol):
     def commands(self) -> SessionCommands: ...
     @property
     def size(self) -> Size: ...
-    def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None: ...
-    def find_mode(self, found: Callable[[str], None]) -> None: ...
 
 
 class Labelling:
@@ -157,7 +157,7 @@ class Labelling:
         it."""
 
     def begin(self) -> None:
-        """Another trace is opened."""
+        """Begin with another trace."""
         self.entry = DigitEntry()
         self._choice, self._choosing = None, False
 
@@ -207,7 +207,7 @@ class Labelling:
             self._set_verdict(typed.mode, VerdictValue(purpose.value))
 
     def verdict(self, value: str) -> None:
-        """The next two digits say that a mode is absent, or that one is unsure."""
+        """Have the next two digits say that a mode is absent, or that one is unsure."""
         if not self._state.has_spans:
             return
         self.entry = DigitEntry(Purpose(value), None, True)
@@ -275,17 +275,26 @@ class Labelling:
             if answer == "y":
                 self._commands.change(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
 
-        self._view.ask(
+        question = Ask(
             f"{mode.code} {mode.name}",
             f"You have {count} of this mode here. Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
-            answered,
         )
+        self._view.show_dialog(question, answered)
 
     def find_mode(self) -> None:
         """Choose a mode by typing a part of its name."""
-        if self._state.has_spans:
-            self._view.find_mode(lambda slug: self.label_with(self._state.taxonomy.mode(slug)))
+        if not self._state.has_spans:
+            return
+        from mast_tui.ui.dialogs.finder import ModeFinder  # start-up: nobody needs it for a label
+
+        taxonomy = self._state.taxonomy
+
+        def found(slug: str | None) -> None:
+            if slug is not None:
+                self.label_with(taxonomy.mode(slug))
+
+        self._view.show_dialog(ModeFinder(taxonomy), found)
 
     # Taking back
 
@@ -385,11 +394,18 @@ class Labelling:
     def _note_span(self, session: Session, index: int) -> None:
         assert self._state.trace is not None
         key = self._state.trace.span(index).key
-        self._view.write_note(
+        self._write_note(
             f"Note on #{index + 1}",
             session.span_notes.get(key, ""),
             lambda text: self._commands.change(lambda s: s.note_span(key, text)),
         )
+
+    def _write_note(self, title: str, note: str, kept: Callable[[str], None]) -> None:
+        def written(text: str | None) -> None:
+            if text is not None:
+                kept(text)
+
+        self._view.show_dialog(NoteScreen(title, note), written)
 
     def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
         """The label that the last line has offered, where it stands under the cursor still."""
@@ -463,7 +479,7 @@ class Labelling:
             self._commands.changed(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
-            self._view.write_note(
+            self._write_note(
                 f"Note on {mode.code} {mode.name}, {self._state.where_words(label.target)}",
                 label.note,
                 lambda text: self._commands.change(lambda s: s.edit_label(label.id, note=text)),

@@ -40,7 +40,7 @@ class Marking:
             self._hints.prompt(f"range {words}: move its end; two digits label it · Esc leaves")
 
     def follow_cursor(self) -> None:
-        """The cursor has gone to another span: a range goes with it, a quote is left."""
+        """Let a range go on with the cursor; leave a quote, whose span it has left."""
         if self._state.selection.quote is not None:
             self.mark(PLAIN)
         elif self._state.selection.range_from is not None:

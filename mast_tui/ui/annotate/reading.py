@@ -47,7 +47,7 @@ class Reading:
         self.begin()
 
     def begin(self) -> None:
-        """Another trace is opened, of which nothing was on screen."""
+        """Begin with another trace, of which nothing was on screen."""
         self._shown: set[str] = set()
         self._runs: tuple[range, ...] = ()
         self._counted: Run | None = None

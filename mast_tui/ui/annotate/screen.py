@@ -46,9 +46,6 @@ from mast_tui.ui.context import (
     TraceLocation,
     context_of,
 )
-from mast_tui.ui.dialogs.finder import ModeFinder
-from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, WIDE
 from mast_tui.ui.textual_internals import RenderCache
@@ -231,7 +228,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self.show_span()
 
     def attach(self, session: Session) -> None:
-        """The workspace is open: show the labels, and do what keys have asked for meanwhile."""
+        """Show the labels of the trace, and do what keys have asked for meanwhile."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
             self.commands.serve_unseen(session)
             return
@@ -245,7 +242,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.commands.session_came(session)
 
     def workspace_failed(self) -> None:
-        """There will be no session: what keys have asked for cannot be done."""
+        """Leave undone what keys have asked for: there will be no session."""
         self.commands.forget()
         self.hints.clear()
         self.timeline.look_for_repeats()
@@ -253,7 +250,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.show_panel()
 
     def leave_for_a_while(self) -> None:
-        """Another room is opened, where this annotator may change things about this trace."""
+        """Make ready for another room, where this annotator may change things about this trace."""
         self.reading.write()
         self._away = True
 
@@ -271,7 +268,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.show_span()
 
     def written_elsewhere(self) -> None:
-        """Another window or program has written to the workspace: show what it changes here."""
+        """Show what another window or program has written to the workspace."""
         if self.session is not None and self.timeline.is_attached:
             self.commands.note(self._catch_up_with_others, self.session)
 
@@ -329,7 +326,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return context_of(self)
 
     def finished_one(self) -> None:
-        """The queue is one shorter."""
+        """Count anew what is finished: it is one trace more."""
         self.context.count_finished()
         self.context.queue_changed()
         self.show_title()
@@ -384,51 +381,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show what differs in two long steps."""
         self.comparison.take_compared(event)
 
-    # Dialogs: each is imported when it is first asked for, as the first key must not wait for it
-
     def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None]
+        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
     ) -> None:
         """Open a dialog above the screen; ``answered`` is called with what it gives back."""
         self.app.push_screen(dialog, answered)
-
-    def ask(
-        self,
-        title: str,
-        text: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str | None = None,
-    ) -> None:
-        """Ask a question.
-
-        Args:
-            title: What it is about.
-            text: The question.
-            answers: The key of each answer, with its words.
-            answered: Called with the key that was pressed, or None after Escape.
-            default: The key that Enter stands for.
-        """
-        self.show_dialog(Ask(title, text, answers, default=default), answered)
-
-    def write_note(self, title: str, note: str, written: Callable[[str], None]) -> None:
-        """Have a note written.
-
-        Args:
-            title: What it is on.
-            note: What stands there already, to be gone on with.
-            written: Called with what was written, where it is kept.
-        """
-        self.show_dialog(
-            NoteScreen(title, note), lambda text: None if text is None else written(text)
-        )
-
-    def find_mode(self, found: Callable[[str], None]) -> None:
-        """Have a mode chosen by a part of its name; ``found`` is called with its slug."""
-        self.show_dialog(
-            ModeFinder(self.state.taxonomy), lambda slug: None if slug is None else found(slug)
-        )
 
     # Drawing: the title
 

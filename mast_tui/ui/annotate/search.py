@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from textual.message import Message
 from textual.widget import Widget
@@ -14,16 +14,12 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.traces.search.pattern import Pattern
-from mast_tui.traces.search.text_search import Needle, TextSearch, TooSlow
+from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, TooSlow
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
-
-if TYPE_CHECKING:
-    from mast_tui.traces.search.text_search import Matcher, TextSearch
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""
@@ -73,6 +69,8 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     pattern = pattern_in(typed, regex)
     if pattern is None:
         return Needle(typed)
+    from mast_tui.traces.search.pattern import Pattern  # start-up: it brings what runs a process
+
     return Pattern(pattern)
 
 

@@ -181,16 +181,7 @@ class AnnotateView(Protocol):
     def show_highlights(self) -> None: ...
     def catch_up(self) -> None: ...
     def show_dialog(
-        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None]
-    ) -> None: ...
-    def ask(
-        self,
-        title: str,
-        text: str,
-        answers: tuple[tuple[str, str], ...],
-        answered: Callable[[str | None], None],
-        *,
-        default: str | None = None,
+        self, dialog: Screen[Answer], answered: Callable[[Answer | None], None] | None = None
     ) -> None: ...
 
 

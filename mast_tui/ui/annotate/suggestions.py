@@ -127,7 +127,7 @@ class Suggestions:
         self._standing: _Standing | None = None
 
     def begin(self) -> None:
-        """Another trace is opened."""
+        """Begin with another trace."""
         self._id = self._editing = None
 
     @property
