@@ -76,7 +76,7 @@ def test_only_what_has_a_field_is_changed() -> None:
         ("overlap", "1", "overlap: write 1 as a percentage"),
         ("overlap", "120 %", "overlap: 120 % is more than all"),
         ("retests", "some", "repeat: “some” is no share"),
-        ("withheld", "20 %", "none can be withheld"),
+        ("withheld", "20 %", "no share is without"),
         ("seed", "", "seed: “” is no whole number"),
     ],
 )
