@@ -41,7 +41,7 @@ class BaseScreen(Screen[None]):
     @property
     def main_list(self) -> VirtualLines:
         """The list that has the keys where no other pane has the focus."""
-        raise NotImplementedError
+        return self.query(VirtualLines).first()  # type: ignore[type-abstract]
 
     @property
     def pane(self) -> VirtualLines:
