@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication.words import OrderOf, TraceWords, words_by_trace
+from mast_tui.figures.judge.confusion import compared, trace_sums
+from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.prevalence import prevalence
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
@@ -55,10 +58,6 @@ def corrected_prevalence(
     said = words_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in said):
         return None
-    from mast_tui.figures.judge.confusion import compared, trace_sums
-    from mast_tui.figures.judge.input import judge_input_from_workspace
-    from mast_tui.figures.prevalence import prevalence
-
     # All of the gold: what people have said of other traces is no secret in that it was said.
     gold = {trace: words.gold(taxonomy) for trace, words in said.items()}
     judged = judge_input_from_workspace(

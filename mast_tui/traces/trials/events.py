@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.readers.openhands import reader as openhands
 from mast_tui.traces.trials.base import Trial
 
 _EVENT: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
@@ -17,8 +18,6 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """The conversation in a folder of files such as ``event-00001-….json`` or ``1.json``."""
     if not any(map(_EVENT.fullmatch, names)):
         return None
-    from mast_tui.traces.readers.openhands import reader as openhands
-
     files = openhands.event_files(folder)
     if not files:
         return None
@@ -28,7 +27,5 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _read(folder: Path) -> FileReport:
-    from mast_tui.traces.readers.openhands import reader as openhands
-
     report = openhands.read_event_folder(folder)
     return report or FileReport(folder, failed="its event files cannot be read any more")

@@ -18,7 +18,6 @@ from textual.message import Message
 
 from mast_tui.traces.library import read_again
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:
     from mast_tui.traces.index.document_process import DocumentProcess
@@ -71,6 +70,7 @@ def look_at(
     The first message tells of the last time, even where nothing is known of it. While a big
     document is read, what is known so far and how far that has come is given to ``post``.
     """
+    # Who opens a single file needs neither.
     from mast_tui.traces.index.library_cache import Shelf, shelf_path
     from mast_tui.traces.scan.scan_diff import Differences, Looked
 
@@ -82,6 +82,7 @@ def look_at(
             news.expect(traces)
         # Whatever the walk needs is imported only now, when the first traces are on screen.
         from mast_tui.traces.scan.scanning import Scan
+        from mast_tui.ui.trace_names import names_under, natural
 
         found: list[Looked] = []
         batch = FilesRead([], False)

@@ -13,7 +13,9 @@ from textual.screen import Screen
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
     Watch,
@@ -175,7 +177,6 @@ class WorkspaceService:
             self._writes.do(partial(self._work_as, workspace, name))
 
     def _ask_for_name(self, workspace: Workspace, suggested: str) -> None:
-        from mast_tui.ui.dialogs.note import NoteScreen
         from mast_tui.ui.services.open_workspace import people, unlike_others
 
         known = people(workspace)
@@ -221,7 +222,6 @@ class WorkspaceService:
         if self._configuration.problem is not None:
             self._app.complain(self._configuration.problem)
         if not opening.was_welcomed():
-            from mast_tui.ui.dialogs.welcome import WelcomeScreen
 
             def closed(seen: bool | None) -> None:
                 if seen:

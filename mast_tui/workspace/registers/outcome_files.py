@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Outcome, TraceMeta
 from mast_tui.traces.scan.outcomes import FILE_NAME, NO_OUTCOMES, Outcomes, load_outcomes
 from mast_tui.workspace.records import TraceRecord
@@ -97,8 +98,6 @@ def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
 
 
 def _read_again(workspace: Workspace, path: Path) -> None:
-    from mast_tui.traces.library import read_file
-
     for trace in read_file(path, named=True).traces:
         record = TraceRecord.of(trace)
         if workspace.find_trace(record) is not None:
