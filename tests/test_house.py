@@ -64,13 +64,14 @@ def test_the_tools_find_nothing(command: tuple[str, ...]) -> None:
 
 
 CEILINGS: Final = {
-    "modules in circles of imports": 2,
+    "modules in circles of imports": 0,
     "imports of one room of ui in another": 0,
     "imports of the app in a room of ui": 0,
-    "raised NotImplementedError in ui": 3,
+    "raised NotImplementedError in ui": 0,
     "folders of ui over 25 files": 0,
-    "imports inside functions in ui": 51,
-    "of these without a comment that says why": 42,
+    "folders over 25 files": 0,
+    "imports inside functions in ui": 35,
+    "of these without a comment that says why": 26,
 }
 """How much of each ``scripts/house.py`` may find: what has been reached, to be lowered with it."""
 
