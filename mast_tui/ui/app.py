@@ -177,6 +177,8 @@ class MastApp(TextualApp):
         self.traces = TraceService(self, options)
         self._taxonomy = taxonomy
         self.configuration: Configuration = checked(read_configuration())
+        self._said = ""
+        """What the last lines say of writes that take long."""
         self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
         """What the screens write to the workspace, in order."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
@@ -554,7 +556,9 @@ class MastApp(TextualApp):
 
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
-        self.refresh_hints()
+        if self.writes.words != self._said:
+            self._said = self.writes.words
+            self.refresh_hints()
         self.keys.writes_changed()
 
     @property
