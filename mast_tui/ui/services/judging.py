@@ -17,7 +17,6 @@ from mast_tui.configuration import ConfigurationError, read_judge_configuration
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import HearsJudge, Judged
-from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
 
@@ -151,6 +150,8 @@ class JudgeRuns:
         )
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
+        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
+
         def answered(answer: str | None) -> None:
             if answer == "y" and self.at_work is at_work:
                 self._cancel(at_work)

@@ -13,9 +13,6 @@ from textual.screen import Screen
 from mast_tui.configuration import Configuration
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
     Watch,
@@ -123,6 +120,8 @@ class WorkspaceService:
         then(self._is_open, workspace, name, suggested)
 
     def _doubted(self, path: Path, reason: str) -> None:
+        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
+
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -153,6 +152,7 @@ class WorkspaceService:
 
     def not_opened(self, reason: str) -> None:
         """Say why the workspace could not be opened, and let people read on."""
+        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
 
         def answered(answer: str | None) -> None:
             if answer == "q":
@@ -177,6 +177,7 @@ class WorkspaceService:
             self._writes.do(partial(self._work_as, workspace, name))
 
     def _ask_for_name(self, workspace: Workspace, suggested: str) -> None:
+        from mast_tui.ui.dialogs.note import NoteScreen  # start-up: dialogs are seldom first
         from mast_tui.ui.services.open_workspace import people, unlike_others
 
         known = people(workspace)
@@ -222,6 +223,8 @@ class WorkspaceService:
         if self._configuration.problem is not None:
             self._app.complain(self._configuration.problem)
         if not opening.was_welcomed():
+            # Start-up: dialogs are seldom first.
+            from mast_tui.ui.dialogs.welcome import WelcomeScreen
 
             def closed(seen: bool | None) -> None:
                 if seen:
@@ -279,6 +282,7 @@ class WorkspaceService:
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it."""
+        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
         from mast_tui.workspace import WorkspaceError
 
         assert self.opened is not None
