@@ -431,10 +431,11 @@ def _last_passes(passes: Iterable[Pass]) -> Mapping[_Work, Pass]:
 def _at_home(label: Label, where: _Work, number: int, kind: AnnotatorKind) -> Label:
     """The label under the id that its trace has here, and with the id that follows from it."""
     annotator, trace_id, taxonomy = where
-    name = suggestion_id if kind is AnnotatorKind.JUDGE else label_id
+    is_judge = kind is AnnotatorKind.JUDGE
+    if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):
+        return label  # readers name labels by ``label_id``, and it would come to the same
+    name = suggestion_id if is_judge else label_id
     own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
-    if (own_id, trace_id, number) == (label.id, label.trace_id, label.pass_number):
-        return label
     return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 

@@ -183,9 +183,9 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
-    for name in _PLACE:
-        if cells.get(name):
-            raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
+    if any(map(cells.get, _PLACE)):
+        name = next(filter(cells.get, _PLACE))
+        raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
 
 
 def _label(draft: WorkDraft, cells: Mapping[str, str], mode: str, at: str) -> Label:

@@ -17,7 +17,7 @@ from mast_tui.traces.model import Outcome
 from mast_tui.workspace.ids import uuid5
 from mast_tui.workspace.records import TraceRecord
 
-_IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
+_IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10").bytes
 _ENCODER: Final = json.JSONEncoder(default=str)
 
 

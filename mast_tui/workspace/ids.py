@@ -23,9 +23,14 @@ def uuid7(milliseconds: int, low: int) -> str:
     return str(uuid.UUID(int=value))
 
 
-def uuid5(namespace: uuid.UUID, name: str) -> str:
-    """The UUID version 5 of a name, as ``uuid.uuid5`` makes it; many are made in a row."""
-    data = namespace.bytes + name.encode()
+def uuid5(namespace: bytes, name: str) -> str:
+    """The UUID version 5 of a name, as ``uuid.uuid5`` makes it; many are made in a row.
+
+    Args:
+        namespace: The bytes of the namespace's UUID.
+        name: What is named in it.
+    """
+    data = namespace + name.encode()
     digits = hashlib.sha1(data, usedforsecurity=False).hexdigest()
     variant = _VARIANTS[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"

@@ -34,7 +34,7 @@ from mast_tui.workspace.records import Judgement, RunTrace
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
-_IDS: Final = uuid.UUID("7c9a4b61-5a54-5b5e-8a63-2f6f4a0f6d11")
+_IDS: Final = uuid.UUID("7c9a4b61-5a54-5b5e-8a63-2f6f4a0f6d11").bytes
 
 
 def store_judgement(

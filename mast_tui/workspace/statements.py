@@ -7,9 +7,9 @@ plain tuples, and of those that are inserted many go in one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +21,10 @@ from mast_tui.workspace.events.rows import Row
 _PARAMETERS: Final = 900
 """In one call at most; not every SQLite takes more than 999."""
 
-_Values = tuple[Any, ...]
-_Taking = Callable[[Row], _Values]
+Values = tuple[Any, ...]
+"""Those of some columns of one row."""
+
+_Taking = Callable[[Row], Values]
 
 
 class Change:
@@ -66,8 +68,8 @@ class Insertion:
 
         Args:
             statement: What to do with each row.
-            shared: Columns in which many rows are alike, taken by SQLite once for all of them.
-                Rows that fall on each other in the table must share them.
+            shared: Columns in which many rows that follow each other are alike; they are handed
+                over once for all of them.
         """
         # The transaction is taken back anyhow where a row is refused, so the rows before it may
         # stay till then: else SQLite copies every page that many rows in one call will change.
@@ -75,23 +77,37 @@ class Insertion:
         self._shared = shared
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Insert these rows; those that share the same come in their order.
+        """Insert these rows in their order.
 
         Args:
             connection: An open transaction, which has to be taken back where this raises.
             rows: The values by column.
         """
-        one, many, at_once, shared, own = self._in_sql
-        alike: dict[_Values, list[_Values]] = {}
-        for row in rows:
-            alike.setdefault(shared(row), []).append(own(row))
-        for common, left in alike.items():
+        _, _, _, shared, own = self._in_sql
+        self.write_values(connection, [(shared(row), own(row)) for row in rows])
+
+    def write_values(self, connection: Connection, rows: Iterable[tuple[Values, Values]]) -> None:
+        """Insert rows in their order, of which the values have been taken already.
+
+        Args:
+            connection: An open transaction, which has to be taken back where this raises.
+            rows: The values of the shared columns, in the order in which they were named, and
+                those of the others, in the order of the statement.
+        """
+        one, many, at_once, *_ = self._in_sql
+        few = list[Values]()
+        for common, alike in groupby(rows, key=itemgetter(0)):
+            left = [own for _, own in alike]
             whole = len(left) - len(left) % at_once
+            if whole and few:
+                connection.exec_driver_sql(one, few)
+                few = []
             for start in range(0, whole, at_once):
                 together = chain.from_iterable(left[start : start + at_once])
                 connection.exec_driver_sql(many, (*common, *together))
-            if whole < len(left):
-                connection.exec_driver_sql(one, [(*common, *values) for values in left[whole:]])
+            few += [(*common, *own) for own in left[whole:]]
+        if few:
+            connection.exec_driver_sql(one, few)
 
     @cached_property
     def _in_sql(self) -> _ManyInSql:

@@ -14,13 +14,14 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError
 from mast_tui.workspace.events import chain, changes, projection
+from mast_tui.workspace.events.codec import KIND_NAMES
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import Row, event_of, event_to_row
+from mast_tui.workspace.events.rows import event_of, event_to_row
 from mast_tui.workspace.events.types import Fact, LabelAdded, LabelChanged, LabelRemoved
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
 from mast_tui.workspace.registers.settings import note_annotator
-from mast_tui.workspace.statements import Insertion
+from mast_tui.workspace.statements import Insertion, Values
 
 _AT_ONCE: Final = 500
 _INSERT: Final = Insertion(
@@ -71,7 +72,7 @@ def append(
     at = now()
     is_linked = chain.links(action)
     recorded = list[Event]()
-    rows = list[Row]()
+    rows = list[tuple[Values, Values]]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
     known = _known_ids(connection, [event.id for event in new if event.id is not None])
@@ -99,9 +100,11 @@ def append(
         work = (trace_id, taxonomy, pass_number)
         one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
         recorded.append(one)
-        rows.append(event_to_row(one, payload))
-    if rows:
-        _INSERT.write(connection, rows)
+        said_of = json.dumps(replaces) if replaces else "[]"
+        alike = (name, at, taxonomy, pass_number, said_of, action, undoes, redoes)
+        own = (own_id, seq, KIND_NAMES[type(fact)], trace_id, payload, chained)
+        rows.append((alike, own))
+    _INSERT.write_values(connection, rows)
     projection.apply(connection, recorded)
     return tuple(recorded)
 

@@ -26,10 +26,10 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import fact_to_dict, kind_of
+from mast_tui.workspace.events.codec import KIND_NAMES, fact_to_dict
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_of
-from mast_tui.workspace.events.types import EventKind, GuidelineSet, StudySet
+from mast_tui.workspace.events.types import GuidelineSet, StudySet
 
 LENGTH: Final = 32
 """Hexadecimal digits of a hash that are kept."""
@@ -124,7 +124,7 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    said = _about(event.annotator, kind_of(fact), event.trace_id, event.taxonomy)
+    said = _about(event.annotator, KIND_NAMES[type(fact)], event.trace_id, event.taxonomy)
     if placed is not None:
         seq, at, action, undoes, redoes = placed
         rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
@@ -246,7 +246,7 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 
 @lru_cache(maxsize=1000)
-def _about(annotator: str, kind: EventKind, trace_id: str | None, taxonomy: str | None) -> str:
+def _about(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
     """Whose event of what kind it is, and of which work: the same for many in a row."""
     who, where, under = map(_json_of, (annotator, _named(trace_id), taxonomy or None))
     return f'{who},"{kind}",{where},{under}'

@@ -68,6 +68,8 @@ _KINDS: Final[dict[type, EventKind]] = {
     StudySet: EventKind.STUDY_SET,
     GuidelineSet: EventKind.GUIDELINE_SET,
 }
+KIND_NAMES: Final[dict[type, str]] = {fact: kind.value for fact, kind in _KINDS.items()}
+"""The name of each fact's kind as it is written; an enum's own ``value`` takes long to look up."""
 
 _WITHOUT_TRACE: Final = frozenset(
     {EventKind.SIGHT_SET, EventKind.STUDY_SET, EventKind.GUIDELINE_SET}

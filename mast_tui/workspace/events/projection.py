@@ -8,7 +8,7 @@ one, rebuilding, and merging in any order come to the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -87,7 +87,9 @@ class _Write:
         self.key = itemgetter(*(before_names + name for name in names))
 
 
-def _put_rows(table: Table, statement: Insert, shared: Sequence[str] = ()) -> _Write:
+def _put_rows(table: Table, statement: Insert) -> _Write:
+    names = [column.name for column in table.columns] if table in _OWN else []
+    shared = [name for name in names if name not in _OWN[table]]
     return _Write(table, Insertion(statement, shared=shared), before_names="")
 
 
@@ -100,11 +102,15 @@ def _by_key(table: Table) -> ColumnElement[bool]:
     return _row_is(table, *(column.name for column in table.primary_key))
 
 
-_SHARED: Final = {schema.verdicts: ("annotator", "taxonomy", "pass_number")}
-"""Parts of the key in which the many rows of an import are alike."""
+_OWN: Final = {
+    schema.verdicts: {"trace_id", "mode", "value"},
+    schema.labels: {"id", "trace_id", "mode"},
+    schema.passes: {"trace_id", "number"},
+}
+"""In which columns the many rows of an import differ; in the others most are alike."""
 
 _UPSERTS: Final = {
-    table: _put_rows(table, _upsert(table), _SHARED.get(table, ()))
+    table: _put_rows(table, _upsert(table))
     for table in schema.STATE_TABLES
     if table is not schema.passes
 }
@@ -211,7 +217,7 @@ def _effects(event: Event) -> list[Effect]:
             said["mode"] = mode
             if value is None:
                 return [_put(schema.verdicts, said, None)]
-            said["value"] = value.value
+            said["value"] = str(value)
             return [(_UPSERTS[schema.verdicts], said)]
         case LabelAdded(label) | LabelChanged(_, label):
             return [(_UPSERTS[schema.labels], label_to_row(label))]
