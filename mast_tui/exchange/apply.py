@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
+from operator import attrgetter
+from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
@@ -36,6 +38,8 @@ from mast_tui.workspace.registers.imports import ImportRecord
 
 _Work = tuple[str, str, str]
 """Annotator, trace id and taxonomy."""
+
+_SAYING: Final = (LabelAdded, VerdictSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,18 +226,16 @@ class _Applier:
             self._passes = _last_passes(one for one in here if one.annotator in names)
 
     def _note(self, recorded: Sequence[Event]) -> None:
-        """Count what was recorded, by name."""
+        """Count what was recorded, by name; the works come whole."""
         self.new += len(recorded)
-        for event in recorded:
-            self._counters[event.annotator] = event.seq
-        for (name, *_), events in groupby(
-            recorded, key=lambda event: (event.annotator, event.trace_id, event.taxonomy)
-        ):
+        for name, own in groupby(recorded, key=attrgetter("annotator")):
+            events = list(own)
+            self._counters[name] = events[-1].seq
             before = self.people.get(name)
             if before is None:
                 history = History.LONGER if name in self._worked else History.NEW
                 before = PersonChanges(name, history)
-            self.people[name] = _with(before, [event.fact for event in events])
+            self.people[name] = _with(before, events)
 
     def _plan(self, works: Sequence[tuple[IncomingWork, str]]) -> list[_Planned]:
         """The events of works that are not here yet, each with the id that its trace has here."""
@@ -246,7 +248,13 @@ class _Applier:
             drafts.append((work, where, last, dict(_facts(work, where, labels))))
         names, known = self._names([name for *_, facts in drafts for name in facts])
         return [
-            self._planned(work, where, last, {names.get(n, n): f for n, f in facts.items()}, known)
+            self._planned(
+                work,
+                where,
+                last,
+                {names[name]: fact for name, fact in facts.items()} if names else facts,
+                known,
+            )
             for work, where, last, facts in drafts
         ]
 
@@ -383,21 +391,27 @@ def _size(work: IncomingWork) -> int:
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
-def _with(changes: PersonChanges, facts: Sequence[Fact]) -> PersonChanges:
-    """The changes with what an import adds to one work, since it only ever adds."""
-    kinds = Counter(map(type, facts))
-    labels, verdicts, begun = kinds[LabelAdded], kinds[VerdictSet], PassStarted in kinds
-    finished = Judged in kinds or PassFinished in kinds
-    if Judged in kinds:
-        verdicts += sum(len(fact.absent) for fact in facts if isinstance(fact, Judged))
+def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
+    """The changes with what an import adds to whole works of the person; it only ever adds."""
+    kinds = Counter(type(event.fact) for event in events)
+    begun, joined, absent = set[object](), set[object](), 0
+    for event in events:
+        fact = event.fact
+        if isinstance(fact, PassStarted):
+            begun.add((event.trace_id, event.taxonomy))
+        elif isinstance(fact, _SAYING):
+            joined.add((event.trace_id, event.taxonomy))
+        elif isinstance(fact, Judged) and fact.absent:
+            joined.add((event.trace_id, event.taxonomy))
+            absent += len(fact.absent)
     return replace(
         changes,
-        events=changes.events + len(facts),
-        labels_added=changes.labels_added + labels,
-        verdicts_added=changes.verdicts_added + verdicts,
-        passes_added=changes.passes_added + begun,
-        passes_joined=changes.passes_joined + (not begun and bool(labels or verdicts)),
-        passes_finished=changes.passes_finished + finished,
+        events=changes.events + len(events),
+        labels_added=changes.labels_added + kinds[LabelAdded],
+        verdicts_added=changes.verdicts_added + kinds[VerdictSet] + absent,
+        passes_added=changes.passes_added + len(begun),
+        passes_joined=changes.passes_joined + len(joined - begun),
+        passes_finished=changes.passes_finished + kinds[Judged] + kinds[PassFinished],
     )
 
 

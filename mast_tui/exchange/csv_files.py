@@ -16,14 +16,21 @@ from typing import Final, NamedTuple
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 
 _MAX_CELL: Final = 1 << 30
+_ROWS_AT_ONCE: Final = 500
 
 
 class CsvRow(NamedTuple):
-    """One row: its cells by column (missing ones are empty) and the line on which it begins."""
+    """One row: its texts (missing ones are empty) and the line on which it begins."""
 
     file: Path
     line: int
-    cells: Mapping[str, str]
+    columns: tuple[str, ...]
+    texts: list[str]
+
+    @property
+    def cells(self) -> Mapping[str, str]:
+        """The texts by column."""
+        return dict(zip(self.columns, self.texts, strict=True))
 
     @property
     def place(self) -> str:
@@ -102,7 +109,7 @@ def _rows(
             yield RowProblem(path, _place(line), reason)
         elif any(map(str.strip, cells)):
             cells += [""] * (wanted - len(cells))
-            yield CsvRow(path, line, dict(zip(columns, cells, strict=True)))
+            yield CsvRow(path, line, columns, cells)
 
 
 def _place(line: int) -> str:
@@ -111,20 +118,22 @@ def _place(line: int) -> str:
 
 def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
     """Each row with the line on which it begins; a message in place of a row that is broken."""
-    begins = 1
-    while True:
-        before = csv.field_size_limit(_MAX_CELL)
-        found: list[str] | str
+    begins, ended = 1, False
+    while not ended:
+        some = list[tuple[int, list[str] | str]]()
+        before = csv.field_size_limit(_MAX_CELL)  # of the whole program, so not while others run
         try:
-            found = next(reader)
+            while len(some) < _ROWS_AT_ONCE:
+                try:
+                    some.append((begins, next(reader)))
+                except csv.Error as error:
+                    some.append((begins, f"not CSV: {error}"))
+                begins = reader.line_num + 1  # type: ignore[attr-defined]
         except StopIteration:
-            return
-        except csv.Error as error:
-            found = f"not CSV: {error}"
+            ended = True
         finally:
             csv.field_size_limit(before)
-        yield begins, found
-        begins = reader.line_num + 1  # type: ignore[attr-defined]
+        yield from some
 
 
 def check_columns(

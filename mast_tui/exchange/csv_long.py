@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
@@ -16,6 +16,7 @@ from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
+    AnnotatorKind,
     Label,
     Origin,
     Severity,
@@ -49,6 +50,8 @@ COLUMNS: Final = (
 FINISHED: Final = "finished"
 NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
+_SAYINGS: Final = 4096
+"""Of how many rows that differ in more than their trace the reading is remembered."""
 _PLACE: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
 _VALUES: Final = {value.value: value for value in VerdictValue}
 Word = TypeVar("Word", Severity, Origin)
@@ -104,31 +107,27 @@ def read_csv_long(
         streams.append(table)
     names = set[str]()
 
-    # The same few stand in most rows.
-    @cache
-    def person(cell: str) -> str:
-        return annotator_of(cell, annotator)
-
-    @cache
-    def chosen(cell: str) -> tuple[str, Taxonomy, Callable[[str, str], str]]:
-        found = _taxonomy(cell, taxonomy, known)
-        return found.ref, found, cache(lambda mode, slug: _mode(mode, slug, found).slug)
+    @lru_cache(maxsize=_SAYINGS)
+    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _Said:
+        cells = dict(zip(columns, texts, strict=True))
+        name = annotator_of(cells.get("annotator", ""), annotator)
+        found = _taxonomy(cells.get("taxonomy", ""), taxonomy, known)
+        return _Said(name, annotator_kind(name), found, found.ref, _adding(cells, found))
 
     for row in chain.from_iterable(table.rows for table in streams):
         if isinstance(row, RowProblem):
             problems.append(row)
             continue
-        cells = row.cells
-        names.add(cells.get("annotator", ""))
+        texts, about = row.texts, row.columns.index("trace_id")
+        names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
+        trace_id, texts[about] = texts[about].strip(), ""
         try:
-            trace_id = _needed(cells, "trace_id")
-            name = person(cells.get("annotator", ""))
-            ref, found, mode_of = chosen(cells.get("taxonomy", ""))
+            if not trace_id:
+                raise ValueError("'trace_id' is empty")
+            name, kind, found, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = drafts.get(key) or WorkDraft(
-                name, annotator_kind(name), trace_id, ref, row.file
-            )
-            _add(draft, cells, mode_of)
+            draft = drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
+            add(draft)
         except ValueError as error:
             problems.append(row.problem(error))
             continue
@@ -145,28 +144,57 @@ def read_csv_long(
     )
 
 
-def _add(draft: WorkDraft, cells: Mapping[str, str], mode_of: Callable[[str, str], str]) -> None:
-    """Add what a row says; ``mode_of`` finds the slug of the mode that its cells name."""
+class _Said(NamedTuple):
+    """What a row says, whatever trace it is about: the same few things stand in most rows."""
+
+    annotator: str
+    kind: AnnotatorKind
+    taxonomy: Taxonomy
+    ref: str
+    add: Callable[[WorkDraft], None]
+    """Add it to the work on a trace; raises ``ValueError`` where it does not go with the rest."""
+
+
+def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft], None]:
+    """What adds to a work what a row says."""
     value = cells["value"].strip().lower()
     at = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
         if cells["mode"].strip():
             raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
         _refuse_cells(cells, value)
-        draft.finished_at = at
-        return
+        return lambda draft: draft.finish(at)
     if value == NOTE:
-        draft.add_note(*_span_note(cells))
-        return
-    mode = mode_of(cells["mode"], cells.get("slug", ""))
+        span, text = _span_note(cells)
+        return lambda draft: draft.add_note(span, text)
+    mode = _mode(cells["mode"], cells.get("slug", ""), taxonomy).slug
     said = _VALUES.get(value)
     if said is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
-    if said is VerdictValue.PRESENT:
-        draft.add_label(_label(draft, cells, mode, at))
-    else:
+    if said is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
-        draft.add_verdict(mode, said)
+        return lambda draft: draft.add_verdict(mode, said)
+    target, note = _target(cells), cells.get("note", "")
+    confidence = _confidence(cells.get("confidence", ""))
+    severity = _choice(cells, "severity", Severity)
+    origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
+    saw = _flag(cells.get("saw_suggestion", ""))
+    return lambda draft: draft.add_label(
+        Label(
+            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode, target),
+            annotator=draft.annotator,
+            trace_id=draft.trace_id,
+            taxonomy=draft.taxonomy,
+            mode=mode,
+            target=target,
+            note=note,
+            confidence=confidence,
+            severity=severity,
+            origin=origin,
+            saw_suggestions=saw,
+            created_at=at,
+        )
+    )
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
@@ -186,24 +214,6 @@ def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
     if any(map(cells.get, _PLACE)):
         name = next(filter(cells.get, _PLACE))
         raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
-
-
-def _label(draft: WorkDraft, cells: Mapping[str, str], mode: str, at: str) -> Label:
-    target = _target(cells)
-    return Label(
-        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode, target),
-        annotator=draft.annotator,
-        trace_id=draft.trace_id,
-        taxonomy=draft.taxonomy,
-        mode=mode,
-        target=target,
-        note=cells.get("note", ""),
-        confidence=_confidence(cells.get("confidence", "")),
-        severity=_choice(cells, "severity", Severity),
-        origin=_choice(cells, "origin", Origin) or Origin.IMPORTED,
-        saw_suggestions=_flag(cells.get("saw_suggestion", "")),
-        created_at=at,
-    )
 
 
 def _target(cells: Mapping[str, str]) -> Target:
@@ -246,13 +256,6 @@ def _mode(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
     if slug and slug != mode.slug:
         raise ValueError(f"mode {name!r} is {mode.slug}, but the slug says {slug!r}")
     return mode
-
-
-def _needed(cells: Mapping[str, str], name: str) -> str:
-    value = cells[name].strip()
-    if not value:
-        raise ValueError(f"{name!r} is empty")
-    return value
 
 
 def _count(cells: Mapping[str, str], name: str) -> int | None:

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import CsvRow, CsvStream, check_columns, stream_csv
+from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined, label_id
 from mast_tui.exchange.names import annotator_of, one_name
@@ -79,13 +79,17 @@ def read_csv_wide(
         if isinstance(row, RowProblem):
             problems.append(row)
             continue
-        names.add(row.cells.get("annotator", ""))
+        cells = row.cells
+        names.add(cells.get("annotator", ""))
         try:
-            trace = _trace(row)
+            trace = _trace(cells)
             earlier = traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
-            name = annotator_of(row.cells.get("annotator", ""), annotator)
-            draft = _work(row, taxonomy, name, trace.trace_id)
+            name = annotator_of(cells.get("annotator", ""), annotator)
+            draft = WorkDraft(
+                name, annotator_kind(name), trace.trace_id, taxonomy.ref, row.file, finished_at=""
+            )
+            _add(draft, cells, taxonomy)
             before = drafts.get((name, trace.trace_id))
             if before is not None and replace(before, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
@@ -103,11 +107,11 @@ def read_csv_wide(
     )
 
 
-def _work(row: CsvRow, taxonomy: Taxonomy, name: str, trace_id: str) -> WorkDraft:
-    kind = annotator_kind(name)
-    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, row.file, finished_at="")
+def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
+    """Add what a row's cells say of each mode."""
+    name, trace_id = draft.annotator, draft.trace_id
     for mode in taxonomy.modes:
-        cell = row.cells.get(mode.code, "").strip()
+        cell = cells.get(mode.code, "").strip()
         if cell not in CELLS:
             raise ValueError(f"{mode.code} is {cell!r}; a cell is 1, 0, ? or empty")
         value = CELLS[cell]
@@ -125,25 +129,24 @@ def _work(row: CsvRow, taxonomy: Taxonomy, name: str, trace_id: str) -> WorkDraf
             )
         elif value is not None:
             draft.add_verdict(mode.slug, value)
-    return draft
 
 
-def _trace(row: CsvRow) -> TraceRecord:
-    trace_id = row.cells["trace_id"].strip()
+def _trace(cells: Mapping[str, str]) -> TraceRecord:
+    trace_id = cells["trace_id"].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
-    outcome = row.cells.get("outcome", "").strip().lower()
+    outcome = cells.get("outcome", "").strip().lower()
     if outcome not in _OUTCOMES:
         raise ValueError(f"outcome is {outcome!r}; it is failed, succeeded or empty")
     return TraceRecord(
         trace_id=trace_id,
-        system=row.cells.get("system", "").strip() or None,
-        model=row.cells.get("model", "").strip() or None,
-        benchmark=row.cells.get("benchmark", "").strip() or None,
+        system=cells.get("system", "").strip() or None,
+        model=cells.get("model", "").strip() or None,
+        benchmark=cells.get("benchmark", "").strip() or None,
         outcome=_OUTCOMES[outcome],
-        score=_score(row.cells.get(SCORE, "").strip()),
-        version=row.cells.get(VERSION, "").strip() or None,
-        started=_started(row.cells.get(DATE, "").strip()),
+        score=_score(cells.get(SCORE, "").strip()),
+        version=cells.get(VERSION, "").strip() or None,
+        started=_started(cells.get(DATE, "").strip()),
     )
 
 

@@ -163,6 +163,10 @@ class WorkDraft:
         if self.notes.setdefault(key, text) != text:
             raise ValueError(f"span {key!r} has two notes of one annotator")
 
+    def finish(self, at: str) -> None:
+        """Note when the trace was finished, empty where nobody knows."""
+        self.finished_at = at
+
     def done(self) -> IncomingWork:
         """The work as it stands."""
         return IncomingWork(
