@@ -1,6 +1,6 @@
 """The messages of a chat transcript to spans, one after the other, calls tied to their results.
 
-What shapes a message comes in is told in ``message_shapes``.
+What shapes a message comes in is told in ``pieces``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, noted, status_in_text
-from mast_tui.traces.readers.chat.shapes import BARE, is_message, turn_of
-from mast_tui.traces.readers.chat.speakers import Speaker, speaker_of, speaks_by_name
-
-__all__ = ["MessageMapper", "is_message", "speaks_by_name"]
+from mast_tui.traces.readers.chat.pieces import (
+    BARE,
+    Piece,
+    Speaker,
+    noted,
+    speaker_of,
+    status_in_text,
+    turn_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

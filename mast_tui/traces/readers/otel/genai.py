@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
-from mast_tui.traces.readers.chat.messages import is_message
+from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.otel.messages import listed_messages, messages_in
 from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of
 from mast_tui.traces.readers.otel.values import grouped, json_in

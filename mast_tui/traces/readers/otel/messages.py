@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.readers.chat.messages import is_message
+from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.otel.values import json_in, unflattened
 from mast_tui.traces.readers.span_tree.builder import Message
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
 from mast_tui.traces.model import Role
-from mast_tui.traces.readers.chat import langchain
-from mast_tui.traces.readers.chat.shapes import is_message
+from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
 from mast_tui.traces.readers.span_tree.builder import Message
 
 _MOST_WRAPPERS: Final = 5
@@ -50,7 +49,7 @@ def tool_message(value: object) -> Message | None:
             break
     if not isinstance(value, Mapping) or not is_message(value):
         return None
-    unwrapped = langchain.unwrap(value)
+    unwrapped = unwrap_langchain(value)
     if unwrapped is not None:
         return unwrapped[1] if unwrapped[0].role is Role.TOOL else None
     return value if value.get("role") == "tool" else None
