@@ -49,11 +49,18 @@ def kind_of(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def short_name(value: object) -> str:
+    """A name on one line, no longer than a name may be; empty for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+
+
 def name_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is a text, on one line and no longer than a name may be."""
+    """The first field that is a text, as a name."""
     for field in fields:
         if text := as_text(value.get(field)):
-            return " ".join(text[: 2 * _NAME_CHARS].split())[:_NAME_CHARS] or None
+            return short_name(text) or None
     return None
 
 

@@ -13,12 +13,12 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, tokens_of
 from mast_tui.traces.model import SpanStatus, Tokens
+from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.inspect.messages import (
     Acting,
     History,
     MessageSpans,
-    short_name,
     with_error,
 )
 from mast_tui.traces.readers.inspect.pool import MessagePool

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.messages import Call, MessageMapper
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 
-_NAME_CHARS: Final = 100
 _LISTED_PROBLEMS: Final = 200
 _ROLES: Final[Mapping[str, Role]] = {
     "system": Role.SYSTEM,
@@ -43,15 +45,6 @@ class History:
     """The last input as ranges of the pool, where messages are pooled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call that has a span."""
-
-    key: str
-    agent: str
-    name: str | None
-
-
 class TooManySpans(Exception):
     """A sample has more spans than are kept in memory; the message says how many."""
 
@@ -66,22 +59,18 @@ class MessageSpans:
     def __init__(self, steps: StepList, attachments: Attachments, prefix: str, most: int) -> None:
         self.steps = steps
         self._most = most
-        self.problems: list[Problem] = []
-        self.calls: dict[str, Call] = {}
-        """Tool calls by id."""
+        self._mapper = MessageMapper(steps, prefix=prefix)
+        self.problems = self._mapper.problems
+        self.calls = self._mapper.calls
         self._attachments = attachments
         self._prefix = prefix
         self._ids: set[str] = set()
         self._shown: Counter[Hashable] = Counter()
 
-    def place(self, pointer: str) -> str:
-        """Where in its source the value at this JSON pointer of the sample stands."""
-        return self._prefix + pointer
-
     def complain(self, pointer: str, message: str) -> None:
         """Note a problem; of a sample that is broken all over only the first are listed."""
         if len(self.problems) < _LISTED_PROBLEMS:
-            self.problems.append(Problem(self.place(pointer), message))
+            self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
         """By which a message is known again where it is repeated under no id, or a new one."""
@@ -151,17 +140,9 @@ class MessageSpans:
             return self.log(self._attachments.dumped(message), pointer, acting, own_key)
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
-        said_by = short_name(role)
-        return self._more().add(
-            own_key,
-            SpanKind.MESSAGE,
-            _ROLES.get(role, Role.AGENT),
-            said_by,
-            self._attachments.content(message.get("content")),
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-        )
+        text = self._attachments.content(message.get("content"))
+        piece = Piece(SpanKind.MESSAGE, _ROLES.get(role, Role.AGENT), short_name(role), text)
+        return self._put(piece, own_key, pointer, replace(acting, end=None))
 
     def log(
         self,
@@ -174,43 +155,28 @@ class MessageSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> str:
         """Add a log span; ``name`` is who wrote it."""
-        return self._more().add(
-            key or pointer,
-            SpanKind.LOG,
-            Role.LOG,
-            short_name(name) or "log",
-            text,
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-            end=acting.end,
-            status=status,
-        )
+        teller = short_name(name) or "log"
+        piece = Piece(SpanKind.LOG, Role.LOG, teller, text, status=status)
+        return self._put(piece, key or pointer, pointer, acting)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
         if not isinstance(call, Mapping):
             self.complain(pointer, "not a tool call but a bare value")
             return self.log(json_text(call), pointer, acting)
-        call_id = as_text(call.get("id"))
-        name = short_name(call.get("function")) or short_name(call.get("name")) or None
         text = self._attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
             text = f"{text}\n[{self._attachments.piece(error)}]".lstrip()
-        key = self._more().add(
-            f"{call_id}:call" if call_id else pointer,
+        piece = Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
             acting.agent,
             text,
-            place=self.place(pointer),
-            name=name,
-            parent=acting.parent,
-            start=acting.start if start is None else start,
+            name=short_name(call.get("function")) or short_name(call.get("name")) or None,
+            call_id=as_text(call.get("id")),
         )
-        if call_id:
-            self.calls[call_id] = Call(key, acting.agent, name)
-        return key
+        start = acting.start if start is None else start
+        return self._put(piece, pointer, pointer, replace(acting, start=start, end=None))
 
     def result(
         self,
@@ -227,23 +193,34 @@ class MessageSpans:
         call = self.calls.get(call_id) if call_id else None
         if call is not None and acting.end is not None:
             self.steps.amend(call.key, end=acting.end)
-        return self._more().add(
-            f"{call_id}:result" if call_id else key or pointer,
+        piece = Piece(
             SpanKind.TOOL_RESULT,
             Role.TOOL,
-            call.agent if call else (name or "tool"),
+            name or "tool",
             text,
-            place=self.place(pointer),
-            name=(call.name if call else None) or name,
-            parent=call.key if call else acting.parent,
-            start=acting.start,
+            name=name,
+            call_id=call_id,
             status=status,
         )
+        return self._put(piece, key or pointer, pointer, replace(acting, end=None), call)
 
-    def _more(self) -> StepList:
+    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
+        return self._put(Piece(kind, Role.AGENT, acting.agent, text), key, pointer, acting)
+
+    def _put(
+        self, piece: Piece, key: str, pointer: str, acting: Acting, call: Call | None = None
+    ) -> str:
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        return self.steps
+        return self._mapper.put(
+            piece,
+            key,
+            place=pointer,
+            start=acting.start,
+            end=acting.end,
+            parent=acting.parent,
+            call=call,
+        )
 
     def _tool_message(self, message: Mapping[str, object], pointer: str, acting: Acting) -> str:
         text, failed = with_error(
@@ -341,19 +318,6 @@ class MessageSpans:
             key=f"{place}/result",
         )
 
-    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
-        return self._more().add(
-            key,
-            kind,
-            Role.AGENT,
-            acting.agent,
-            text,
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-            end=acting.end,
-        )
-
 
 def with_error(text: str, error: object, attachments: Attachments) -> tuple[str, bool]:
     """A tool's output with its error where the output does not hold it; whether there is one."""
@@ -377,10 +341,3 @@ def _is_of_a_call(identity: Hashable) -> bool:
 
 def _id_of(call: object) -> str:
     return json_text(call.get("id") if isinstance(call, Mapping) else call)
-
-
-def short_name(value: object) -> str:
-    """A name on one line, no longer than a name may be; empty for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]

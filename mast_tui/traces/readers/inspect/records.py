@@ -8,8 +8,8 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments
-from mast_tui.traces.readers.inspect.messages import short_name
 
 NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
 """Events without anything to read: state is told by the messages that it consists of."""

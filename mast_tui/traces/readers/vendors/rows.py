@@ -17,6 +17,7 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.span_tree.builder import Row, RowKind
 from mast_tui.traces.readers.vendors.messages import (
     answered_in,
@@ -40,7 +41,6 @@ _STATUS: Final = {
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
-_NAME_CHARS: Final = 100
 _STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
 """An escape that Python never writes itself, and warns of where it reads one."""
 _LITERAL_CHARS: Final = 16 * 1024
@@ -123,7 +123,7 @@ def _kind(vendor: Vendor, record: Record) -> str:
 def _name(text: str) -> str:
     if match := _OP.match(text):
         text = match["name"]
-    return " ".join(text[: 2 * _NAME_CHARS].split())[:_NAME_CHARS] or "call"
+    return short_name(text) or "call"
 
 
 def _time(value: object) -> float | None:
