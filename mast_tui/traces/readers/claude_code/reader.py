@@ -1,6 +1,6 @@
 """Claude Code sessions: one JSON record a line, each naming the record that it follows.
 
-Spans are the blocks of messages, and what the harness tells; ``claude_code_records`` says which
+Spans are the blocks of messages, and what the harness tells; ``records`` says which
 records only keep the books. What the user took back by a rewind is left out and noted as a problem.
 Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for
 its second block), else ``line N``; those of a sub-agent begin with its id. The file is read once
@@ -22,17 +22,29 @@ from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
-from mast_tui.traces.readers.claude_code.branches import abandoned_branches
-from mast_tui.traces.readers.claude_code.facts import Facts, Place, facts_of
-from mast_tui.traces.readers.claude_code.records import AGENT, parts_of, type_of
-from mast_tui.traces.readers.claude_code.spans import SpanMaker, Voice, short_name
-from mast_tui.traces.readers.claude_code.threads import (
+from mast_tui.traces.readers.claude_code.order import (
     Worker,
+    abandoned_branches,
     find_calls,
     in_reading_order,
     workers_among,
 )
-from mast_tui.traces.readers.claude_code.trace import READ_AT_ONCE, Problems, RecordTrace
+from mast_tui.traces.readers.claude_code.records import (
+    AGENT,
+    Facts,
+    Place,
+    facts_of,
+    parts_of,
+    type_of,
+)
+from mast_tui.traces.readers.claude_code.trace import (
+    READ_AT_ONCE,
+    Problems,
+    RecordTrace,
+    SpanMaker,
+    Voice,
+    short_name,
+)
 
 _CUT_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'

@@ -28,16 +28,25 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import TASK_CHARS
-from mast_tui.traces.readers.claude_code.facts import Facts, facts_of, mark_of, seen
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
+    Facts,
     Part,
+    facts_of,
+    mark_of,
     parts_of,
+    seen,
     system_parts,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.spans import SpanMaker, Voice, short_name
-from mast_tui.traces.readers.claude_code.trace import READ_AT_ONCE, Problems, RecordTrace
+from mast_tui.traces.readers.claude_code.trace import (
+    READ_AT_ONCE,
+    Problems,
+    RecordTrace,
+    SpanMaker,
+    Voice,
+    short_name,
+)
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
