@@ -20,7 +20,7 @@ _MODULES: Final = (
     "claude_code.reader",
     "claude_code.stream",
     "converted",
-    "inspect.json",
+    "inspect.reader",
     "mast_data.reader",
     "swe_agent.reader",
     "swe_agent.mini_swe_agent",
