@@ -20,7 +20,7 @@ from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.otel import values as otel_values
+from mast_tui.traces.readers.otel import spans as otel_spans
 from mast_tui.workspace.records import TraceRecord
 
 ANNOTATOR: Final = "trail"
@@ -120,7 +120,7 @@ class _Reader:
         self._files.setdefault(file.stem, file)
         native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
         if native is not None:
-            self._files.setdefault(otel_values.trace_id(native) or native, file)
+            self._files.setdefault(otel_spans.trace_id(native) or native, file)
 
     def read(self, file: Path, place: str, record: Mapping[str, object]) -> None:
         """Read the labels of one run."""
@@ -129,7 +129,7 @@ class _Reader:
             self._wrong(file, place, "'errors' is no list")
             return
         native = as_text(record.get("trace_id")) or file.stem
-        native = otel_values.trace_id(native) or native
+        native = otel_spans.trace_id(native) or native
         trace = self._trace(file, native)
         if trace is None:
             self._notes.append(f"{native}: trace not found; labels kept under this id")
@@ -175,7 +175,7 @@ class _Reader:
         location = as_text(error.get("location"))
         if location is None:
             raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
-        span = otel_values.span_id(location) or location.strip()
+        span = otel_spans.span_id(location) or location.strip()
         evidence = as_text(error.get("evidence"))
         target = Target(span, span)
         if trace is not None:
