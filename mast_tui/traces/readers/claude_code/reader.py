@@ -21,7 +21,6 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
-from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -38,11 +37,11 @@ from mast_tui.traces.readers.claude_code.records import (
     type_of,
 )
 from mast_tui.traces.readers.claude_code.trace import (
-    READ_AT_ONCE,
     Problems,
     RecordTrace,
     SpanMaker,
     Voice,
+    lines_of,
     short_name,
 )
 
@@ -69,11 +68,8 @@ class ClaudeCodeReader:
         """One trace; ``thread`` says whose it is among the files of a run."""
         index = LineIndex.of(source)
         session = _Session()
-        while not index.complete:
-            number = len(index)
-            lines = index.advance(READ_AT_ONCE)
-            for offset, line in enumerate(lines, 1):
-                session.feed(number + offset, line, index.ends_open and offset == len(lines))
+        for number, line, ends_open in lines_of(index):
+            session.feed(number, line, ends_open)
         maker = session.spans(source.path)
         identity = self._identity(source, session)
         trace = RecordTrace(
@@ -82,7 +78,7 @@ class ClaudeCodeReader:
             index,
             maker.rows,
             _texts_of,
-            meta=TraceMeta(system=AGENT, model=session.model, task=_task(index, maker)),
+            meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
             spawned=maker.spawned,
         )
@@ -123,14 +119,6 @@ def _texts_of(line: bytes) -> dict[int, str]:
     return (
         {part.number: part.text for part in parts_of(record)} if isinstance(record, Mapping) else {}
     )
-
-
-def _task(index: LineIndex, maker: SpanMaker) -> str | None:
-    """What the user asked for first, cut short."""
-    if maker.first_prompt is None:
-        return None
-    line, part = maker.first_prompt
-    return _texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
 
 
 class _Session:

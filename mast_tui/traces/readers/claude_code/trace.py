@@ -6,7 +6,7 @@ What becomes of a record: keys, calls with their results, tokens counted once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from errno import ESTALE
 from pathlib import Path
@@ -27,14 +27,24 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
 from mast_tui.traces.search.byte_prefilter import Lines, Sieve, Sifted
 
-READ_AT_ONCE: Final = 4 << 20
+_READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
 
 _LISTED_PROBLEMS: Final = 200
 _CHANGED: Final = "the file has changed"
+
+
+def lines_of(index: LineIndex) -> Iterator[tuple[int, bytes, bool]]:
+    """Every line with its number from 1, and whether it is a last one that nothing ends."""
+    while not index.complete:
+        number = len(index)
+        lines = index.advance(_READ_AT_ONCE)
+        for offset, line in enumerate(lines, 1):
+            yield number + offset, line, index.ends_open and offset == len(lines)
 
 
 class Problems:
@@ -258,6 +268,13 @@ class SpanMaker:
             else:
                 self._append(facts, one, voice, place_key)
         self._note_tokens(facts, voice, own, before)
+
+    def task(self, index: LineIndex, texts_of: Callable[[bytes], Mapping[int, str]]) -> str | None:
+        """What the user asked for first, cut short."""
+        if self.first_prompt is None:
+            return None
+        line, part = self.first_prompt
+        return texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
 
     def set_tokens(self) -> None:
         """Give the tokens of each model call to the last of its spans."""
