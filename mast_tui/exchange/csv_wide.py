@@ -10,9 +10,9 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import CsvStream, check_columns, stream_csv
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined, label_id
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.labels import WHOLE_TRACE, Label, Origin, VerdictValue, annotator_kind
+from mast_tui.labels import VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
@@ -116,17 +116,7 @@ def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None
             raise ValueError(f"{mode.code} is {cell!r}; a cell is 1, 0, ? or empty")
         value = CELLS[cell]
         if value is VerdictValue.PRESENT:
-            draft.add_label(
-                Label(
-                    id=label_id(name, trace_id, taxonomy.ref, mode.slug, WHOLE_TRACE),
-                    annotator=name,
-                    trace_id=trace_id,
-                    taxonomy=taxonomy.ref,
-                    mode=mode.slug,
-                    target=WHOLE_TRACE,
-                    origin=Origin.IMPORTED,
-                )
-            )
+            draft.add_label(draft.label(mode.slug))
         elif value is not None:
             draft.add_verdict(mode.slug, value)
 

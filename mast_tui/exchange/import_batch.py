@@ -11,9 +11,19 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Evidence,
+    Label,
+    Origin,
+    PassKind,
+    Severity,
+    Target,
+    VerdictValue,
+)
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import Outcome
+from mast_tui.traces.model import Outcome, Trace
 from mast_tui.workspace.ids import uuid5
 from mast_tui.workspace.records import TraceRecord
 
@@ -137,6 +147,40 @@ class WorkDraft:
     saw_suggestions: bool = False
     notes: dict[str, str] = field(default_factory=dict)
 
+    def label(
+        self,
+        mode: str,
+        target: Target = WHOLE_TRACE,
+        note: str = "",
+        *,
+        confidence: float | None = None,
+        severity: Severity | None = None,
+        evidence: Evidence | None = None,
+    ) -> Label:
+        """Make the imported label of a mode at a place; it is not added yet."""
+        return Label(
+            id=label_id(self.annotator, self.trace_id, self.taxonomy, mode, target),
+            annotator=self.annotator,
+            trace_id=self.trace_id,
+            taxonomy=self.taxonomy,
+            mode=mode,
+            target=target,
+            note=note,
+            confidence=confidence,
+            severity=severity,
+            origin=Origin.IMPORTED,
+            evidence=evidence,
+        )
+
+    def join_label(self, label: Label) -> None:
+        """Add a label; of two of one mode at one place one is kept, with both notes."""
+        known = self.labels.get(label.id)
+        if known is not None:
+            notes = [known.note, *([label.note] if label.note not in known.note else [])]
+            note = "\n".join(filter(None, notes))
+            label = replace(known, note=note, severity=known.severity or label.severity)
+        self.labels[label.id] = label
+
     def add_label(self, label: Label) -> None:
         """Add a label; raises ``ValueError`` where it contradicts what came before."""
         said = self.verdicts.get(label.mode)
@@ -181,6 +225,54 @@ class WorkDraft:
             pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
             judge_seen=self.saw_suggestions,
             notes=self.notes,
+        )
+
+
+class LabelledRuns:
+    """What one annotator says of runs under one taxonomy, while it is being read.
+
+    ``notes`` and ``problems`` are those of ``Incoming``.
+    """
+
+    def __init__(self, taxonomy: Taxonomy, annotator: str, *notes: str) -> None:
+        self.taxonomy = taxonomy
+        self.problems: list[RowProblem] = []
+        self.notes = list(notes)
+        self._annotator = annotator
+        self._traces: dict[str, TraceRecord] = {}
+        self._drafts: dict[str, WorkDraft] = {}
+
+    def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> WorkDraft:
+        """The finished work on a run, to which labels are added.
+
+        Args:
+            file: the labels' file.
+            native: the id that the labels give; theirs where there is no trace.
+            trace: the run's trace, where it was found.
+            anew: whether what came before of the same run goes.
+        """
+        if trace is None:
+            self.notes.append(f"{native}: trace not found; labels kept under this id")
+        trace_id = native if trace is None else trace.identity.trace_id
+        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+        if anew or trace_id not in self._drafts:
+            kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
+            draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
+            self._drafts[trace_id] = draft
+        return self._drafts[trace_id]
+
+    def wrong(self, file: Path, place: str, reason: object) -> None:
+        """Note what could not be read."""
+        self.problems.append(RowProblem(file, place, str(reason)))
+
+    def done(self) -> Incoming:
+        """Everything that was read."""
+        return Incoming(
+            taxonomies=(self.taxonomy,),
+            traces=tuple(self._traces.values()),
+            work=tuple(draft.done() for draft in self._drafts.values()),
+            problems=tuple(self.problems),
+            notes=tuple(self.notes),
         )
 
 

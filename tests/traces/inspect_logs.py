@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from mast_tui.traces.model import FileReport, Span, SpanKind, Trace
-from mast_tui.traces.readers.inspect import json as inspect_json
-from mast_tui.traces.readers.inspect import reader as inspect_eval
+from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import read_file, write_json
 from tests.traces.zips import DEFLATED, Part, archive_of
 
@@ -153,13 +152,13 @@ def write_eval(path: Path, members: dict[str, object], method: int = DEFLATED) -
 def read_eval(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
     """What the reader makes of an archive of these samples."""
     members = members_of(*samples, header=header)
-    return read_file(inspect_eval.READER, write_eval(path / "log.eval", members))
+    return read_file(inspect_reader.READER, write_eval(path / "log.eval", members))
 
 
 def read_json(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
     """What the reader makes of a JSON log of these samples."""
     log = {**header, "samples": list(samples)}
-    return read_file(inspect_json.READER, write_json(path / "log.json", log))
+    return read_file(inspect_reader.READER, write_json(path / "log.json", log))
 
 
 def read_sample(path: Path, *events: Json, **fields: object) -> Trace:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mast_tui.traces.index.document import Step
-from mast_tui.traces.readers.span_tree.builder import Message, Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 SYSTEM: Message = {"role": "system", "content": "Be brief."}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.codex.items import item_entry, status_of_output
+from mast_tui.traces.readers.codex.records import item_entry, status_of_output
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.traces.rollouts import (
     SESSION,

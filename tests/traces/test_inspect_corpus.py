@@ -13,8 +13,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanKind, Trace
 from mast_tui.traces.readers import claims
-from mast_tui.traces.readers.inspect import json as inspect_json
-from mast_tui.traces.readers.inspect import reader as inspect_eval
+from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import CORPUS, needs_corpus, read_file
 from tests.traces.inspect_logs import spans
 
@@ -71,7 +70,7 @@ def event_kinds(events: Any) -> Iterator[str]:
 
 def traces_of(name: str) -> list[tuple[str, Any, Trace]]:
     path = FOLDER / name
-    reader = inspect_json.READER if path.suffix == ".json" else inspect_eval.READER
+    reader = inspect_reader.READER
     report = read_file(reader, path)
     assert not report.problems
     raw = raw_samples(path)
@@ -143,10 +142,10 @@ def test_real_archives_that_are_cut_off_keep_their_intact_samples(
     for tenth in range(1, 10):
         cut = len(data) * tenth // 10
         path.write_bytes(data[:cut])
-        if not inspect_eval.READER.recognises(Source(path)):
+        if not inspect_reader.READER.recognises(Source(path)):
             assert cut < ends[0]
             continue
-        assert len(read_file(inspect_eval.READER, path).traces) == sum(end <= cut for end in ends)
+        assert len(read_file(inspect_reader.READER, path).traces) == sum(end <= cut for end in ends)
 
 
 @pytest.mark.slow

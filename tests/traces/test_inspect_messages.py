@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.inspect import pool as inspect_pool
+from mast_tui.traces.readers.inspect import messages as inspect_messages
 from mast_tui.traces.readers.inspect.messages import History, MessageSpans
 from tests.traces.inspect_logs import (
     Json,
@@ -194,7 +194,7 @@ def test_long_runs_with_pooled_inputs_do_not_look_at_everything_again(
         return is_new(self, message, identity, history)
 
     monkeypatch.setattr(MessageSpans, "is_new", counted)
-    monkeypatch.setattr(inspect_pool, "_MOST_LOOKUPS", 5000)
+    monkeypatch.setattr(inspect_messages, "_MOST_LOOKUPS", 5000)
     number = 300
     pool = [user(f"message {index}", id=f"m{index}") for index in range(number)]
     growing = [

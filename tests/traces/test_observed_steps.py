@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.span_tree.builder import Message
+from mast_tui.traces.readers.span_tree.rows import Message
 from tests.traces.observed_rows import (
     ANSWER,
     QUESTION,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 from tests.traces.observed_rows import (
     ANSWER,

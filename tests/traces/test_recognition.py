@@ -9,7 +9,6 @@ from typing import Final
 
 import pytest
 
-from mast_tui.traces import readers
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.readers import claims
@@ -133,24 +132,3 @@ def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "thing"
     path.write_bytes(data)
     assert [reader.name for reader in claims(Source(path))] == []
-
-
-def test_a_reader_is_one_file_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example of the page on formats, as it stands there."""
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
-    code = page.split("```python\n", 1)[1].split("```", 1)[0]
-    package = tmp_path / "more"
-    package.mkdir()
-    (package / "turns.py").write_text(code, "utf-8")
-    monkeypatch.setattr(readers, "__path__", [*readers.__path__, str(package)])
-    monkeypatch.setattr(readers, "_MODULES", (*readers._MODULES, "turns"))
-    turns = {"model": "m", "turns": [{"by": "ann", "text": "hello"}, 3, {"text": "bye"}]}
-    (tmp_path / "run.json").write_text(json.dumps(turns))
-    (report,) = scan([tmp_path / "run.json"])
-    assert report.format == "turns"
-    (trace,) = report.traces
-    assert [(trace.span(i).key, trace.text(i)) for i in range(2)] == [
-        ("/turns/0", "hello"),
-        ("/turns/2", "bye"),
-    ]
-    assert [problem.place for problem in trace.problems] == ["/turns/1"]

@@ -12,11 +12,9 @@ from mast_tui.adjudication.trace_files import TraceOf, traces_from_files
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace, TraceIdentity
-from mast_tui.traces.readers.inspect import json as inspect_json
-from mast_tui.traces.readers.inspect import reader as inspect_eval
+from mast_tui.traces.readers.inspect import reader as inspect
 from mast_tui.traces.readers.otel.documents import layout_of, raw_spans
-from mast_tui.traces.readers.otel.spans import span_of
-from mast_tui.traces.readers.otel.values import span_id
+from mast_tui.traces.readers.otel.spans import span_id, span_of
 from mast_tui.traces.readers.vendors.records import text_at, traces_in, vendor_of
 from mast_tui.workspace import TraceRecord, Workspace
 
@@ -93,7 +91,7 @@ class _Natives:
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
         # Inspect's samples have names of their own, which make no trace's id where logs are old.
-        if identity is None or not (identity.native or identity.reader == inspect_eval.READER.name):
+        if identity is None or not (identity.native or identity.reader == inspect.READER.name):
             return None
         if identity.reader in _READERS_OF_OTEL:
             return self._of_otel(trace_id, identity)
@@ -148,12 +146,10 @@ class _SpansByPlace:
 
 def _read(source: Source) -> _File | None:
     """The ids in a file of one of the tools; None for any other."""
-    if inspect_eval.READER.recognises(source):
-        return _of_inspect(source, inspect_eval.samples_in(source))
+    if inspect.READER.recognises(source):
+        return _of_inspect(source, inspect.samples_in(source))
     if source.is_binary:
         return None
-    if inspect_json.READER.recognises(source):
-        return _of_inspect(source, inspect_json.samples_in(source))
     if (vendor := vendor_of(source)) is not None:
         found = [one for records in traces_in(source, vendor, []) for one in records.found.values()]
         ids = {one.place: one.id for one in found if one.id != one.place}

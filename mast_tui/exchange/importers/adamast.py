@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Incoming, WorkDraft
 from mast_tui.exchange.importers.adamast_codes import (
     is_taxonomy,
     shipped_mast,
@@ -23,11 +23,9 @@ from mast_tui.exchange.importers.adamast_codes import (
 from mast_tui.exchange.trace_files import files_under, read_json
 from mast_tui.labels import (
     JUDGE_PREFIX,
-    WHOLE_TRACE,
     AnnotatorKind,
     Evidence,
     Label,
-    Origin,
     VerdictValue,
     annotator_kind,
 )
@@ -192,15 +190,9 @@ def _label(draft: WorkDraft, slug: str, value: Record) -> Label:
     said |= {name: value.get(name) for name in ("severity", "recovery_hint")}
     remarks = [f"{name.replace('_', ' ')}: {word}" for name, word in said.items() if word]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
-    return Label(
-        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, slug, WHOLE_TRACE),
-        annotator=draft.annotator,
-        trace_id=draft.trace_id,
-        taxonomy=draft.taxonomy,
-        mode=slug,
-        target=WHOLE_TRACE,
+    return draft.label(
+        slug,
         note="\n".join(remarks),
         confidence=None if number is None else float(number),
-        origin=Origin.IMPORTED,
         evidence=None if quote is None else Evidence(None, quote),
     )

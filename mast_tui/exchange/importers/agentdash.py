@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft
 from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_json
 from mast_tui.labels import (
-    WHOLE_TRACE,
     AnnotatorKind,
-    Label,
-    Origin,
     VerdictValue,
     annotator_kind,
 )
@@ -141,7 +138,7 @@ def _draft(
         if value not in (0, 1):
             raise ValueError(f"mode {code} is {value!r}, not 1 or 0")
         if value:
-            draft.add_label(_label(draft, slugs[code], str(record.get("summary") or "")))
+            draft.add_label(draft.label(slugs[code], note=str(record.get("summary") or "")))
         elif _spoke_of(record.get("raw_response"), code):
             draft.add_verdict(slugs[code], VerdictValue.ABSENT)
         else:
@@ -154,16 +151,3 @@ def _spoke_of(words: object, code: str) -> bool:
     if not isinstance(words, str):
         return True
     return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", words) is not None
-
-
-def _label(draft: WorkDraft, slug: str, note: str) -> Label:
-    return Label(
-        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, slug, WHOLE_TRACE),
-        annotator=draft.annotator,
-        trace_id=draft.trace_id,
-        taxonomy=draft.taxonomy,
-        mode=slug,
-        target=WHOLE_TRACE,
-        note=note,
-        origin=Origin.IMPORTED,
-    )

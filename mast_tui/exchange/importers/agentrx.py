@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
 from mast_tui.exchange.trace_files import files_under, message_spans, read_json, read_traces
-from mast_tui.labels import AnnotatorKind, Label, Origin, Severity, Target
+from mast_tui.labels import Severity, Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.workspace.records import TraceRecord
 
 ANNOTATOR: Final = "agentrx"
 _TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "agentrx.toml"
@@ -41,14 +39,14 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
         try:
             document = read_json(file)
         except (ValueError, OSError) as error:
-            reader.problems.append(RowProblem(file, "file", str(error)))
+            reader.runs.wrong(file, "file", error)
             continue
         if labels := _label_records(document):
             label_files.append((file, labels))
         else:
             reader.trajectories.setdefault(file.stem, file)
             reader.add_tasks(file, document)
-    if not label_files and not reader.problems:
+    if not label_files and not reader.runs.problems:
         raise ExchangeError(
             f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
         )
@@ -80,15 +78,11 @@ class _Reader:
     """What has been read so far."""
 
     def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
-        self.taxonomy = taxonomy
-        self.annotator = annotator
+        note = "step_number counts from 1; the root cause is marked fatal"
+        self.runs = LabelledRuns(taxonomy, annotator, note)
         self.trajectories: dict[str, Path] = {}
-        self.problems: list[RowProblem] = []
         self._tasks: dict[str, list[tuple[Path, int]]] = {}
         self._read: dict[Path, tuple[Trace, ...]] = {}
-        self._traces: dict[str, TraceRecord] = {}
-        self._drafts: dict[str, WorkDraft] = {}
-        self._notes = ["step_number counts from 1; the root cause is marked fatal"]
         self._mismatches: dict[str, list[str]] = {}
 
     def look_beside(self, file: Path) -> None:
@@ -107,26 +101,19 @@ class _Reader:
         failures = record.get("failures")
         root = record.get("root_cause")
         if not isinstance(failures, list):
-            self._wrong(file, f"record {number}", "'failures' is no list")
+            self.runs.wrong(file, f"record {number}", "'failures' is no list")
             return
         try:
             trace = self._trace(native)
         except ValueError as error:
-            self._wrong(file, f"record {number}", str(error))
+            self.runs.wrong(file, f"record {number}", error)
             return
-        if trace is None:
-            self._notes.append(f"{native}: trajectory not found; labels kept under this id")
-        trace_id = native if trace is None else trace.identity.trace_id
-        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
-        draft = WorkDraft(self.annotator, kind, trace_id, ref, file)
+        draft = self.runs.work(file, native, trace, anew=True)
         for place, failure in enumerate(failures):
             try:
                 self._add(draft, trace, failure, root)
             except ValueError as error:
-                self._wrong(file, f"record {number}, failure {place}", str(error))
-        draft.finished_at = ""
-        self._drafts[trace_id] = draft
-        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+                self.runs.wrong(file, f"record {number}, failure {place}", error)
 
     def _trace(self, native: str) -> Trace | None:
         path = self.trajectories.get(native)
@@ -173,28 +160,21 @@ class _Reader:
         is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
             failure.get("failure_id")
         )
-        target = Target(*spans)
-        label = Label(
-            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
-            annotator=draft.annotator,
-            trace_id=draft.trace_id,
-            taxonomy=draft.taxonomy,
-            mode=mode.slug,
-            target=target,
-            note="\n".join(_reasons(failure, root if is_root else None)),
+        label = draft.label(
+            mode.slug,
+            Target(*spans),
+            "\n".join(_reasons(failure, root if is_root else None)),
             severity=Severity.FATAL if is_root else None,
-            origin=Origin.IMPORTED,
         )
-        known = draft.labels.get(label.id)
-        draft.labels[label.id] = label if known is None else _both(known, label)
+        draft.join_label(label)
 
     def _mode(self, category: str) -> Mode:
         wanted = _spelling(category)
-        for mode in self.taxonomy.modes:
+        for mode in self.runs.taxonomy.modes:
             spellings = (mode.name, *(alias.name for alias in mode.aliases))
             if wanted in map(_spelling, spellings):
                 return mode
-        names = ", ".join(mode.name for mode in self.taxonomy.modes)
+        names = ", ".join(mode.name for mode in self.runs.taxonomy.modes)
         raise ValueError(f"failure_category {category!r} is none of {names}")
 
     def _note_mismatch(
@@ -213,21 +193,12 @@ class _Reader:
             words = f"step {step} is by {acted!r}, the label names {meant!r}"
             self._mismatches.setdefault(trace_id, []).append(words)
 
-    def _wrong(self, file: Path, place: str, reason: str) -> None:
-        self.problems.append(RowProblem(file, place, reason))
-
     def done(self) -> Incoming:
         """Everything that was read."""
         for trace_id, found in self._mismatches.items():
             more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
-            self._notes.append(f"{trace_id}: {found[0]}{more}")
-        return Incoming(
-            taxonomies=(self.taxonomy,),
-            traces=tuple(self._traces.values()),
-            work=tuple(draft.done() for draft in self._drafts.values()),
-            problems=tuple(self.problems),
-            notes=tuple(self._notes),
-        )
+            self.runs.notes.append(f"{trace_id}: {found[0]}{more}")
+        return self.runs.done()
 
 
 def _spelling(name: str) -> str:
@@ -244,11 +215,3 @@ def _reasons(failure: Mapping[str, object], root: object) -> Iterator[str]:
             yield text
     if isinstance(root, Mapping) and root.get("reason_for_root_cause"):
         yield f"Root cause: {root['reason_for_root_cause']}"
-
-
-def _both(first: Label, second: Label) -> Label:
-    """Two failures of one category at one step are one label with both reasons."""
-    notes = [first.note, *([second.note] if second.note not in first.note else [])]
-    return replace(
-        first, note="\n".join(filter(None, notes)), severity=first.severity or second.severity
-    )

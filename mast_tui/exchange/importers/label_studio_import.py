@@ -15,11 +15,9 @@ from mast_tui.exchange.label_studio_places import place_of, target_of
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.exchange.trace_files import files_under, read_json
 from mast_tui.labels import (
-    WHOLE_TRACE,
     AnnotatorKind,
     Label,
     Origin,
-    Target,
     VerdictValue,
     checked_person,
 )
@@ -254,7 +252,7 @@ def _add_result(draft: WorkDraft, task: Task, kept: Kept | None, result: object)
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
         before = [x for x in (kept.placeless if kept else ()) if x.mode == mode.slug]
-        for label in before or [_new_label(draft, mode, WHOLE_TRACE)]:
+        for label in before or [draft.label(mode.slug)]:
             draft.add_label(label)
 
 
@@ -263,7 +261,7 @@ def _label(draft: WorkDraft, task: Task, kept: Kept | None, result: Values, mode
     value = result["value"]
     note = _note(result)
     if before is None:
-        return _new_label(draft, mode, target_of(value, task.spans), note or "")
+        return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, written = before
     if place_of(written) != place_of(value):
         label = replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
@@ -283,16 +281,3 @@ def _note(result: Values) -> str | None:
     text = meta.get("text") or []
     lines = text if isinstance(text, list) else [text]
     return "\n".join(line for line in lines if isinstance(line, str))
-
-
-def _new_label(draft: WorkDraft, mode: Mode, target: Target, note: str = "") -> Label:
-    return Label(
-        id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
-        annotator=draft.annotator,
-        trace_id=draft.trace_id,
-        taxonomy=draft.taxonomy,
-        mode=mode.slug,
-        target=target,
-        note=note,
-        origin=Origin.IMPORTED,
-    )

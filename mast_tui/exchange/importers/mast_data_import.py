@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined, label_id
+from mast_tui.exchange.import_batch import Incoming, WorkDraft, joined
 from mast_tui.exchange.mast_names import mast_binding
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.exchange.trace_files import files_under, read_json, read_traces
 from mast_tui.labels import (
-    WHOLE_TRACE,
     AnnotatorKind,
-    Label,
-    Origin,
     VerdictValue,
     annotator_kind,
 )
@@ -138,15 +135,5 @@ def _draft(
         if not value:
             draft.add_verdict(mode.slug, VerdictValue.ABSENT)
             continue
-        draft.add_label(
-            Label(
-                id=label_id(name, trace_id, taxonomy.ref, mode.slug, WHOLE_TRACE),
-                annotator=name,
-                trace_id=trace_id,
-                taxonomy=taxonomy.ref,
-                mode=mode.slug,
-                target=WHOLE_TRACE,
-                origin=Origin.IMPORTED,
-            )
-        )
+        draft.add_label(draft.label(mode.slug))
     return draft

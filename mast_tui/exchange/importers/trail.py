@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Incoming, WorkDraft, label_id
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
 from mast_tui.exchange.trace_files import files_under, read_json, read_traces
-from mast_tui.labels import AnnotatorKind, Label, Origin, Target
+from mast_tui.labels import Target
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.otel import values as otel_values
-from mast_tui.workspace.records import TraceRecord
+from mast_tui.traces.readers.otel import spans as otel_spans
 
 ANNOTATOR: Final = "trail"
 _TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "trail.toml"
@@ -46,13 +44,13 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
         try:
             document = _read(file)
         except (ValueError, OSError) as error:
-            reader.problems.append(RowProblem(file, "file", str(error)))
+            reader.runs.wrong(file, "file", error)
             continue
         if labels := _label_records(document):
             found.append((file, labels))
         else:
             reader.note_trace(file, document)
-    if not found and not reader.problems:
+    if not found and not reader.runs.problems:
         raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
     for file, labels in found:
         for number, record in enumerate(labels):
@@ -98,9 +96,8 @@ class _Reader:
     """What has been read so far."""
 
     def __init__(self, taxonomy: Taxonomy, annotator: str) -> None:
-        self.taxonomy = taxonomy
-        self.annotator = annotator
-        self.problems: list[RowProblem] = []
+        note = "the impact that TRAIL gives stands in the note; no severity follows from it"
+        self.runs = LabelledRuns(taxonomy, annotator, note)
         self._modes = {
             _spelling(name): mode
             for mode in taxonomy.modes
@@ -108,11 +105,6 @@ class _Reader:
         }
         self._files: dict[str, Path] = {}
         self._beside: dict[Path, dict[str, list[Path]]] = {}
-        self._traces: dict[str, TraceRecord] = {}
-        self._drafts: dict[str, WorkDraft] = {}
-        self._notes = [
-            "the impact that TRAIL gives stands in the note; no severity follows from it"
-        ]
         self._unquoted = 0
 
     def note_trace(self, file: Path, document: object) -> None:
@@ -120,31 +112,24 @@ class _Reader:
         self._files.setdefault(file.stem, file)
         native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
         if native is not None:
-            self._files.setdefault(otel_values.trace_id(native) or native, file)
+            self._files.setdefault(otel_spans.trace_id(native) or native, file)
 
     def read(self, file: Path, place: str, record: Mapping[str, object]) -> None:
         """Read the labels of one run."""
         errors = record.get("errors")
         if not isinstance(errors, list):
-            self._wrong(file, place, "'errors' is no list")
+            self.runs.wrong(file, place, "'errors' is no list")
             return
         native = as_text(record.get("trace_id")) or file.stem
-        native = otel_values.trace_id(native) or native
+        native = otel_spans.trace_id(native) or native
         trace = self._trace(file, native)
-        if trace is None:
-            self._notes.append(f"{native}: trace not found; labels kept under this id")
-        trace_id = native if trace is None else trace.identity.trace_id
-        kind, ref = AnnotatorKind.IMPORTED, self.taxonomy.ref
-        draft = self._drafts.setdefault(
-            trace_id, WorkDraft(self.annotator, kind, trace_id, ref, file, finished_at="")
-        )
+        draft = self.runs.work(file, native, trace, anew=False)
         for number, error in enumerate(errors):
             try:
                 self._add(draft, trace, error)
             except ValueError as problem:
                 where = f"error {number}" if place == "file" else f"{place}, error {number}"
-                self._wrong(file, where, str(problem))
-        self._traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+                self.runs.wrong(file, where, problem)
 
     def _trace(self, file: Path, native: str) -> Trace | None:
         for path in self._candidates(file, native):
@@ -175,7 +160,7 @@ class _Reader:
         location = as_text(error.get("location"))
         if location is None:
             raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
-        span = otel_values.span_id(location) or location.strip()
+        span = otel_spans.span_id(location) or location.strip()
         evidence = as_text(error.get("evidence"))
         target = Target(span, span)
         if trace is not None:
@@ -187,41 +172,22 @@ class _Reader:
             notes.append(f"Evidence: {evidence.strip()}")
         if (impact := as_text(error.get("impact"))) is not None:
             notes.append(f"Impact: {impact.strip()}")
-        label = Label(
-            id=label_id(draft.annotator, draft.trace_id, draft.taxonomy, mode.slug, target),
-            annotator=draft.annotator,
-            trace_id=draft.trace_id,
-            taxonomy=draft.taxonomy,
-            mode=mode.slug,
-            target=target,
-            note="\n".join(note.strip() for note in notes if note),
-            origin=Origin.IMPORTED,
-        )
-        known = draft.labels.get(label.id)
-        draft.labels[label.id] = label if known is None else _both(known, label)
+        note = "\n".join(note.strip() for note in notes if note)
+        draft.join_label(draft.label(mode.slug, target, note))
 
     def _mode(self, category: str) -> Mode:
         mode = self._modes.get(_spelling(category))
         if mode is None:
-            names = ", ".join(mode.name for mode in self.taxonomy.modes)
+            names = ", ".join(mode.name for mode in self.runs.taxonomy.modes)
             raise ValueError(f"category {category!r} is none of {names}")
         return mode
-
-    def _wrong(self, file: Path, place: str, reason: str) -> None:
-        self.problems.append(RowProblem(file, place, reason))
 
     def done(self) -> Incoming:
         """Everything that was read."""
         if self._unquoted:
             words = "labels have evidence that is not in the text of their span; it is in the note"
-            self._notes.append(f"{self._unquoted} {words}")
-        return Incoming(
-            taxonomies=(self.taxonomy,),
-            traces=tuple(self._traces.values()),
-            work=tuple(draft.done() for draft in self._drafts.values()),
-            problems=tuple(self.problems),
-            notes=tuple(self._notes),
-        )
+            self.runs.notes.append(f"{self._unquoted} {words}")
+        return self.runs.done()
 
 
 def _spelling(name: str) -> str:
@@ -266,9 +232,3 @@ def _place(text: str, evidence: str) -> tuple[int, int] | None:
         if found is not None:
             return found.start(), found.end()
     return None
-
-
-def _both(first: Label, second: Label) -> Label:
-    """Two errors of one category at one place are one label with both notes."""
-    notes = [first.note, *([second.note] if second.note not in first.note else [])]
-    return replace(first, note="\n".join(filter(None, notes)))

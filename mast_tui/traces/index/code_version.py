@@ -6,11 +6,15 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from mast_tui.traces.readers.plugins import entry_files
 
-def newest_change() -> int:
-    """When a file of the code that reads traces was changed last, in milliseconds since 1970."""
+
+def code_version() -> int:
+    """A number that changes with the code that reads traces: ours, and packages with readers."""
     folder = Path(__file__).parent.parent
-    return max((entry.stat().st_mtime_ns for entry in _sources(folder)), default=0) // 1_000_000
+    newest = max((entry.stat().st_mtime_ns for entry in _sources(folder)), default=0)
+    brought = sum(entry.stat().st_mtime_ns for entry in entry_files())
+    return (newest + brought) // 1_000_000
 
 
 def _sources(folder: Path) -> Iterable[os.DirEntry[str]]:

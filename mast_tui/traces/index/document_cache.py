@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.index.code_version import newest_change
+from mast_tui.traces.index.code_version import code_version
 from mast_tui.traces.index.document_format import FORMAT
 from mast_tui.traces.index.document_trace import BROKEN, Kept, open_kept
 from mast_tui.traces.io.private_files import make_private
@@ -47,7 +47,7 @@ class KeptDocuments:
     def place_of(self, path: Path) -> Path:
         """Where the document at ``path`` is kept as it is now. ``OSError`` comes through."""
         stat = path.stat()
-        stamp = f"{stat.st_size} {stat.st_mtime_ns} {FORMAT} {newest_change()}"
+        stamp = f"{stat.st_size} {stat.st_mtime_ns} {FORMAT} {code_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 import orjson
 
-from mast_tui.traces.index.code_version import newest_change
+from mast_tui.traces.index.code_version import code_version
 from mast_tui.traces.index.trace_summary import FileToRead, report_from_bytes, report_to_bytes
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.traces.model import FileReport, Thread, Trace
@@ -255,7 +255,7 @@ def _open(path: Path) -> sqlite3.Connection | None:
 
 def _version() -> int:
     """A number that changes with the format and with every reader's code."""
-    return (_FORMAT * 1_000_003 + newest_change()) % (1 << 31)
+    return (_FORMAT * 1_000_003 + code_version()) % (1 << 31)
 
 
 def _may_be_thread(own: object, parent: object) -> bool:

@@ -38,6 +38,8 @@ class Source:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
         """What is missing from ``json``, once that was asked for; nothing where it is in order."""
+        self.remarks: list[Problem] = []
+        """What is to be said of those who looked at the file, whatever came of it."""
 
     @cached_property
     def packing(self) -> str | None:

@@ -1,7 +1,8 @@
-"""The formats, each in a folder or a module of its own.
+"""The formats, each in a folder or a module of its own, and those that other packages bring.
 
 A reader is added by its file and its line in ``_MODULES``, or in ``_BINARY`` where its files are no
-text.
+text; each is imported when its turn has come. Those of other packages have theirs where none of
+ours knows a file by marks of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from importlib import import_module
 from typing import Final
 
 from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.base import Reader
+from mast_tui.traces.readers.plugins import PluginReader, plugins
 
 _MODULES: Final = (
     "codex.reader",
@@ -20,7 +23,7 @@ _MODULES: Final = (
     "claude_code.reader",
     "claude_code.stream",
     "converted",
-    "inspect.json",
+    "inspect.reader",
     "mast_data.reader",
     "swe_agent.reader",
     "swe_agent.mini_swe_agent",
@@ -53,13 +56,20 @@ def readers(binary: bool = False) -> Iterator[Reader]:
 
 
 def claims(source: Source) -> Iterator[Reader]:
-    """The readers that recognise this file; the fallback only where no other does."""
+    """The readers that recognise this file, in the order in which they count.
+
+    Other packages' and the fallback are asked only where none of those is the file's that know
+    their format by its marks.
+    """
     claimed = False
     for reader in readers(source.is_binary):
         if reader.recognises(source):
             claimed = True
             yield reader
-    if not claimed and not source.is_binary:
+    if claimed:
+        return
+    yield from (plugin for plugin in plugins() if plugin.recognises(source))
+    if not source.is_binary:
         fallback = _reader(_FALLBACK)
         if fallback.recognises(source):
             yield fallback
@@ -68,6 +78,15 @@ def claims(source: Source) -> Iterator[Reader]:
 def recognise(source: Source) -> Reader | None:
     """The reader for this file, or None where its content is of no known format."""
     return next(claims(source), None)
+
+
+def read_recognised(source: Source) -> FileReport | None:
+    """What the first reader that can has made of this file; None where none knows it."""
+    for reader in claims(source):
+        report = reader.read(source)
+        if report.format is not None or not isinstance(reader, PluginReader):
+            return report
+    return None
 
 
 def _reader(module: str) -> Reader:

@@ -16,7 +16,7 @@ from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Thread
-from mast_tui.traces.readers import recognise
+from mast_tui.traces.readers import read_recognised
 from mast_tui.traces.readers.codex import reader as codex
 
 if TYPE_CHECKING:
@@ -73,14 +73,28 @@ def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileRepor
         return FileReport(path, failed="no such file or folder")
     except OSError as error:
         return FileReport(path, failed=error.strerror or str(error))
-    if report is None or report.format is None:
-        return report
+    if report is None:
+        return None
+    if report.format is None:
+        return _with_remarks(report, source.remarks)
+    if source.remarks:
+        report = replace(report, problems=(*report.problems, *source.remarks))
     if source.broken is not None:
         problem = Problem("whole file", f"{source.broken}; what came before it was read")
         report = replace(report, problems=(*report.problems, problem))
     if source.damage and report.format != "text":
         report = replace(report, problems=(*report.problems, *source.damage))
     return report
+
+
+def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
+    """The report on a file that is no trace with what may be the reason for that."""
+    words = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
+    if not words:
+        return report
+    if report.skipped is not None:
+        return replace(report, skipped=f"{report.skipped}; {words}")
+    return replace(report, failed=f"{report.failed}; {words}")
 
 
 def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
@@ -111,14 +125,13 @@ def _read(source: Source, named: bool) -> FileReport:
 def _read_known(source: Source) -> FileReport | None:
     path = source.path
     if source.is_binary:
-        reader = recognise(source)
-        return reader.read(source) if reader else FileReport(path, skipped="binary file")
+        return read_recognised(source) or FileReport(path, skipped="binary file")
     from mast_tui.traces.scan.label_files import label_file
 
     if labels := label_file(source):
         return FileReport(path, skipped=labels)
-    if reader := recognise(source):
-        return reader.read(source)
+    if (report := read_recognised(source)) is not None:
+        return report
     if path.suffix.lower() in _JSON_SUFFIXES or (source.json is not None and not source.damage):
         return _unknown_json(source)
     return None

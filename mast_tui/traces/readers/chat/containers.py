@@ -8,8 +8,8 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
 from mast_tui.traces.model import Tokens
-from mast_tui.traces.readers.chat.fields import Fields, fields_of, kind_of, model_of, usage_of
-from mast_tui.traces.readers.chat.shapes import is_message
+from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.chat.values import Fields, fields_of, kind_of, model_of, usage_of
 
 Messages = tuple[tuple[str, object], ...]
 """Messages in reading order, each under its JSON pointer."""

@@ -1,6 +1,6 @@
 """The messages of a chat transcript to spans, one after the other, calls tied to their results.
 
-What shapes a message comes in is told in ``message_shapes``.
+What shapes a message comes in is told in ``pieces``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,21 @@ from dataclasses import dataclass
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, noted, status_in_text
-from mast_tui.traces.readers.chat.shapes import BARE, is_message, turn_of
-from mast_tui.traces.readers.chat.speakers import Speaker, speaker_of, speaks_by_name
-
-__all__ = ["MessageMapper", "is_message", "speaks_by_name"]
+from mast_tui.traces.readers.chat.pieces import (
+    BARE,
+    Piece,
+    Speaker,
+    noted,
+    speaker_of,
+    status_in_text,
+    turn_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Call:
+    """A tool call that has a span."""
+
     key: str
     agent: str
     name: str | None
@@ -29,18 +35,20 @@ class _Call:
 class MessageMapper:
     """Adds the spans of one message after the other, and ties tool results to their calls.
 
-    ``prefix`` goes before the key of a message to make its place in the file. With ``by_name`` a
-    message's ``name`` says who speaks (see ``speaks_by_name``). ``model`` is the first model that
-    a message names.
+    ``add`` takes a message of any shape that ``pieces`` knows. A format that knows more of its
+    messages takes them apart itself and gives the pieces to ``put``. ``prefix`` goes before the key
+    of a message to make its place in the file. With ``by_name`` a message's ``name`` says who
+    speaks (see ``speaks_by_name``). ``calls`` are the tool calls by id; ``model`` is the first
+    model that a message names.
     """
 
     def __init__(self, steps: StepList, *, by_name: bool = False, prefix: str = "") -> None:
         self.problems: list[Problem] = []
         self.model: str | None = None
+        self.calls: dict[str, Call] = {}
         self._steps = steps
         self._by_name = by_name
         self._prefix = prefix
-        self._calls: dict[str, _Call] = {}
         self._open = _OpenCalls()
         self._standing: str | None = None
         self._last: str | None = None
@@ -94,66 +102,85 @@ class MessageMapper:
             if piece.text == self._standing:
                 return
             self._standing = piece.text
-        pointer = key + piece.at or "/"
         start = start if piece.start is None else piece.start
-        if piece.problem:
-            self.problems.append(Problem(self._prefix + pointer, piece.problem))
-        if piece.kind is SpanKind.TOOL_CALL:
-            self._call(piece, pointer, start)
-        elif piece.kind is SpanKind.TOOL_RESULT:
-            self._result(piece, pointer, start)
-        else:
-            self._last = self._steps.add(
-                pointer,
-                piece.kind,
-                piece.role,
-                piece.agent,
-                piece.text,
-                place=self._prefix + pointer,
-                name=piece.name,
-                start=start,
-                status=piece.status,
-            )
+        call = self.answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
+        began = None if call is None else call.start
+        if call is not None and start is not None and began is not None and start >= began:
+            self._steps.amend(call.key, end=start)
+        self.put(piece, key, start=start, call=call)
 
-    def _call(self, piece: Piece, pointer: str, start: float | None) -> None:
-        key = self._steps.add(
-            f"{piece.call_id}:call" if piece.call_id else pointer,
+    def put(
+        self,
+        piece: Piece,
+        key: str,
+        *,
+        place: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        parent: str | None = None,
+        call: Call | None = None,
+    ) -> str:
+        """Add the span of a piece.
+
+        Args:
+            piece: what becomes a span; a call or a result that has an id goes by that.
+            key: of the message that the piece is part of; ``piece.at`` follows on it.
+            place: where the piece stands in its source, where the key does not tell.
+            start: in Unix seconds.
+            end: in Unix seconds.
+            parent: the key of the span that it belongs to; a result belongs to its call.
+            call: what a result answers.
+
+        Returns:
+            The key of the span.
+        """
+        pointer = key + piece.at or "/"
+        place = self._prefix + (pointer if place is None else place)
+        if piece.problem:
+            self.problems.append(Problem(place, piece.problem))
+        agent, name = piece.agent, piece.name
+        if call is not None:
+            agent, name, parent = call.agent, call.name or name, call.key
+        if piece.call_id is not None:
+            pointer = f"{piece.call_id}:{'call' if piece.kind is SpanKind.TOOL_CALL else 'result'}"
+        self._last = self._steps.add(
+            pointer,
             piece.kind,
             piece.role,
-            piece.agent,
+            agent,
             piece.text,
-            place=self._prefix + pointer,
-            name=piece.name,
+            place=place,
+            name=name,
+            parent=parent,
             start=start,
+            end=end,
             status=piece.status,
         )
-        self._last = key
-        made = _Call(key, piece.agent, piece.name, start)
-        self._open.add(made)
-        if piece.call_id:
-            self._calls[piece.call_id] = made
+        if piece.kind is SpanKind.TOOL_CALL:
+            made = Call(self._last, agent, name, start)
+            self._open.add(made)
+            if piece.call_id is not None:
+                self.calls[piece.call_id] = made
+        return self._last
 
-    def _result(self, piece: Piece, pointer: str, start: float | None) -> None:
-        if piece.call_id is None:
-            call = self._open.oldest(piece.name)
+    def answered(self, result: Piece) -> Call | None:
+        """The call that a result answers: by its id, else the oldest open one of its name."""
+        if result.call_id is None:
+            call = self._open.oldest(result.name)
         else:
-            call = self._calls.get(piece.call_id)
+            call = self.calls.get(result.call_id)
         if call is not None:
             self._open.close(call)
-            if start is not None and call.start is not None and start >= call.start:
-                self._steps.amend(call.key, end=start)
-        self._last = self._steps.add(
-            f"{piece.call_id}:result" if piece.call_id else pointer,
-            piece.kind,
-            piece.role,
-            call.agent if call else piece.agent,
-            piece.text,
-            place=self._prefix + pointer,
-            name=(call.name if call else None) or piece.name,
-            parent=call.key if call else None,
-            start=start,
-            status=piece.status,
-        )
+        return call
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call has no result yet."""
+        return self._open.oldest(None) is not None
+
+    def forget_open_calls(self) -> None:
+        """Let no result answer a call that was made so far, unless it names that by its id."""
+        self._open = _OpenCalls()
 
 
 class _OpenCalls:
@@ -161,18 +188,18 @@ class _OpenCalls:
 
     def __init__(self) -> None:
         self._closed: set[str] = set()
-        self._waiting: dict[str | None, deque[_Call]] = {}
+        self._waiting: dict[str | None, deque[Call]] = {}
 
-    def add(self, call: _Call) -> None:
+    def add(self, call: Call) -> None:
         """Let a call wait for its result."""
         for name in {call.name, None}:
             self._waiting.setdefault(name, deque()).append(call)
 
-    def close(self, call: _Call) -> None:
+    def close(self, call: Call) -> None:
         """Let a call that was answered wait no longer."""
         self._closed.add(call.key)
 
-    def oldest(self, name: str | None) -> _Call | None:
+    def oldest(self, name: str | None) -> Call | None:
         """The call of this tool, or of any, that has waited longest."""
         waiting = self._waiting.get(name, deque())
         while waiting and waiting[0].key in self._closed:

@@ -1,21 +1,35 @@
-"""What a message is taken apart into: pieces, each of which becomes a span."""
+"""A message in any of the shapes that clients and frameworks keep it in, taken apart into pieces.
+
+Known are chat messages with ``role`` and ``content`` (OpenAI's, Anthropic's, and what is spelt like
+them), ShareGPT's ``from`` and ``value``, OpenAI's response items, messages made of ``parts``
+(Gemini's, OpenTelemetry's, Pydantic AI's), events of Google's ADK, and the messages of LangChain
+and AutoGen. Each piece becomes a span.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import dump_text
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.fields import (
+from mast_tui.traces.readers.chat.values import (
     Fields,
+    fields_of,
     first_in,
     identifier_in,
+    kind_of,
+    model_of,
     name_in,
+    output_text,
+    said_text,
+    start_of,
+    thought_text,
+    usage_of,
 )
-from mast_tui.traces.readers.chat.text import output_text
+from mast_tui.traces.times import unix_seconds
 
 ASSISTANT: Final = "assistant"
 """Who speaks for the model where a message does not name an agent."""
@@ -167,3 +181,748 @@ def _result_status(result: Fields, content: object, text: str) -> SpanStatus:
     if status in ("ok", "success"):
         return SpanStatus.OK
     return status_in_text(text)
+
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "human": Role.USER,
+    "tool": Role.TOOL,
+    "function": Role.TOOL,
+    "tool_result": Role.TOOL,
+    "toolresult": Role.TOOL,
+    "tool-response": Role.TOOL,
+    "function_response": Role.TOOL,
+    "observation": Role.TOOL,
+    "ipython": Role.TOOL,
+}
+_MODEL_NAMES: Final = frozenset({"gpt", "ai", "model", "chatgpt", "bard", "bing", "bot"})
+"""What vendors call the model itself where they mean the assistant."""
+_USER_NAMES: Final = frozenset({"user", "human", "user_proxy", "userproxy", "customer"})
+_ACTOR: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<aside>[^()]*)\)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who says something; ``thinks`` when it is said to oneself."""
+
+    agent: str
+    role: Role
+    thinks: bool = False
+
+    @property
+    def kind(self) -> SpanKind:
+        """What it is when this speaker says something."""
+        return SpanKind.REASONING if self.thinks else SpanKind.MESSAGE
+
+
+THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
+
+
+def speaks_by_name(messages: Sequence[object]) -> bool:
+    """Whether ``name`` says who speaks, and ``role`` only how one agent sees the other.
+
+    So it is in AG2's transcripts: every message has a name, and there are at least two.
+    """
+    names: set[str] = set()
+    for message in messages:
+        if not isinstance(message, Mapping) or message.get("role") in ("system", "developer"):
+            continue
+        name = as_text(message.get("name"))
+        if name is None or message.get("role") in ("tool", "function"):
+            return False
+        names.add(name)
+    return len(names) > 1
+
+
+def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
+    """Who speaks in a chat message; None where neither a role nor a name tells."""
+    name = name_in(message, "name", "source")
+    said = name_in(message, "role", "from")
+    if said is None:
+        if name is None or "content" not in message:
+            return None
+        return Speaker(name, role_of_name(name))
+    role = role_of(said)
+    if role is Role.TOOL:
+        return Speaker(name or said, role)
+    if role is None and name is None:
+        return _actor(said)
+    if name is not None and by_name and role is not Role.SYSTEM:
+        return Speaker(name, role_of_name(name))
+    return Speaker(name or said, role or Role.AGENT)
+
+
+def role_of(said: str) -> Role | None:
+    """The side that a role's name stands for; None where it is the name of an agent."""
+    return _ROLES.get(said.lower())
+
+
+def role_of_name(name: str) -> Role:
+    """The side of a speaker who is known by name only."""
+    return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
+
+
+def _actor(said: str) -> Speaker:
+    """The speaker of a role such as ``Orchestrator (-> WebSurfer)`` or ``Orchestrator (thought)``.
+
+    Magentic-One writes who acts, and what for, into ``role``.
+    """
+    if said.lower() in _MODEL_NAMES:
+        return THE_MODEL
+    if match := _ACTOR.fullmatch(said):
+        return Speaker(match["actor"], Role.AGENT, thinks=match["aside"].strip() == "thought")
+    return Speaker(said, Role.AGENT)
+
+
+BARE = frozenset({"role", "content"})
+"""Many messages have nothing else, so that nothing else need be looked for in them."""
+
+_SAID_IN: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
+
+
+def is_message(value: object) -> bool:
+    """Whether a JSON value has the shape of a chat message or a response item."""
+    if not isinstance(value, Mapping):
+        return False
+    if isinstance(value.get("role"), str):
+        return any(field in value for field in _SAID_IN)
+    if isinstance(value.get("from"), str) and "value" in value:
+        return True
+    return (
+        _is_item(value)
+        or _is_autogen(value)
+        or _is_parts_message(value)
+        or _is_adk_event(value)
+        or (unwrap_langchain(value) is not None and not _is_session_line(value))
+    )
+
+
+def turn_of(message: Fields, by_name: bool = False) -> Turn:
+    """A message of any shape taken apart; what has none is kept as a log."""
+    start, tokens, model = None, None, None
+    if not message.keys() <= BARE:
+        start, tokens, model = start_of(message), usage_of(message), model_of(message)
+    found: Iterable[Piece]
+    if isinstance(message.get("role"), str):
+        chat = not _is_parts_message(message)
+        found = _turn_pieces(message, by_name) if chat else _parts_pieces(message)
+    elif not _is_autogen(message) and (unwrapped := unwrap_langchain(message)) is not None:
+        speaker, fields, inner = unwrapped
+        found = chat_pieces(fields, speaker, inner)
+        start = start if start is not None else start_of(fields)
+        tokens, model = usage_of(fields), model_of(fields)
+    elif _is_item(message):
+        found = _item_pieces(message)
+    elif _is_autogen(message):
+        found = _autogen_pieces(message)
+    elif _is_parts_message(message):
+        found = _pydantic_pieces(message)
+    elif _is_adk_event(message):
+        found = _adk_pieces(message)
+    else:
+        found = _turn_pieces(message, by_name)
+    return Turn(tuple(found), start, tokens, model)
+
+
+def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
+    speaker = speaker_of(message, by_name)
+    return [noted(message)] if speaker is None else chat_pieces(message, speaker)
+
+
+def _is_session_line(value: Fields) -> bool:
+    """Whether an object is a line of a coding agent's own log rather than a message."""
+    return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
+
+
+_CALL_BLOCKS: Final = frozenset(
+    {
+        "tool_use",
+        "tool-call",
+        "tool_call",
+        "server_tool_use",
+        "server_tool_call",
+        "mcp_tool_use",
+        "function_call",
+        "input_json_delta",
+    }
+)
+_RESULT_BLOCKS: Final = frozenset(
+    {"tool_result", "tool-result", "tool_call_response", "server_tool_result"}
+)
+_THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
+_REASONING_FIELDS: Final = (
+    "reasoning_content",
+    "reasoning",
+    "thinking",
+    "thinking_blocks",
+    "reasoning_details",
+)
+_SHAREGPT_CALLS: Final = ("function_call", "tool_call")
+
+
+def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Iterator[Piece]:
+    """The thoughts, texts, calls and results of a chat message, in the order they are read in.
+
+    ``inner`` is the pointer from the message to the object that holds its fields. A message that
+    says nothing is one empty piece.
+    """
+    content = (
+        message.get("value") if isinstance(message.get("from"), str) else message.get("content")
+    )
+    if content is None:
+        content = message.get("text")
+    if message.get("from") in _SHAREGPT_CALLS:
+        yield from _spoken_calls(content, inner)
+        return
+    if speaker.role is Role.TOOL and not _has_blocks(content, _is_result_block):
+        yield result_piece(message, content, "")
+        return
+    count = 0
+    called: set[str] = set()
+    for piece in _chat_parts(message, content, speaker, inner):
+        count += 1
+        if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
+            called.add(piece.call_id)
+        yield piece
+    audio = fields_of(message.get("audio"))
+    for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
+        if spoken := as_text(text):
+            yield said(speaker.role, speaker.agent, spoken, f"{inner}/{field}" if count else "")
+            count += 1
+    for piece in _chat_calls(message, speaker, inner):
+        if piece.call_id is None or piece.call_id not in called:
+            count += 1
+            yield piece
+    if not count:
+        yield said(speaker.role, speaker.agent, "[audio]" if audio else "", kind=speaker.kind)
+
+
+def _is_result_block(kind: str) -> bool:
+    return kind in _RESULT_BLOCKS or kind.endswith("_tool_result")
+
+
+def _block_piece(block: Fields, at: str, agent: str, role: Role = Role.AGENT) -> Piece | None:
+    """The call, the result or the thought that a block is; None for one that is part of a text."""
+    kind = kind_of(block)
+    if kind in _CALL_BLOCKS:
+        return call_piece(block, at, agent)
+    if _is_result_block(kind):
+        return result_of_block(block, at)
+    if kind in _THINKING_BLOCKS:
+        return said(role, agent, thought_text(block), at, kind=SpanKind.REASONING)
+    return None
+
+
+def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) -> Iterator[Piece]:
+    """What was thought and said, and the blocks of the content."""
+    extras = fields_of(message.get("additional_kwargs"))
+    thought = False
+    for holder, at in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+        for field in _REASONING_FIELDS:
+            value = holder.get(field)
+            if value is None or thought:
+                continue
+            if isinstance(value, str | list | Mapping):
+                text = thought_text(value)
+                if thought := bool(text):
+                    at_field = f"{at}/{field}"
+                    yield said(speaker.role, speaker.agent, text, at_field, kind=SpanKind.REASONING)
+    yield from _chat_content(content, speaker, inner, repeated=thought)
+
+
+def _chat_content(
+    content: object, speaker: Speaker, inner: str, *, repeated: bool
+) -> Iterator[Piece]:
+    """The content's pieces; its thoughts are left out where they were ``repeated`` beside it."""
+    if not isinstance(content, list) or not _has_blocks(content, _is_special):
+        if text := said_text(content):
+            yield said(speaker.role, speaker.agent, text, kind=speaker.kind)
+        return
+    texts: list[object] = []
+    text_at = ""
+    for number, block in enumerate([*content, None]):
+        if block is not None and not _is_special(kind_of(block)):
+            texts.append(block)
+            continue
+        if text := said_text(texts):
+            yield said(speaker.role, speaker.agent, text, text_at, kind=speaker.kind)
+        texts = []
+        text_at = f"{inner}/content/{number + 1}"
+        if not isinstance(block, Mapping) or (repeated and kind_of(block) in _THINKING_BLOCKS):
+            continue
+        piece = _block_piece(block, f"{inner}/content/{number}", speaker.agent, speaker.role)
+        if piece is not None:
+            yield piece
+
+
+def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece]:
+    """The calls beside the content, in OpenAI's two spellings and LangChain's."""
+    extras = fields_of(message.get("additional_kwargs"))
+    found = False
+    for holder, at in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+        if found:
+            return  # what follows repeats the calls as the vendor spelt them
+        calls = _listed(holder.get("tool_calls"))
+        if calls is not None and isinstance(calls, Mapping):
+            calls = [calls]
+        if isinstance(calls, list):
+            for number, call in enumerate(calls):
+                found = True
+                yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
+        legacy = holder.get("function_call")
+        if legacy is not None and isinstance(legacy, Mapping):
+            found = True
+            yield call_piece(legacy, f"{at}/function_call", speaker.agent)
+    broken = message.get("invalid_tool_calls")
+    if not found and isinstance(broken, list):
+        for number, call in enumerate(broken):
+            piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
+            yield replace(piece, status=SpanStatus.ERROR)
+
+
+def _listed(calls: object) -> object:
+    """Calls that a table keeps as a JSON text; anything else as it is."""
+    if isinstance(calls, str) and calls.lstrip()[:1] == "[":
+        try:
+            return load_json(calls)
+        except InvalidJSON:
+            return [calls]
+    return calls
+
+
+def _spoken_calls(content: object, inner: str) -> Iterator[Piece]:
+    """The calls that a turn consists of, written as JSON into its text."""
+    value: object = content
+    if isinstance(content, str):
+        try:
+            value = load_json(content)
+        except InvalidJSON:
+            value = None
+    calls = value if isinstance(value, list) else [value]
+    if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
+        yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
+        return
+    for number, call in enumerate(calls):
+        yield call_piece(call, f"{inner}/value/{number}" if number else "", THE_MODEL.agent)
+
+
+def _is_special(kind: str) -> bool:
+    return kind in _CALL_BLOCKS or _is_result_block(kind) or kind in _THINKING_BLOCKS
+
+
+def _has_blocks(content: object, wanted: Callable[[str], bool]) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(block, Mapping) and wanted(kind_of(block)) for block in content
+    )
+
+
+_ITEM_CALLS: Final = frozenset(
+    {
+        "apply_patch_call",
+        "code_interpreter_call",
+        "computer_call",
+        "custom_tool_call",
+        "file_search_call",
+        "function_call",
+        "image_generation_call",
+        "local_shell_call",
+        "mcp_call",
+        "shell_call",
+        "tool_search_call",
+        "web_search_call",
+    }
+)
+_ITEM_NOTES: Final = frozenset(
+    {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
+)
+_OUTPUT_SUFFIX: Final = "_output"
+_ITEM_OUTPUTS: Final = ("output", "results", "outputs", "result")
+"""Where an item that is call and result in one keeps the result."""
+
+_ITEM_ARGUMENTS: Final = ("arguments", "input", "action")
+_BESIDE_ARGUMENTS: Final = frozenset(
+    {"type", "id", "call_id", "name", "status", "error", "container_id", *_ITEM_OUTPUTS}
+)
+
+
+def _is_item(message: Fields) -> bool:
+    """Whether a JSON object is a response item other than a message."""
+    kind = kind_of(message)
+    if kind == "reasoning":
+        return "summary" in message or "encrypted_content" in message
+    return kind in _ITEM_NOTES or kind in _ITEM_CALLS or _is_item_output(kind)
+
+
+def _item_pieces(item: Fields) -> Iterator[Piece]:
+    """The pieces of a response item: one, or two where it holds a call with its result."""
+    kind = kind_of(item)
+    if kind == "reasoning":
+        yield said(Role.AGENT, ASSISTANT, _item_thought(item), kind=SpanKind.REASONING)
+    elif kind in _ITEM_NOTES:
+        yield noted(item, name=kind)
+    elif kind in _ITEM_CALLS:
+        yield from _item_call(item, kind)
+    else:
+        output = first_in(item, "output", "tools")
+        yield result_piece(item, _listed_output(output), "", status=_shell_status(output))
+
+
+def _is_item_output(kind: str) -> bool:
+    return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALLS
+
+
+def _shell_status(output: object) -> SpanStatus | None:
+    """How the commands of a shell went that lists them with their exit codes; None if unknown."""
+    found = None
+    for part in output if isinstance(output, list) else ():
+        outcome = fields_of(fields_of(part).get("outcome"))
+        status = status_of_code(outcome.get("exit_code"))
+        if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
+            return SpanStatus.ERROR
+        found = found if status is SpanStatus.UNKNOWN else status
+    return found
+
+
+def _item_thought(item: Fields) -> str:
+    texts = (content_text(item.get("summary")), content_text(item.get("content")))
+    return "\n".join(text for text in texts if text) or (
+        thought_text(item) if as_text(item.get("encrypted_content")) else ""
+    )
+
+
+def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
+    piece = call_piece(item, "", ASSISTANT, name=kind.removesuffix("_call"))
+    if not any(item.get(field) is not None for field in _ITEM_ARGUMENTS):
+        rest = {name: value for name, value in item.items() if name not in _BESIDE_ARGUMENTS}
+        if rest:
+            piece = call_piece({**item, "arguments": rest}, "", ASSISTANT, name=piece.name)
+    yield piece
+    error = item.get("error")
+    output = first_in(item, *_ITEM_OUTPUTS)
+    if output is None and error is None:
+        return
+    is_picture = kind == "image_generation_call" and isinstance(output, str)
+    yield result_piece(
+        item,
+        "[image]" if is_picture else _listed_output(error if output is None else output),
+        "/output" if output is not None else "/error",
+        name=piece.name,
+        call_id=piece.call_id,
+        status=SpanStatus.ERROR if error is not None else None,
+    )
+
+
+def _listed_output(output: object) -> object:
+    """The logs and texts of a tool that lists what it gave back."""
+    if isinstance(output, list):
+        texts = [output_text(_logged(part)) for part in output]
+        return "\n".join(text for text in texts if text)
+    return output
+
+
+def _logged(part: object) -> object:
+    return part["logs"] if isinstance(part, Mapping) and "logs" in part else part
+
+
+_EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
+_GOOGLE_CODE_TOOL: Final = "code_execution"
+
+
+def _is_parts_message(message: Fields) -> bool:
+    """Whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``."""
+    parts = message.get("parts")
+    if not isinstance(parts, list):
+        return False
+    if message.get("kind") in ("request", "response"):
+        return all(isinstance(part, Mapping) and "part_kind" in part for part in parts)
+    return isinstance(message.get("role"), str) and message.get("content") is None
+
+
+def _is_adk_event(message: Fields) -> bool:
+    """Whether a JSON object is an event of Google's ADK."""
+    if name_in(message, "author") is None or "role" in message:
+        return False
+    content = message.get("content")
+    if isinstance(content, Mapping):
+        return isinstance(content.get("parts"), list)
+    return content is None and sum(mark in message for mark in _EVENT_MARKS) > 1
+
+
+def _adk_pieces(event: Fields) -> Iterator[Piece]:
+    """The pieces of an ADK event; none for a fragment of what a later event says in full."""
+    if event.get("partial") is True:
+        return
+    author = name_in(event, "author") or ASSISTANT
+    content = fields_of(event.get("content"))
+    speaker = Speaker(author, role_of_name(author))
+    count = 0
+    for piece in _parts(content.get("parts"), speaker, "/content/parts"):
+        count += 1
+        yield piece
+    texts = (
+        first_in(event, "error_code", "errorCode"),
+        first_in(event, "error_message", "errorMessage"),
+    )
+    if error := ": ".join(content_text(text) for text in texts if text is not None):
+        yield Piece(
+            SpanKind.LOG,
+            Role.LOG,
+            author,
+            error,
+            "/error" if count else "",
+            status=SpanStatus.ERROR,
+        )
+    elif not count and not content:
+        rest = {name: value for name, value in event.items() if value not in (None, {}, [])}
+        yield noted(rest)
+    elif not count:
+        yield said(speaker.role, speaker.agent, "")
+
+
+def _parts_pieces(message: Fields) -> Iterator[Piece]:
+    """The pieces of a message with ``role`` and ``parts``."""
+    role = name_in(message, "role") or ASSISTANT
+    name = name_in(message, "name")
+    if role == "model":
+        speaker = Speaker(name or ASSISTANT, Role.AGENT)
+    else:
+        speaker = Speaker(name or role, role_of(role) or Role.AGENT)
+    count = 0
+    for piece in _parts(message.get("parts"), speaker, "/parts"):
+        count += 1
+        yield piece
+    if not count:
+        yield said(speaker.role, speaker.agent, "")
+
+
+def _parts(parts: object, speaker: Speaker, at: str) -> Iterator[Piece]:
+    """Calls, results and thoughts are pieces by themselves; texts between them are joined."""
+    found = parts if isinstance(parts, list) else []
+    texts: list[object] = []
+    text_at = ""
+    for number, part in enumerate([*found, None]):
+        fields = fields_of(part)
+        piece = _special_part(fields, f"{at}/{number}", speaker)
+        if piece is None and number < len(found):
+            if not texts:
+                text_at = f"{at}/{number}" if number else ""
+            texts.append(part)
+            continue
+        if text := said_text(texts):
+            yield said(speaker.role, speaker.agent, text, text_at)
+        texts = []
+        if piece is not None:
+            yield piece
+
+
+def _special_part(part: Fields, at: str, speaker: Speaker) -> Piece | None:
+    call = first_in(part, "function_call", "functionCall")
+    if isinstance(call, Mapping):
+        return call_piece(call, at, speaker.agent)
+    response = first_in(part, "function_response", "functionResponse")
+    if isinstance(response, Mapping):
+        call_id = as_text(response.get("id"))
+        content = response.get("response")
+        failed = isinstance(content, Mapping) and set(content) == {"error"}
+        status = SpanStatus.ERROR if failed else None
+        return result_piece(response, content, at, call_id=call_id, status=status)
+    code = first_in(part, "executable_code", "executableCode")
+    if isinstance(code, Mapping):
+        return call_piece(
+            {"arguments": first_in(code, "code")}, at, speaker.agent, name=_GOOGLE_CODE_TOOL
+        )
+    ran = first_in(part, "code_execution_result", "codeExecutionResult")
+    if isinstance(ran, Mapping):
+        outcome = as_text(ran.get("outcome")) or ""
+        status = SpanStatus.OK if outcome == "OUTCOME_OK" else SpanStatus.ERROR
+        return result_piece(ran, ran.get("output") or "", at, name=_GOOGLE_CODE_TOOL, status=status)
+    if part.get("thought") is True:
+        return said(
+            speaker.role, speaker.agent, content_text(part.get("text")), at, kind=SpanKind.REASONING
+        )
+    return _block_piece(part, at, speaker.agent, speaker.role) if kind_of(part) else None
+
+
+def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
+    """The pieces of a request or a response of Pydantic AI."""
+    if instructions := as_text(message.get("instructions")):
+        yield Piece(
+            SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
+        )
+    parts = message.get("parts")
+    for number, part in enumerate(parts if isinstance(parts, list) else []):
+        piece = _pydantic_part(fields_of(part), "" if number == 0 else f"/parts/{number}")
+        yield piece
+
+
+def _pydantic_part(part: Fields, at: str) -> Piece:
+    kind = part.get("part_kind")
+    content = part.get("content")
+    match kind:
+        case "system-prompt":
+            piece = said(Role.SYSTEM, "system", said_text(content), at)
+        case "user-prompt":
+            piece = said(Role.USER, "user", said_text(content), at)
+        case "text":
+            piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
+        case "thinking":
+            piece = said(
+                Role.AGENT, ASSISTANT, _pydantic_thought(part), at, kind=SpanKind.REASONING
+            )
+        case "tool-call" | "builtin-tool-call":
+            piece = call_piece(part, at, ASSISTANT)
+        case "tool-return" | "builtin-tool-return":
+            failed = part.get("outcome") in ("failed", "denied")
+            piece = result_piece(part, content, at, status=SpanStatus.ERROR if failed else None)
+        case "retry-prompt" if as_text(part.get("tool_name")):
+            piece = result_piece(part, _complaint(content), at, status=SpanStatus.ERROR)
+        case "retry-prompt":
+            text = _complaint(content)
+            piece = Piece(SpanKind.MESSAGE, Role.USER, "user", text, at, status=SpanStatus.ERROR)
+        case "file":
+            piece = said(Role.AGENT, ASSISTANT, said_text(content), at)
+        case _:
+            piece = noted(part, at)
+    start = unix_seconds(part.get("timestamp"))
+    return piece if start is None else replace(piece, start=start)
+
+
+def _pydantic_thought(part: Fields) -> str:
+    text = content_text(part.get("content"))
+    return text or ("[encrypted reasoning]" if as_text(part.get("signature")) else "")
+
+
+def _complaint(content: object) -> str:
+    """What was wrong with a model's answer: a text, or a list of errors by field."""
+    return content if isinstance(content, str) else dump_text(content)
+
+
+_LANGCHAIN_TYPES: Final[Mapping[str, Speaker]] = {
+    "human": Speaker("user", Role.USER),
+    "ai": Speaker(ASSISTANT, Role.AGENT),
+    "system": Speaker("system", Role.SYSTEM),
+    "developer": Speaker("developer", Role.SYSTEM),
+    "tool": Speaker("tool", Role.TOOL),
+    "function": Speaker("function", Role.TOOL),
+    "chat": Speaker("chat", Role.AGENT),
+}
+_LANGCHAIN_FIELDS: Final = ("content", "tool_calls")
+
+
+def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
+    """Who speaks, the object that holds the message's fields, and the pointer to that object.
+
+    None for anything that is no message of LangChain's.
+    """
+    kind, fields, inner = kind_of(message), message, ""
+    if message.get("lc") is not None and isinstance(message.get("kwargs"), Mapping):
+        path = message.get("id")
+        kind = str(path[-1]) if isinstance(path, list) and path else ""
+        fields, inner = fields_of(message.get("kwargs")), "/kwargs"
+    elif isinstance(message.get("data"), Mapping) and "content" not in message:
+        fields, inner = fields_of(message.get("data")), "/data"
+    speaker = _LANGCHAIN_TYPES.get(_short_type(kind))
+    if speaker is None or (isinstance(fields.get("role"), str) and not inner):
+        return None
+    if not any(field in fields for field in _LANGCHAIN_FIELDS):
+        return None
+    return _langchain_speaker(speaker, fields), fields, inner
+
+
+def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
+    """The speaker under the name that the message gives; a tool's name is no speaker's."""
+    name = name_in(fields, "name")
+    if speaker.agent == "chat":
+        name = name_in(fields, "name", "role")
+    if name is None or speaker.role in (Role.TOOL, Role.SYSTEM):
+        return speaker
+    if speaker.role is Role.USER:
+        return Speaker(name, Role.USER)
+    return Speaker(name, role_of_name(name) if speaker.agent == "chat" else Role.AGENT)
+
+
+def _short_type(kind: str) -> str:
+    """``ai`` for ``AIMessageChunk``."""
+    return kind.removesuffix("Chunk").removesuffix("Message").lower()
+
+
+_MODEL_MESSAGES: Final = {
+    "SystemMessage": Role.SYSTEM,
+    "UserMessage": Role.USER,
+    "AssistantMessage": Role.AGENT,
+    "FunctionExecutionResultMessage": Role.TOOL,
+}
+"""What an agent keeps as its model's context, in saved states."""
+
+_AUTOGEN_NOTES: Final = frozenset(
+    {
+        "MemoryQueryEvent",
+        "ModelClientStreamingChunkEvent",
+        "SelectSpeakerEvent",
+        "SelectorEvent",
+        "UserInputRequestedEvent",
+    }
+)
+_AUTOGEN_KINDS: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
+_NOT_AUTOGEN: Final = frozenset({"action", "observation", "args", "extras", "sessionId", "payload"})
+_WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
+"""What is told apart by its name alone, and saved without its source in places."""
+
+_RESULT_MARKS: Final = frozenset({"call_id", "name", "is_error"})
+_AUTOGEN_CODE_TOOL: Final = "code"
+
+
+def _is_autogen(message: Fields) -> bool:
+    """Whether a JSON object is a message or an event of AutoGen's."""
+    kind = kind_of(message)
+    if kind in _MODEL_MESSAGES or kind in _WITHOUT_SOURCE:
+        return "content" in message
+    if not kind or not isinstance(message.get("source"), str) or _NOT_AUTOGEN & message.keys():
+        return False
+    if not _AUTOGEN_KINDS.search(kind) and "models_usage" not in message:
+        return False
+    return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_NOTES)
+
+
+def _autogen_pieces(message: Fields) -> Iterator[Piece]:
+    """The pieces of a message or an event."""
+    kind = kind_of(message)
+    content = message.get("content")
+    agent = name_in(message, "source") or _MODEL_MESSAGES.get(kind, Role.AGENT).value
+    if agent == Role.AGENT.value:
+        agent = ASSISTANT
+    role = _MODEL_MESSAGES.get(kind) or role_of_name(agent)
+    if thought := as_text(message.get("thought")):
+        yield said(role, agent, thought, "/thought", kind=SpanKind.REASONING)
+    if kind in _AUTOGEN_NOTES:
+        yield noted(content if content is not None else message, name=kind)
+    elif kind == "CodeExecutionEvent":
+        result = message.get("result")
+        ran = result if isinstance(result, Mapping) else {}
+        yield result_piece(
+            message,
+            first_in(ran, "output"),
+            "",
+            name=_AUTOGEN_CODE_TOOL,
+            status=status_of_code(ran.get("exit_code")),
+        )
+    elif isinstance(content, list) and content and all(map(_is_autogen_call, content)):
+        for number, call in enumerate(content):
+            yield call_piece(call, f"/content/{number}", agent)
+    elif isinstance(content, list) and content and all(map(_is_autogen_result, content)):
+        for number, result in enumerate(content):
+            yield result_piece(result, result.get("content"), f"/content/{number}")
+    else:
+        thinks = kind == "ThoughtEvent"
+        text = said_text(content) if isinstance(content, str | list) else dump_text(content)
+        yield said(role, agent, text, kind=SpanKind.REASONING if thinks else SpanKind.MESSAGE)
+
+
+def _is_autogen_call(value: object) -> bool:
+    return isinstance(value, Mapping) and "name" in value and "arguments" in value
+
+
+def _is_autogen_result(value: object) -> bool:
+    return isinstance(value, Mapping) and "content" in value and not _RESULT_MARKS.isdisjoint(value)

@@ -1,6 +1,6 @@
 """Claude Code sessions: one JSON record a line, each naming the record that it follows.
 
-Spans are the blocks of messages, and what the harness tells; ``claude_code_records`` says which
+Spans are the blocks of messages, and what the harness tells; ``records`` says which
 records only keep the books. What the user took back by a rewind is left out and noted as a problem.
 Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for
 its second block), else ``line N``; those of a sub-agent begin with its id. The file is read once
@@ -21,18 +21,29 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
-from mast_tui.traces.preview import TASK_CHARS
-from mast_tui.traces.readers.claude_code.branches import abandoned_branches
-from mast_tui.traces.readers.claude_code.facts import Facts, Place, facts_of
-from mast_tui.traces.readers.claude_code.records import AGENT, parts_of, type_of
-from mast_tui.traces.readers.claude_code.spans import SpanMaker, Voice, short_name
-from mast_tui.traces.readers.claude_code.threads import (
+from mast_tui.traces.readers.claude_code.order import (
     Worker,
+    abandoned_branches,
     find_calls,
     in_reading_order,
     workers_among,
 )
-from mast_tui.traces.readers.claude_code.trace import READ_AT_ONCE, Problems, RecordTrace
+from mast_tui.traces.readers.claude_code.records import (
+    AGENT,
+    Facts,
+    Place,
+    facts_of,
+    parts_of,
+    type_of,
+)
+from mast_tui.traces.readers.claude_code.trace import (
+    Problems,
+    RecordTrace,
+    SpanMaker,
+    Voice,
+    lines_of,
+    short_name,
+)
 
 _CUT_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
@@ -57,11 +68,8 @@ class ClaudeCodeReader:
         """One trace; ``thread`` says whose it is among the files of a run."""
         index = LineIndex.of(source)
         session = _Session()
-        while not index.complete:
-            number = len(index)
-            lines = index.advance(READ_AT_ONCE)
-            for offset, line in enumerate(lines, 1):
-                session.feed(number + offset, line, index.ends_open and offset == len(lines))
+        for number, line, ends_open in lines_of(index):
+            session.feed(number, line, ends_open)
         maker = session.spans(source.path)
         identity = self._identity(source, session)
         trace = RecordTrace(
@@ -70,7 +78,7 @@ class ClaudeCodeReader:
             index,
             maker.rows,
             _texts_of,
-            meta=TraceMeta(system=AGENT, model=session.model, task=_task(index, maker)),
+            meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
             spawned=maker.spawned,
         )
@@ -111,14 +119,6 @@ def _texts_of(line: bytes) -> dict[int, str]:
     return (
         {part.number: part.text for part in parts_of(record)} if isinstance(record, Mapping) else {}
     )
-
-
-def _task(index: LineIndex, maker: SpanMaker) -> str | None:
-    """What the user asked for first, cut short."""
-    if maker.first_prompt is None:
-        return None
-    line, part = maker.first_prompt
-    return _texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
 
 
 class _Session:

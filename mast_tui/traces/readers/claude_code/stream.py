@@ -27,17 +27,25 @@ from mast_tui.traces.model import (
     SpanStatus,
     TraceMeta,
 )
-from mast_tui.traces.preview import TASK_CHARS
-from mast_tui.traces.readers.claude_code.facts import Facts, facts_of, mark_of, seen
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
+    Facts,
     Part,
+    facts_of,
+    mark_of,
     parts_of,
+    seen,
     system_parts,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.spans import SpanMaker, Voice, short_name
-from mast_tui.traces.readers.claude_code.trace import READ_AT_ONCE, Problems, RecordTrace
+from mast_tui.traces.readers.claude_code.trace import (
+    Problems,
+    RecordTrace,
+    SpanMaker,
+    Voice,
+    lines_of,
+    short_name,
+)
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -90,11 +98,8 @@ class ClaudeStreamReader:
         """One trace."""
         index = LineIndex.of(source)
         stream = _Stream()
-        while not index.complete:
-            number = len(index)
-            lines = index.advance(READ_AT_ONCE)
-            for offset, line in enumerate(lines, 1):
-                stream.feed(number + offset, line, index.ends_open and offset == len(lines))
+        for number, line, ends_open in lines_of(index):
+            stream.feed(number, line, ends_open)
         stream.finish()
         identity = identity_by_content(
             source.path, None, source.head, reader=self.name, key_scheme=self.key_scheme
@@ -108,7 +113,7 @@ class ClaudeStreamReader:
             index,
             maker.rows,
             _texts_of,
-            meta=TraceMeta(system=AGENT, model=stream.model, task=_task(index, maker)),
+            meta=TraceMeta(system=AGENT, model=stream.model, task=maker.task(index, _texts_of)),
             problems=stream.problems.found,
             spawned={},
         )
@@ -127,13 +132,6 @@ def _is_message(record: Mapping[str, object]) -> bool:
     if kind in ("user", "assistant"):
         return isinstance(record.get("message"), Mapping)
     return kind == "result" and "subtype" in record and "num_turns" in record
-
-
-def _task(index: LineIndex, maker: SpanMaker) -> str | None:
-    if maker.first_prompt is None:
-        return None
-    line, part = maker.first_prompt
-    return _texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
 
 
 def _parts(record: Mapping[str, object]) -> list[Part]:

@@ -2,21 +2,44 @@
 
 A line wraps what was sent to ``/v1/logs``, decoded: ``{"path", "data": {"resource_logs": [...]}}``.
 Its records are events, tied to each other by ``conversation.id``; each conversation is a trace.
-Keys are ``<call id>:call`` and ``<call id>:result``, an answer's item id, else the place.
+Telemetry has the prompts, the calls with their results, and the tokens of each model call. What
+the model says is not in it, but for the final answer where that was asked for. Keys are ``<call
+id>:call`` and ``<call id>:result``, an answer's item id, else the place.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_count,
+    as_number,
+    as_text,
+    canonical_bytes,
+    content_text,
+    dump_text,
+    load_json,
+    tokens_of,
+)
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, TraceIdentity
-from mast_tui.traces.readers.codex.otel_events import LogEvent, events_of, steps_of
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
+from mast_tui.traces.times import unix_seconds
 
 _FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
 _LISTED_PROBLEMS: Final = 200
@@ -155,3 +178,328 @@ def _why_not(request: Mapping[str, object], data: object) -> str:
         return "not decoded when it was recorded"
     path = as_text(request.get("path"))
     return f"no log records but what was sent to {path}" if path else "no log records"
+
+
+_COMMON: Final = frozenset(
+    {
+        "app.version",
+        "auth_mode",
+        "conversation.id",
+        "event.name",
+        "event.timestamp",
+        "model",
+        "originator",
+        "slug",
+        "terminal.type",
+        "user.account_id",
+        "user.email",
+    }
+)
+"""What every record says of itself and of who ran it."""
+
+_TRAFFIC: Final = frozenset(
+    {
+        "codex.api_request",
+        "codex.sse_event",
+        "codex.startup_phase",
+        "codex.turn_ttft",
+        "codex.turn_ttfm",
+        "codex.websocket_connect",
+        "codex.websocket_event",
+        "codex.websocket_request",
+        "codex.websocket.connect",
+        "codex.websocket.event",
+        "codex.websocket.request",
+    }
+)
+"""Events of the wire and the clock, which say nothing of the run unless something failed."""
+
+_VALUE_KINDS: Final = (
+    "stringValue",
+    "intValue",
+    "doubleValue",
+    "boolValue",
+    "string_value",
+    "int_value",
+    "double_value",
+    "bool_value",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """One log record: its flat attributes, its time in Unix seconds, where it stands."""
+
+    name: str
+    values: Mapping[str, object]
+    body: object
+    time: float | None
+    place: str
+    conversation: str | None
+
+
+def events_of(data: Mapping[str, object], place: str) -> list[LogEvent] | None:
+    """The log records in an OTLP request at ``place``; None where it is not one of logs."""
+    for resources, scopes, records in (
+        ("resource_logs", "scope_logs", "log_records"),
+        ("resourceLogs", "scopeLogs", "logRecords"),
+    ):
+        if isinstance(data.get(resources), list):
+            return [
+                _event(record, found)
+                for resource, under in _members(data, resources, place)
+                for scope, below in _members(resource, scopes, under)
+                for record, found in _members(scope, records, below)
+            ]
+    return None
+
+
+def _members(
+    holder: Mapping[str, object], field: str, place: str
+) -> Iterator[tuple[Mapping[str, object], str]]:
+    members = holder.get(field)
+    if isinstance(members, list):
+        for number, member in enumerate(members):
+            if isinstance(member, dict):
+                yield member, f"{place}/{field}/{number}"
+
+
+def _event(record: Mapping[str, object], place: str) -> LogEvent:
+    values = _flat(record.get("attributes"))
+    time = unix_seconds(values.get("event.timestamp"))
+    for field in ("time_unix_nano", "timeUnixNano", "observed_time_unix_nano"):
+        if time is None and (nanoseconds := as_count(_number(record.get(field)))):
+            time = nanoseconds / 1e9
+    name = as_text(values.get("event.name")) or ""
+    body = record.get("body")
+    return LogEvent(name, values, body, time, place, as_text(values.get("conversation.id")))
+
+
+def _number(value: object) -> object:
+    """Nanoseconds have more digits than a count may have; they come as text or as a number."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        return int(value)
+    return value
+
+
+def _flat(attributes: object) -> Mapping[str, object]:
+    """Attributes by name, from an object or from OTLP's list of keys and values."""
+    if isinstance(attributes, dict):
+        return attributes
+    flat: dict[str, object] = {}
+    for pair in attributes if isinstance(attributes, list) else ():
+        key = pair.get("key") if isinstance(pair, dict) else None
+        if isinstance(key, str):
+            flat[key] = _value(pair.get("value"))
+    return flat
+
+
+def _value(value: object) -> object:
+    if isinstance(value, dict):
+        for kind in _VALUE_KINDS:
+            if kind in value:
+                return value[kind]
+    return value
+
+
+def steps_of(events: Sequence[LogEvent]) -> tuple[Sequence[Step], TraceMeta]:
+    """The steps that one conversation's events tell of, and what they tell of it as a whole."""
+    telling = _Telling(events)
+    for event in events:
+        telling.take(event)
+    return telling.steps.steps, TraceMeta(task=telling.task, system=AGENT, model=telling.model)
+
+
+class _Telling:
+    """Makes steps of events in their order."""
+
+    def __init__(self, events: Sequence[LogEvent]) -> None:
+        self.steps = StepList()
+        self.task: str | None = None
+        self.model: str | None = None
+        self._shown = {
+            call for event in events if event.name == "codex.tool_result" and (call := _call(event))
+        }
+
+    def take(self, event: LogEvent) -> None:
+        """Take the next event."""
+        if self.model is None:
+            self.model = as_text(event.values.get("model"))
+        values = event.values
+        match event.name:
+            case "codex.user_prompt":
+                self._prompt(event)
+            case "codex.agent_response":
+                text, key = content_text(values.get("response")), as_text(values.get("item.id"))
+                self._add(event, SpanKind.MESSAGE, Role.AGENT, text, key=key)
+            case "codex.tool_decision":
+                self._decision(event)
+            case "codex.tool_result":
+                self._result(event)
+            case "codex.sse_event" if self._is_usage(event):
+                self._usage(event)
+            case name if name in _TRAFFIC:
+                if _failed(event):
+                    self._log(event, _words(event), SpanStatus.ERROR)
+            case _:
+                status = SpanStatus.ERROR if _failed(event) else SpanStatus.UNKNOWN
+                self._log(event, _words(event), status)
+
+    def _prompt(self, event: LogEvent) -> None:
+        text = content_text(event.values.get("prompt"))
+        if not text.strip():
+            length = as_count(event.values.get("prompt_length"))
+            text = f"[a prompt of {length} characters that was not recorded]"
+        if self.task is None:
+            self.task = text[:TASK_CHARS]
+        self._add(event, SpanKind.MESSAGE, Role.USER, text, agent="user")
+
+    def _decision(self, event: LogEvent) -> None:
+        """Show who let a call pass or not; one that is answered nowhere is shown here too."""
+        call, name = _call(event), as_text(event.values.get("tool_name"))
+        if call is not None and call not in self._shown:
+            self._shown.add(call)
+            self._add(
+                event, SpanKind.TOOL_CALL, Role.AGENT, "", key=f"{call}:call", name=name or "tool"
+            )
+        decision = as_text(event.values.get("decision")) or "decided"
+        source = as_text(event.values.get("source"))
+        if decision.lower().startswith("approved") and (source or "").lower() == "config":
+            return
+        by = f" ({source})" if source else ""
+        self._log(event, f"{name or 'tool'}: {decision}{by}", SpanStatus.UNKNOWN)
+
+    def _result(self, event: LogEvent) -> None:
+        values, call = event.values, _call(event)
+        name = as_text(values.get("tool_name")) or "tool"
+        milliseconds = _milliseconds(values.get("duration_ms"))
+        start = None if event.time is None else event.time - milliseconds / 1e3
+        asked = self.steps.add(
+            f"{call}:call" if call else event.place,
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            AGENT,
+            dump_text(values.get("arguments")),
+            place=event.place,
+            name=name,
+            start=start,
+            end=event.time,
+        )
+        self.steps.add(
+            f"{call}:result" if call else event.place,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            AGENT,
+            content_text(values.get("output")),
+            place=event.place,
+            name=name,
+            parent=asked,
+            start=event.time,
+            status=status_of_flag(values.get("success")),
+        )
+
+    def _is_usage(self, event: LogEvent) -> bool:
+        return "input_token_count" in event.values or "output_token_count" in event.values
+
+    def _usage(self, event: LogEvent) -> None:
+        values = event.values
+        tokens = tokens_of(values.get("input_token_count"), values.get("output_token_count"))
+        if tokens is None:
+            self._log(event, _words(event), SpanStatus.UNKNOWN)
+            return
+        said = ", ".join(
+            f"{count:,} {name}"
+            for name, field in (
+                ("tokens in", "input_token_count"),
+                ("of them cached", "cached_token_count"),
+                ("out", "output_token_count"),
+                ("of them reasoning", "reasoning_token_count"),
+            )
+            if (count := as_count(values.get(field))) is not None
+        )
+        self.steps.add(
+            event.place,
+            SpanKind.LOG,
+            Role.LOG,
+            AGENT,
+            f"model call: {said}",
+            place=event.place,
+            name="model call",
+            start=event.time,
+            tokens=tokens,
+        )
+
+    def _log(self, event: LogEvent, text: str, status: SpanStatus) -> None:
+        self.steps.add(
+            event.place,
+            SpanKind.LOG,
+            Role.LOG,
+            AGENT,
+            text,
+            place=event.place,
+            name=event.name or None,
+            start=event.time,
+            status=status,
+        )
+
+    def _add(
+        self,
+        event: LogEvent,
+        kind: SpanKind,
+        role: Role,
+        text: str,
+        *,
+        agent: str = AGENT,
+        key: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.steps.add(
+            key or event.place,
+            kind,
+            role,
+            agent,
+            text,
+            place=event.place,
+            name=name,
+            start=event.time,
+        )
+
+
+def _call(event: LogEvent) -> str | None:
+    return as_text(event.values.get("call_id"))
+
+
+def _milliseconds(value: object) -> float:
+    """A length of time, which Codex writes as text."""
+    number = as_number(value)
+    if number is None:
+        number = as_count(value)
+    return number if number is not None and number > 0 else 0.0
+
+
+def _failed(event: LogEvent) -> bool:
+    code = as_count(event.values.get("http.response.status_code"))
+    return (
+        as_text(event.values.get("error.message")) is not None
+        or (code is not None and code >= 400)
+        or status_of_flag(event.values.get("success")) is SpanStatus.ERROR
+    )
+
+
+def _words(event: LogEvent) -> str:
+    """What an event says beside what all of them say: an error's own words first."""
+    error = as_text(event.values.get("error.message"))
+    told = {
+        name: value
+        for name, value in event.values.items()
+        if name not in _COMMON and not name.startswith("auth.") and value is not None
+    }
+    if error is not None:
+        code = as_count(event.values.get("http.response.status_code"))
+        kind = as_text(event.values.get("event.kind"))
+        where = ", ".join(str(part) for part in (kind, code) if part is not None)
+        return f"{error} ({where})" if where else error
+    body = as_text(event.body)
+    if told:
+        return dump_text(told)
+    return body or event.name or dump_text(event.body)

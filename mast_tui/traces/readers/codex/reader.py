@@ -29,32 +29,30 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import TASK_CHARS, preview
-from mast_tui.traces.readers.codex.calls import CallBook
-from mast_tui.traces.readers.codex.entry import Entry
-from mast_tui.traces.readers.codex.items import (
+from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
+from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
+from mast_tui.traces.readers.codex.records import (
+    AGENT,
+    RECORD_TYPES,
+    Entry,
+    agent_of,
+    entry_of,
     id_and_name_of_call,
     output_of,
+    payload_of,
     status_of_output,
     text_of_output,
     thought_of,
+    thread_of,
+    time_of,
 )
-from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
-from mast_tui.traces.readers.codex.marks import (
+from mast_tui.traces.readers.codex.told_twice import (
     Marks,
+    ReplayFilter,
     TwiceTold,
     marks_of,
     marks_of_text,
 )
-from mast_tui.traces.readers.codex.records import (
-    AGENT,
-    RECORD_TYPES,
-    entry_of,
-    payload_of,
-    time_of,
-)
-from mast_tui.traces.readers.codex.replay import ReplayFilter
-from mast_tui.traces.readers.codex.threads import agent_of, thread_of
-from mast_tui.traces.readers.codex.tokens import TokenBook
 
 Record = Mapping[str, object]
 Payload = Mapping[str, object]

@@ -1,32 +1,531 @@
-"""What one record of a Codex rollout shows, looked at by itself."""
+"""What one record of a Codex rollout shows, looked at by itself, and which thread it is of.
+
+Each tells of at most one step: an ``Entry``, before it becomes a span. Most reports on calls (turn
+items, and the events at the end of a call) repeat what the response items of the call say. Calls
+made from inside another tool, as by Codex's own scripts, have no items of their own and are known
+from these reports only.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.io.json_values import (
+    InvalidJSON,
     as_count,
+    as_number,
     as_text,
     content_text,
     dump_text,
+    load_json,
 )
-from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.codex.entry import Entry, log
-from mast_tui.traces.readers.codex.items import (
-    between_agents,
-    is_harness_text,
-    item_entry,
-    reasoning,
-)
-from mast_tui.traces.readers.codex.reports import (
-    REPORT_EVENTS,
-    REPORT_ITEMS,
-    activity,
-    report_of_event,
-    report_of_item,
-)
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
 from mast_tui.traces.times import unix_seconds
+
+
+@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
+class Entry:
+    """A step that a record tells of.
+
+    ``agent`` is who acted where that is another than the thread itself. ``event`` marks what a
+    response item usually says too, ``parts`` are the texts by which the two are told to be the
+    same; ``at_once`` one that is not to wait for its item. ``closes_turn`` marks the end or the
+    beginning of a turn, before which no event may be left waiting; its text is empty where it
+    says nothing by itself. ``twin`` marks a report on a call that is shown only where no response
+    item has that ``call_id``; ``result`` is the answer that it tells of too, ``lasted`` how many
+    seconds it took. ``spawned`` is the thread of a sub-agent that the call has begun.
+    """
+
+    kind: SpanKind
+    role: Role
+    text: str
+    key: str | None = None
+    name: str | None = None
+    call_id: str | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
+    parts: tuple[str, ...] = ()
+    event: bool = False
+    closes_turn: bool = False
+    agent: str | None = None
+    at_once: bool = False
+    twin: bool = False
+    result: Entry | None = None
+    lasted: float | None = None
+    spawned: tuple[str, ...] = ()
+
+
+def reported_call(
+    call_id: str | None,
+    name: str,
+    arguments: str,
+    output: str,
+    status: SpanStatus,
+    *,
+    lasted: float | None = None,
+    spawned: tuple[str, ...] = (),
+) -> Entry:
+    """A call with its result, as a report after the event tells of both."""
+    result = Entry(SpanKind.TOOL_RESULT, Role.TOOL, output, call_id=call_id, status=status)
+    return Entry(
+        SpanKind.TOOL_CALL,
+        Role.AGENT,
+        arguments,
+        name=name,
+        call_id=call_id,
+        status=status,
+        twin=True,
+        result=result,
+        lasted=lasted,
+        spawned=spawned,
+    )
+
+
+def log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
+    """A line of the log."""
+    return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status)
+
+
+Values = Mapping[str, object]
+
+REPORT_EVENTS: Final = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end"})
+REPORT_ITEMS: Final = frozenset(
+    {
+        "CommandExecution",
+        "FileChange",
+        "McpToolCall",
+        "DynamicToolCall",
+        "CollabAgentToolCall",
+        "Extension",
+    }
+)
+_HEADING: Final = frozenset({"type", "id", "kind", "status"})
+_ANSWERS: Final = ("results", "result", "output")
+_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def report_of_event(kind: str, payload: Values) -> Entry:
+    """The call that an event at its end reports on."""
+    call_id = as_text(payload.get("call_id"))
+    lasted = seconds_of(payload.get("duration"))
+    if kind == "exec_command_end":
+        return _command_report(call_id, payload, lasted)
+    if kind == "patch_apply_end":
+        return _patch_report(call_id, payload, lasted)
+    invocation = payload.get("invocation")
+    asked: Values = invocation if isinstance(invocation, Mapping) else {}
+    result = payload.get("result")
+    if isinstance(result, Mapping) and "Err" in result:
+        text, status = content_text(result["Err"]), SpanStatus.ERROR
+    else:
+        inner = result.get("Ok", result) if isinstance(result, Mapping) else result
+        text, status = answer_of_mcp(inner)
+    return reported_call(
+        call_id, tool_of_mcp(asked), dump_text(asked.get("arguments")), text, status, lasted=lasted
+    )
+
+
+def report_of_item(kind: str, item: Values) -> Entry:
+    """The call that a completed turn item reports on."""
+    call_id = as_text(item.get("id"))
+    lasted = seconds_of(item.get("duration"))
+    if kind == "CommandExecution":
+        return _command_report(call_id, item, lasted)
+    if kind == "FileChange":
+        return _patch_report(call_id, item, lasted)
+    if kind == "CollabAgentToolCall":
+        return _collaboration_report(call_id, item)
+    if kind == "McpToolCall":
+        name = tool_of_mcp(item)
+        text, status = answer_of_mcp(item.get("result"))
+    elif kind == "DynamicToolCall":
+        name = as_text(item.get("tool")) or "tool"
+        text, status = content_text(item.get("content_items")), status_of_flag(item.get("success"))
+    else:
+        return _extension_report(call_id, item)
+    arguments = dump_text(item.get("arguments"))
+    return _with_error(item, call_id, name, arguments, text, status, lasted)
+
+
+def _with_error(
+    item: Values,
+    call_id: str | None,
+    name: str,
+    arguments: str,
+    text: str,
+    status: SpanStatus,
+    lasted: float | None,
+) -> Entry:
+    error = item.get("error")
+    if error is not None:
+        message = error.get("message") if isinstance(error, Mapping) else error
+        text = "\n".join(part for part in (text, content_text(message)) if part)
+        status = SpanStatus.ERROR
+    if status is SpanStatus.UNKNOWN:
+        status = status_of_word(item.get("status"))
+    return reported_call(call_id, name, arguments, text, status, lasted=lasted)
+
+
+def _command_report(call_id: str | None, values: Values, lasted: float | None) -> Entry:
+    text = as_text(values.get("aggregated_output")) or _streams(values)
+    status = status_of_code(values.get("exit_code"))
+    if status is SpanStatus.UNKNOWN:
+        status = status_of_word(values.get("status"))
+    asked = dump_text({"command": values.get("command")})
+    return reported_call(call_id, "shell", asked, text, status, lasted=lasted)
+
+
+def _patch_report(call_id: str | None, values: Values, lasted: float | None) -> Entry:
+    status = status_of_flag(values.get("success"))
+    if status is SpanStatus.UNKNOWN:
+        status = status_of_word(values.get("status"))
+    asked = dump_text(values.get("changes"))
+    return reported_call(call_id, "apply_patch", asked, _streams(values), status, lasted=lasted)
+
+
+def _collaboration_report(call_id: str | None, item: Values) -> Entry:
+    tool = _CAPITAL.sub("_", as_text(item.get("tool")) or "agent").lower()
+    threads = item.get("receiver_thread_ids")
+    names = tuple(filter(None, map(as_text, threads))) if isinstance(threads, list) else ()
+    fields = ("prompt", "receiver_thread_ids", "model")
+    return reported_call(
+        call_id,
+        tool,
+        dump_text({name: item[name] for name in fields if item.get(name)}),
+        dump_text(item.get("agents_states")),
+        status_of_word(item.get("status")),
+        spawned=names if tool == "spawn_agent" else (),
+    )
+
+
+def _extension_report(call_id: str | None, item: Values) -> Entry:
+    answer = next((item[name] for name in _ANSWERS if item.get(name) is not None), None)
+    asked = {
+        name: value
+        for name, value in item.items()
+        if name not in _HEADING and name not in _ANSWERS and value is not None
+    }
+    name = as_text(item.get("kind")) or "extension"
+    status = status_of_word(item.get("status"))
+    return reported_call(call_id, name, dump_text(asked), content_text(answer), status)
+
+
+def activity(values: Values, call_id: str | None) -> Entry:
+    """What the parent's rollout notes of a sub-agent's life, in one line."""
+    thread = as_text(values.get("agent_thread_id"))
+    name = as_text(values.get("agent_path")) or thread or "without a name"
+    kind = as_text(values.get("kind")) or "active"
+    entry = log(f"sub-agent {name}: {kind}", "sub_agent_activity")
+    if thread is None or kind != "started":
+        return entry
+    return Entry(
+        entry.kind,
+        entry.role,
+        entry.text,
+        name=entry.name,
+        call_id=call_id,
+        spawned=(thread,),
+    )
+
+
+def tool_of_mcp(asked: Values) -> str:
+    """The name of an MCP server's tool: ``server.tool``."""
+    names = (as_text(asked.get("server")), as_text(asked.get("tool")))
+    return ".".join(name for name in names if name) or "mcp"
+
+
+def answer_of_mcp(result: object) -> tuple[str, SpanStatus]:
+    """The text of an MCP tool's answer, and whether the tool went well."""
+    if not isinstance(result, Mapping):
+        return content_text(result), SpanStatus.UNKNOWN
+    text = content_text(result.get("content"))
+    for field in ("structured_content", "structuredContent"):
+        if not text and result.get(field) is not None:
+            text = dump_text(result[field])
+    failed = result.get("isError", result.get("is_error"))
+    if isinstance(failed, bool):
+        return text, SpanStatus.ERROR if failed else SpanStatus.OK
+    return text, SpanStatus.UNKNOWN
+
+
+def status_of_code(code: object) -> SpanStatus:
+    """Whether a command went well by its exit code."""
+    if isinstance(code, int) and not isinstance(code, bool):
+        return SpanStatus.OK if code == 0 else SpanStatus.ERROR
+    return SpanStatus.UNKNOWN
+
+
+def status_of_flag(flag: object) -> SpanStatus:
+    """Whether a call went well by a flag that is a boolean or its name."""
+    if flag in (True, "true"):
+        return SpanStatus.OK
+    return SpanStatus.ERROR if flag in (False, "false") else SpanStatus.UNKNOWN
+
+
+def status_of_word(word: object) -> SpanStatus:
+    """Whether a call went well by what its ``status`` says."""
+    if word == "completed":
+        return SpanStatus.OK
+    return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
+
+
+def seconds_of(duration: object) -> float | None:
+    """Seconds of ``{"secs": 1, "nanos": 500000000}``."""
+    if not isinstance(duration, Mapping):
+        return None
+    whole, rest = as_number(duration.get("secs")), as_number(duration.get("nanos"))
+    return None if whole is None or whole < 0 else whole + (rest or 0.0) / 1e9
+
+
+def _streams(values: Values) -> str:
+    streams = (as_text(values.get("stdout")), as_text(values.get("stderr")))
+    return "\n".join(text for text in streams if text)
+
+
+_SILENT_ITEMS: Final = frozenset(
+    {
+        "additional_tools",
+        "compaction",
+        "compaction_summary",
+        "compaction_trigger",
+        "configuration_update",
+        "context_compaction",
+        "ghost_snapshot",
+    }
+)
+"""Response items without anything that a person could read."""
+_HARNESS_OPENINGS: Final = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<turn_aborted>",
+    "<skill>",
+    "<subagent_notification>",
+    "<recommended_plugins>",
+    "<agent_message_board_notification>",
+    "<hook_prompt",
+    "<INSTRUCTIONS>",
+    "# AGENTS.md",
+)
+_EXIT_CODE: Final = re.compile(
+    r"""\A(?:
+        Exit\ code:\ (-?\d{1,9})\b
+      | (?:[^\n]*\n){0,6}?Process\ exited\ with\ code\ (-?\d{1,9})\b
+      | failed\b[^\n]{0,400}?\bexit\ code:\ (-?\d{1,9})\b
+    )""",
+    re.VERBOSE,
+)
+_HEADER_CHARS: Final = 1000
+_WRAPPED: Final = '{"output":"'
+_WRAPPING_ENDS: Final = re.compile(
+    r'","metadata":\{"exit_code":(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
+)
+_ENDING_CHARS: Final = 100
+_ENVELOPE: Final = '{"author":'
+_ENCRYPTED: Final = '"encrypted_content"'
+
+
+def item_entry(payload: Mapping[str, object]) -> Entry | None:
+    """The step that an item tells of; None for one without anything that could be read."""
+    kind = payload.get("type")
+    if not isinstance(kind, str):
+        return log(dump_text(payload), None)
+    if kind == "message":
+        return _message(payload)
+    if kind == "agent_message":
+        return between_agents(payload)
+    if kind == "reasoning":
+        return reasoning(payload.get("summary"), payload.get("content"), as_text(payload.get("id")))
+    if kind in _SILENT_ITEMS:
+        return None
+    if kind.endswith("_call"):
+        call_id, name = id_and_name_of_call(payload)
+        text = _arguments(payload)
+        return Entry(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
+    if kind.endswith("_output"):
+        call_id, (text, status) = as_text(payload.get("call_id")), _output(output_of(payload))
+        return Entry(SpanKind.TOOL_RESULT, Role.TOOL, text, call_id=call_id, status=status)
+    return log(dump_text(payload), kind)
+
+
+def id_and_name_of_call(payload: Mapping[str, object]) -> tuple[str | None, str]:
+    """The id of a call, if it has one, and the name of the tool, else what kind of call it is."""
+    call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
+    return call_id, as_text(payload.get("name")) or str(payload.get("type")).removesuffix("_call")
+
+
+def output_of(payload: Mapping[str, object]) -> object:
+    """What a tool gave, as the item of its result wraps it."""
+    return payload.get("output", payload.get("tools"))
+
+
+def _message(payload: Mapping[str, object]) -> Entry | None:
+    text, parts = _text_and_parts(payload.get("content"))
+    if not parts:
+        return None
+    role = payload.get("role")
+    key = as_text(payload.get("id"))
+    if role == "assistant":
+        if text.startswith(_ENVELOPE) and (sent := _sent(text)) is not None:
+            return between_agents(sent, key=key)
+        return Entry(SpanKind.MESSAGE, Role.AGENT, text, key=key, parts=parts)
+    if role == "user" and not (is_harness_text(text) or _is_context(payload)):
+        return Entry(SpanKind.MESSAGE, Role.USER, text, key=key, parts=parts)
+    return Entry(SpanKind.MESSAGE, Role.SYSTEM, text, key=key, parts=parts)
+
+
+def is_harness(message: Mapping[str, object]) -> bool:
+    """Whether a message item in the user's name was written by the harness."""
+    return is_harness_text(content_text(message.get("content"))) or _is_context(message)
+
+
+def is_harness_text(text: str) -> bool:
+    return text.lstrip().startswith(_HARNESS_OPENINGS)
+
+
+def _is_context(message: Mapping[str, object]) -> bool:
+    """Whether newer builds, which note what each part is, note no part as typed by the user."""
+    noted = message.get("internal_chat_message_metadata_passthrough")
+    kinds = noted.get("content_item_kinds") if isinstance(noted, Mapping) else None
+    if not isinstance(kinds, list) or not kinds:
+        return False
+    return all(isinstance(kind, str) and "." in kind and kind[:5] != "user." for kind in kinds)
+
+
+def _sent(text: str) -> Mapping[str, object] | None:
+    """A message between agents that older builds wrote as JSON in the assistant's name."""
+    try:
+        sent = load_json(text)
+    except InvalidJSON:
+        return None
+    if not isinstance(sent, Mapping) or not {"author", "recipient", "content"} <= sent.keys():
+        return None
+    return sent
+
+
+def between_agents(
+    payload: Mapping[str, object], *, key: str | None = None, event: bool = False
+) -> Entry:
+    """What one agent writes to another; its author acts, whosever rollout it is in."""
+    author = as_text(payload.get("author")) or "another agent"
+    parts = tuple(text for text in _texts(payload.get("content")) if _ENCRYPTED not in text)
+    key = key or as_text(payload.get("id"))
+    if not parts:
+        recipient = as_text(payload.get("recipient")) or "another agent"
+        return log(f"{author} wrote to {recipient}; the text is encrypted", "agent_message")
+    return Entry(
+        SpanKind.MESSAGE,
+        Role.AGENT,
+        "\n".join(parts),
+        key=key,
+        parts=parts,
+        agent=author,
+        event=event,
+        at_once=event,
+    )
+
+
+def thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]:
+    """What can be read of a thought, as a whole and in its parts, of which there may be none."""
+    parts = _texts(summary) + _texts(content)
+    return "\n\n".join(parts), parts
+
+
+def reasoning(
+    summary: object, content: object, key: str | None, *, event: bool = False
+) -> Entry | None:
+    """Readable reasoning; what is only there encrypted shows nothing."""
+    text, parts = thought_of(summary, content)
+    if not parts:
+        return None
+    return Entry(SpanKind.REASONING, Role.AGENT, text, key=key, parts=parts, event=event)
+
+
+def _texts(content: object) -> tuple[str, ...]:
+    """The texts of a content's parts that are not blank."""
+    if content is None:
+        return ()
+    text = _only_text(content)
+    if text is not None:
+        return (text,) if text.strip() else ()
+    pieces = content if isinstance(content, list) else [content]
+    return tuple(text for piece in pieces if (text := content_text(piece)).strip())
+
+
+def _text_and_parts(content: object) -> tuple[str, tuple[str, ...]]:
+    """The text of a content as a whole, and those of its parts that are not blank."""
+    text = _only_text(content)
+    if text is not None:
+        return text, (text,) if text.strip() else ()
+    return content_text(content), _texts(content)
+
+
+def _only_text(content: object) -> str | None:
+    """The text of a content of one part, as nearly every one is; None where it is anything else."""
+    if type(content) is list and len(content) == 1 and type(content[0]) is dict:
+        text = content[0].get("text")
+        return text if type(text) is str else None
+    return None
+
+
+def _arguments(payload: Mapping[str, object]) -> str:
+    for field in ("arguments", "input", "action"):
+        if payload.get(field) is not None:
+            return dump_text(payload[field])
+    known = ("type", "id", "call_id", "name", "status", "result")
+    rest = {name: value for name, value in payload.items() if name not in known}
+    return dump_text(rest) if rest else ""
+
+
+def _output(output: object) -> tuple[str, SpanStatus]:
+    """The text of a tool's output without its JSON wrapping, and whether the tool went well."""
+    if isinstance(output, str):
+        if not output.startswith('{"'):
+            return output, _status_of_text(output)
+        try:
+            inner = load_json(output)
+        except InvalidJSON:
+            inner = None
+        if isinstance(inner, dict) and isinstance(inner.get("metadata"), dict):
+            output = inner
+    if isinstance(output, dict):
+        said = output.get("output", output.get("content", output.get("content_items")))
+        if said is not None:
+            return content_text(said), _status_of_fields(output)
+    text = content_text(output)
+    return text, _status_of_text(text)
+
+
+def status_of_output(output: object) -> SpanStatus:
+    """Whether the tool went well that gave this output."""
+    if type(output) is str and output.startswith(_WRAPPED):
+        # The end of the wrapping tells it without the parsing of what may be a long text.
+        found = _WRAPPING_ENDS.search(output, max(0, len(output) - _ENDING_CHARS))
+        if found is not None:
+            return SpanStatus.OK if int(found[1]) == 0 else SpanStatus.ERROR
+    return _output(output)[1]
+
+
+def text_of_output(output: object) -> str:
+    """What the tool said that gave this output."""
+    return _output(output)[0]
+
+
+def _status_of_fields(output: Mapping[str, object]) -> SpanStatus:
+    metadata = output.get("metadata")
+    status = status_of_code(metadata.get("exit_code") if isinstance(metadata, dict) else None)
+    return status_of_flag(output.get("success")) if status is SpanStatus.UNKNOWN else status
+
+
+def _status_of_text(text: str) -> SpanStatus:
+    found = _EXIT_CODE.match(text[:_HEADER_CHARS])
+    if found is None:
+        return SpanStatus.UNKNOWN
+    code = next(group for group in found.groups() if group is not None)
+    return SpanStatus.OK if int(code) == 0 else SpanStatus.ERROR
+
 
 AGENT: Final = "codex"
 
@@ -225,3 +724,56 @@ def _said(kind: SpanKind, role: Role, text: object) -> Entry | None:
 def _boundary(text: str, name: str, status: SpanStatus = SpanStatus.UNKNOWN) -> Entry:
     """A line of the log before which no event may be left waiting."""
     return Entry(SpanKind.LOG, Role.LOG, text, name=name, status=status, closes_turn=True)
+
+
+_ID_FIELDS: Final = ("agent_id", "thread_id", "new_thread_id", "agent_thread_id")
+_LONGEST_ANSWER: Final = 10_000
+_SHORT_ID: Final = 8
+
+
+def thread_of(meta: Mapping[str, object]) -> Thread | None:
+    """The thread that a ``session_meta`` begins; one begun by the user has no parent."""
+    own = as_text(meta.get("id")) or as_text(meta.get("session_id"))
+    if own is None:
+        return None
+    parent = as_text(meta.get("parent_thread_id")) or as_text(
+        _spawn_source(meta).get("parent_thread_id")
+    )
+    return Thread(own, None if parent == own else parent)
+
+
+def agent_of(meta: Mapping[str, object], thread: Thread) -> str:
+    """What a sub-agent is called: its nickname or role, else the end of its path, else its id."""
+    source = _spawn_source(meta)
+    for field in ("agent_nickname", "agent_role", "agent_type"):
+        if name := as_text(meta.get(field)) or as_text(source.get(field)):
+            return " ".join(name.split())
+    path = path_of(meta)
+    end = path.rstrip("/").rpartition("/")[2].strip() if path else ""
+    return end or f"codex {thread.id[:_SHORT_ID]}"
+
+
+def path_of(meta: Mapping[str, object]) -> str | None:
+    """The path by which other agents address this one, from the first agent down."""
+    return as_text(meta.get("agent_path")) or as_text(_spawn_source(meta).get("agent_path"))
+
+
+def thread_in_answer(output: str) -> str | None:
+    """The thread that the answer to a spawn call names."""
+    if len(output) > _LONGEST_ANSWER or not output.lstrip().startswith("{"):
+        return None
+    try:
+        answer = load_json(output)
+    except InvalidJSON:
+        return None
+    if not isinstance(answer, Mapping):
+        return None
+    return next((name for field in _ID_FIELDS if (name := as_text(answer.get(field)))), None)
+
+
+def _spawn_source(meta: Mapping[str, object]) -> Mapping[str, object]:
+    """What the ``source`` of a sub-agent's thread says of its beginning."""
+    found: object = meta.get("source")
+    for field in ("subagent", "thread_spawn"):
+        found = found.get(field) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

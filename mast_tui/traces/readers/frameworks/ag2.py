@@ -7,7 +7,8 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers.chat.messages import MessageMapper, speaks_by_name
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript
 from mast_tui.traces.readers.run_facts import hidden_fields
 

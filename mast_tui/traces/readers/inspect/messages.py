@@ -1,18 +1,23 @@
-"""Chat messages of an Inspect sample to spans, each shown once however often a call repeats it."""
+"""Chat messages of an Inspect sample to spans, each shown once however often a call repeats it.
+
+Newer logs keep messages in a pool, and the inputs of model calls as ranges of its numbers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mast_tui.traces.index.document import StepList
-from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.messages import Call, MessageMapper
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.values import short_name
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 
-_NAME_CHARS: Final = 100
 _LISTED_PROBLEMS: Final = 200
 _ROLES: Final[Mapping[str, Role]] = {
     "system": Role.SYSTEM,
@@ -43,15 +48,6 @@ class History:
     """The last input as ranges of the pool, where messages are pooled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call that has a span."""
-
-    key: str
-    agent: str
-    name: str | None
-
-
 class TooManySpans(Exception):
     """A sample has more spans than are kept in memory; the message says how many."""
 
@@ -66,22 +62,18 @@ class MessageSpans:
     def __init__(self, steps: StepList, attachments: Attachments, prefix: str, most: int) -> None:
         self.steps = steps
         self._most = most
-        self.problems: list[Problem] = []
-        self.calls: dict[str, Call] = {}
-        """Tool calls by id."""
+        self._mapper = MessageMapper(steps, prefix=prefix)
+        self.problems = self._mapper.problems
+        self.calls = self._mapper.calls
         self._attachments = attachments
         self._prefix = prefix
         self._ids: set[str] = set()
         self._shown: Counter[Hashable] = Counter()
 
-    def place(self, pointer: str) -> str:
-        """Where in its source the value at this JSON pointer of the sample stands."""
-        return self._prefix + pointer
-
     def complain(self, pointer: str, message: str) -> None:
         """Note a problem; of a sample that is broken all over only the first are listed."""
         if len(self.problems) < _LISTED_PROBLEMS:
-            self.problems.append(Problem(self.place(pointer), message))
+            self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
         """By which a message is known again where it is repeated under no id, or a new one."""
@@ -151,17 +143,9 @@ class MessageSpans:
             return self.log(self._attachments.dumped(message), pointer, acting, own_key)
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
-        said_by = short_name(role)
-        return self._more().add(
-            own_key,
-            SpanKind.MESSAGE,
-            _ROLES.get(role, Role.AGENT),
-            said_by,
-            self._attachments.content(message.get("content")),
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-        )
+        text = self._attachments.content(message.get("content"))
+        piece = Piece(SpanKind.MESSAGE, _ROLES.get(role, Role.AGENT), short_name(role), text)
+        return self._put(piece, own_key, pointer, replace(acting, end=None))
 
     def log(
         self,
@@ -174,43 +158,28 @@ class MessageSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> str:
         """Add a log span; ``name`` is who wrote it."""
-        return self._more().add(
-            key or pointer,
-            SpanKind.LOG,
-            Role.LOG,
-            short_name(name) or "log",
-            text,
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-            end=acting.end,
-            status=status,
-        )
+        teller = short_name(name) or "log"
+        piece = Piece(SpanKind.LOG, Role.LOG, teller, text, status=status)
+        return self._put(piece, key or pointer, pointer, acting)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
         if not isinstance(call, Mapping):
             self.complain(pointer, "not a tool call but a bare value")
             return self.log(json_text(call), pointer, acting)
-        call_id = as_text(call.get("id"))
-        name = short_name(call.get("function")) or short_name(call.get("name")) or None
         text = self._attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
             text = f"{text}\n[{self._attachments.piece(error)}]".lstrip()
-        key = self._more().add(
-            f"{call_id}:call" if call_id else pointer,
+        piece = Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
             acting.agent,
             text,
-            place=self.place(pointer),
-            name=name,
-            parent=acting.parent,
-            start=acting.start if start is None else start,
+            name=short_name(call.get("function")) or short_name(call.get("name")) or None,
+            call_id=as_text(call.get("id")),
         )
-        if call_id:
-            self.calls[call_id] = Call(key, acting.agent, name)
-        return key
+        start = acting.start if start is None else start
+        return self._put(piece, pointer, pointer, replace(acting, start=start, end=None))
 
     def result(
         self,
@@ -227,23 +196,34 @@ class MessageSpans:
         call = self.calls.get(call_id) if call_id else None
         if call is not None and acting.end is not None:
             self.steps.amend(call.key, end=acting.end)
-        return self._more().add(
-            f"{call_id}:result" if call_id else key or pointer,
+        piece = Piece(
             SpanKind.TOOL_RESULT,
             Role.TOOL,
-            call.agent if call else (name or "tool"),
+            name or "tool",
             text,
-            place=self.place(pointer),
-            name=(call.name if call else None) or name,
-            parent=call.key if call else acting.parent,
-            start=acting.start,
+            name=name,
+            call_id=call_id,
             status=status,
         )
+        return self._put(piece, key or pointer, pointer, replace(acting, end=None), call)
 
-    def _more(self) -> StepList:
+    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
+        return self._put(Piece(kind, Role.AGENT, acting.agent, text), key, pointer, acting)
+
+    def _put(
+        self, piece: Piece, key: str, pointer: str, acting: Acting, call: Call | None = None
+    ) -> str:
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        return self.steps
+        return self._mapper.put(
+            piece,
+            key,
+            place=pointer,
+            start=acting.start,
+            end=acting.end,
+            parent=acting.parent,
+            call=call,
+        )
 
     def _tool_message(self, message: Mapping[str, object], pointer: str, acting: Acting) -> str:
         text, failed = with_error(
@@ -341,19 +321,6 @@ class MessageSpans:
             key=f"{place}/result",
         )
 
-    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
-        return self._more().add(
-            key,
-            kind,
-            Role.AGENT,
-            acting.agent,
-            text,
-            place=self.place(pointer),
-            parent=acting.parent,
-            start=acting.start,
-            end=acting.end,
-        )
-
 
 def with_error(text: str, error: object, attachments: Attachments) -> tuple[str, bool]:
     """A tool's output with its error where the output does not hold it; whether there is one."""
@@ -379,8 +346,106 @@ def _id_of(call: object) -> str:
     return json_text(call.get("id") if isinstance(call, Mapping) else call)
 
 
-def short_name(value: object) -> str:
-    """A name on one line, no longer than a name may be; empty for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+_MOST_LOOKUPS: Final = 300_000
+_LAST_OF_AN_INPUT: Final = 50
+
+Ranges = list[tuple[int, int]]
+"""From, to (exclusive)."""
+
+
+class MessagePool:
+    """The pooled messages of one sample.
+
+    Every call names its whole input, so that looking each up would cost the square of the run's
+    length: what an input shares with the one before is passed over, and after many lookups only
+    the last messages of an input are looked at.
+    """
+
+    def __init__(self, sample: Mapping[str, object], spans: MessageSpans) -> None:
+        self._pool: list[object] = []
+        self._pointer = ""
+        self._spans = spans
+        self._identities: dict[int, Hashable] = {}
+        self._told: set[str] = set()
+        data = sample.get("events_data")
+        if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
+            self._pool, self._pointer = messages, "/events_data/messages"
+        elif isinstance(messages := sample.get("message_pool"), list):
+            self._pool, self._pointer = messages, "/message_pool"
+        self._left = _MOST_LOOKUPS + len(self._pool)
+
+    def new_in(
+        self, refs: list[object], pointer: str, history: History
+    ) -> Iterator[tuple[object, str]]:
+        """The messages of an input that are to be shown, each with its pointer in the sample."""
+        ranges = self._ranges(refs, pointer)
+        begun = _continuation(history.ranges, ranges)
+        if begun is None:
+            history.counts = Counter()
+            begun = ranges
+        history.ranges = ranges
+        for index in self._numbers(begun, pointer):
+            message = self._pool[index]
+            identity = self._identities.get(index)
+            if identity is None:
+                identity = self._identities[index] = self._spans.identity(message)
+            if self._spans.is_new(message, identity, history):
+                yield message, f"{self._pointer}/{index}"
+
+    def messages(self, refs: list[object], pointer: str) -> list[object]:
+        """All messages that these ranges name, as far as that is a sensible number."""
+        return [self._pool[index] for index in self._numbers(self._ranges(refs, pointer), pointer)]
+
+    def _numbers(self, ranges: Ranges, pointer: str) -> Iterator[int]:
+        wanted = sum(last - first for first, last in ranges)
+        if wanted > self._left:
+            self._tell("inputs repeat too much; only the last messages are looked at", pointer)
+            ranges = _last_of(ranges, _LAST_OF_AN_INPUT)
+        else:
+            self._left -= wanted
+        for first, last in ranges:
+            yield from range(first, last)
+
+    def _ranges(self, refs: list[object], pointer: str) -> Ranges:
+        ranges: Ranges = []
+        for ref in refs:
+            first, last = None, None
+            if isinstance(ref, list) and len(ref) == 2:
+                first, last = as_count(ref[0]), as_count(ref[1])
+            if first is None or last is None or last > len(self._pool):
+                self._tell("refers to messages that are not in the pool", pointer)
+                last = min(last or 0, len(self._pool))
+            if first is None or first >= last:
+                continue
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], last)
+            else:
+                ranges.append((first, last))
+        return ranges
+
+    def _tell(self, message: str, pointer: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            self._spans.complain(pointer, message)
+
+
+def _continuation(before: Ranges, now: Ranges) -> Ranges | None:
+    """What ``now`` adds behind ``before``; None where it does not begin with it."""
+    if not before:
+        return None
+    last = len(before) - 1
+    if len(now) <= last or now[:last] != before[:last] or now[last][0] != before[last][0]:
+        return None
+    if now[last][1] < before[last][1]:
+        return None
+    return [(before[last][1], now[last][1]), *now[last + 1 :]]
+
+
+def _last_of(ranges: Ranges, number: int) -> Ranges:
+    kept: Ranges = []
+    for first, last in reversed(ranges):
+        if number <= 0:
+            break
+        kept.append((max(first, last - number), last))
+        number -= last - kept[-1][0]
+    return kept[::-1]

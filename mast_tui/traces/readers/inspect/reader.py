@@ -1,25 +1,27 @@
-"""Inspect AI logs kept as zip archives (``.eval``), one member a sample.
+"""Inspect AI logs: zip archives (``.eval``) with one member a sample, and JSON documents.
 
-Logs that are still being written have no ``header.json`` yet; of those that are cut off the intact
-samples are read.
+Archives that are still being written have no ``header.json`` yet; of those that are cut off the
+intact samples are read.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from typing import IO, ClassVar, Final
 
 from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
+from mast_tui.traces.readers.json_documents import read_document
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
 _SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
@@ -31,70 +33,145 @@ _HEADER_BYTES: Final = 16 << 20
 _MOST_VALUES: Final = 5_000_000
 _MOST_TEXT: Final = 512 << 20
 
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[{}\[\]:]', re.DOTALL)
+_LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
+_SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
+
 
 @dataclass(frozen=True, slots=True)
-class InspectArchiveReader:
-    """Reads Inspect archives; span keys are event and message ids, else pointers in the sample."""
+class InspectReader:
+    """Reads Inspect logs; ids and span keys of one are the same however it is kept.
+
+    Span keys are event and message ids, else pointers in the sample.
+    """
 
     name: ClassVar[str] = NAME
     key_scheme: ClassVar[int] = KEY_SCHEME
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file is a zip archive with the beginning or the header of a log."""
-        if not is_archive(source.head):
-            return False
-        with _opened(source) as file:
-            archive = Archive(file, most_member_bytes=_HEADER_BYTES, most_bytes=2 * _HEADER_BYTES)
-            names = archive.names
-            samples = any(_SAMPLE.fullmatch(name) or _SHELL.fullmatch(name) for name in names)
-            for name in _HEADERS:
-                if name not in names:
-                    continue
-                try:
-                    if _is_header(load_json(archive.read(name))):
-                        return True
-                except (UnreadableMember, InvalidJSON):
-                    if samples and name.startswith("_journal/"):
-                        return True
-        return False
+        """Whether the file begins as a log does, or is an archive that holds a log's beginning."""
+        return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per sample, in the order of the archive; each is unpacked by itself."""
+        """One trace per sample, in the order of the log; of a broken one what is intact."""
+        if not source.is_binary:
+            return self._read_document(source)
         with _opened(source) as file:
             members = _Members(Archive(file))
             log = Log(source.path, members.header())
-            traces: list[DocumentTrace] = []
-            problems: list[Problem] = []
-            left = MOST_SPANS
-            for record, (name, shell) in enumerate(members.samples()):
-                sample = members.sample(name, shell)
-                if sample is None:
-                    continue
-                read = read_sample(sample, log, record, f"{name} ", left)
-                if isinstance(read, DocumentTrace):
-                    traces.append(read)
-                    left -= len(read)
-                else:
-                    problems.append(read)
+            samples = (
+                (record, sample, f"{name} ")
+                for record, (name, shell) in enumerate(members.samples())
+                if (sample := members.sample(name, shell)) is not None
+            )
+            return self._report(log, samples, members.problems)
+
+    def _read_document(self, source: Source) -> FileReport:
+        document = read_document(source)
+        if not isinstance(document, Mapping):
+            return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
+        problems: list[Problem] = []
+        log = Log(source.path, {name: document[name] for name in document if name != "samples"})
+        samples = document.get("samples")
+        if not isinstance(samples, list) or not samples:
+            problems.append(Problem("/samples", "the log holds no samples"))
+            samples = []
+        placed = ((number, sample, f"/samples/{number}") for number, sample in enumerate(samples))
+        return self._report(log, placed, problems)
+
+    def _report(
+        self, log: Log, samples: Iterable[tuple[int, object, str]], problems: list[Problem]
+    ) -> FileReport:
+        """The traces of samples, each with its number and what goes before places within it."""
+        traces: list[DocumentTrace] = []
+        refused: list[Problem] = []
+        left = MOST_SPANS
+        for record, sample, prefix in samples:
+            read = read_sample(sample, log, record, prefix, left)
+            if isinstance(read, DocumentTrace):
+                traces.append(read)
+                left -= len(read)
+            else:
+                refused.append(read)
         return FileReport(
-            source.path,
+            log.path,
             format=self.name,
             traces=tuple(traces),
-            problems=(*members.problems, *problems),
+            problems=(*problems, *refused),
         )
 
 
-READER: Final = InspectArchiveReader()
+READER: Final = InspectReader()
 
 
 def samples_in(source: Source) -> Iterator[tuple[int, Mapping[str, object]]]:
     """The samples of a log as they are kept, one by one, with the numbers of their traces."""
+    if not source.is_binary:
+        document = read_document(source)
+        samples = document.get("samples") if isinstance(document, Mapping) else None
+        for record, sample in enumerate(samples if isinstance(samples, list) else ()):
+            if isinstance(sample, Mapping):
+                yield record, sample
+        return
     with _opened(source) as file:
         members = _Members(Archive(file))
         for record, (name, shell) in enumerate(members.samples()):
             sample = members.sample(name, shell)
             if isinstance(sample, Mapping):
                 yield record, sample
+
+
+def _is_log_archive(source: Source) -> bool:
+    if not is_archive(source.head):
+        return False
+    with _opened(source) as file:
+        archive = Archive(file, most_member_bytes=_HEADER_BYTES, most_bytes=2 * _HEADER_BYTES)
+        names = archive.names
+        samples = any(_SAMPLE.fullmatch(name) or _SHELL.fullmatch(name) for name in names)
+        for name in _HEADERS:
+            if name not in names:
+                continue
+            try:
+                if _is_header(load_json(archive.read(name))):
+                    return True
+            except (UnreadableMember, InvalidJSON):
+                if samples and name.startswith("_journal/"):
+                    return True
+    return False
+
+
+def _is_log_document(source: Source) -> bool:
+    """Whether the head has a log's state, and the spec of an evaluation."""
+    head = as_utf8(source.head).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not head.startswith("{") or '"eval"' not in head:
+        return False
+    log, spec = _keys_in(head)
+    return "eval" in log and bool(log & _LOG_KEYS) and "task" in spec and bool(spec & _SPEC_KEYS)
+
+
+def _keys_in(head: str) -> tuple[set[str], set[str]]:
+    """The keys of the document and of the object under ``eval``, as far as the head goes."""
+    log: set[str] = set()
+    spec: set[str] = set()
+    depth = 0
+    text = ""
+    under = ""
+    for match in _TOKEN.finditer(head):
+        token = match[0]
+        if token in "{[":
+            depth += 1
+        elif token in "}]":
+            depth -= 1
+            if depth <= 0:
+                break
+        elif token != ":":
+            text = token[1:-1]
+        elif depth == 1:
+            under = text
+            log.add(text)
+        elif depth == 2 and under == "eval":
+            spec.add(text)
+    return log, spec
 
 
 def _opened(source: Source) -> IO[bytes]:

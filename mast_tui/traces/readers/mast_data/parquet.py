@@ -19,7 +19,7 @@ from mast_tui.traces.io.json_values import canonical_bytes, replace_surrogates
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers.chat.containers import conversation_in
-from mast_tui.traces.readers.chat.traces import KEY_SCHEME, format_of, trace_of
+from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, trace_of
 from mast_tui.traces.readers.mast_data import reader as mast_data
 
 MOST_BYTES: Final = 256 << 20

@@ -22,7 +22,8 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, TraceMeta
-from mast_tui.traces.readers.chat.messages import MessageMapper, is_message
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript, add_message, paragraphs
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines

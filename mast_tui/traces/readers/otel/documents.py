@@ -13,8 +13,13 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
-from mast_tui.traces.readers.otel.spans import is_of_phoenix, looks_like_span, service_of
-from mast_tui.traces.readers.otel.values import BIG_INT, attributes_of
+from mast_tui.traces.readers.otel.spans import (
+    BIG_INT,
+    attributes_of,
+    is_of_phoenix,
+    looks_like_span,
+    service_of,
+)
 
 _MARKS: Final = (
     b'"resourceSpans"',

@@ -11,13 +11,26 @@ from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, TraceMeta
+from mast_tui.traces.readers.otel.conventions import (
+    genai_row,
+    is_genai,
+    is_genai_event,
+    is_openinference,
+    openinference_row,
+)
 from mast_tui.traces.readers.otel.documents import Raw, layout_of, raw_spans
-from mast_tui.traces.readers.otel.genai import genai_row, is_genai, is_genai_event
-from mast_tui.traces.readers.otel.openinference import is_openinference, openinference_row
-from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, span_of
-from mast_tui.traces.readers.otel.values import Attributes, moment, span_id, trace_id
+from mast_tui.traces.readers.otel.spans import (
+    Attributes,
+    Event,
+    OtelSpan,
+    event_of,
+    moment,
+    span_id,
+    span_of,
+    trace_id,
+)
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _SYSTEMS: Final = (

@@ -17,8 +17,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
-from mast_tui.traces.readers.otel.spans import OtelSpan, span_of
-from mast_tui.traces.readers.otel.values import trace_id
+from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 

@@ -12,7 +12,7 @@ from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.span_tree.builder import Message
+from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
 """From this length on the same text is taken for the same message, wherever it stands."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import StepList
-from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.span_tree.board import Board, Frame, asked_of
-from mast_tui.traces.readers.span_tree.builder import Row, RowKind
-from mast_tui.traces.readers.span_tree.calls import ModelRows, ToolRows
-from mast_tui.traces.readers.span_tree.texts import holds, plain_text
-from mast_tui.traces.readers.span_tree.tree import RowTree
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.span_tree.history import Call, Calls, History, Part, Parts, canonical
+from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
@@ -219,3 +216,363 @@ def _record(row: Row) -> str:
         row.error or "",
     )
     return "\n\n".join(text for text in told if text.strip()) or row.name
+
+
+_NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
+
+
+class ModelRows:
+    """Shows the calls of models: what was new to them, and what they answered."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def enter(self, frame: Frame) -> None:
+        """Show what is new in the call, unless a row under it tells it."""
+        row = frame.row
+        inner = self._board.tree.first_model(frame.number)
+        frame.hidden = inner is not None or (frame.in_model and not tells(row))
+        frame.in_model = frame.in_model or tells(row)
+        if not frame.hidden:
+            self._ask(frame)
+            self._answer(frame)
+            return
+        self._board.mark(frame)
+        if inner is not None and not inner.asked:
+            self._ask(frame)
+
+    def leave(self, frame: Frame) -> None:
+        """Show of a row around another model's what that one did not tell."""
+        if not frame.hidden:
+            return
+        said = [
+            part.content
+            for message in answered_of(frame.row)
+            for part in self._board.parts.of(message)
+        ]
+        if said and not any(content in self._board.history.shown for content in said):
+            self._answer(frame)
+
+    def _ask(self, frame: Frame) -> None:
+        row = frame.row
+        keys: list[str] = []
+        parts: list[Part] = []
+        for number, message in enumerate(asked_of(row)):
+            for part in self._board.parts.of(message):
+                keys.append(f"{row.id}/asked/{number}")
+                parts.append(part)
+        for new in self._board.history.ask(parts, frame.agent):
+            part = parts[new.number]
+            self._show(frame, part, self._key(keys[new.number], part), new.node, call=new.call)
+
+    def _answer(self, frame: Frame) -> None:
+        row = frame.row
+        keys: list[str] = []
+        parts: list[Part] = []
+        for number, message in enumerate(answered_of(row)):
+            for part in self._board.parts.of(message):
+                keys.append(f"{row.id}/answered/{number}")
+                parts.append(part)
+        places = self._board.history.answer(parts)
+        for number, (part, node) in enumerate(zip(parts, places, strict=True), 1):
+            own_key = row.id if number == len(parts) and self._board.every_row else None
+            key = own_key or self._key(keys[number - 1], part)
+            frame.own = self._show(frame, part, key, node, answered=True)
+        last = frame.own
+        if last is None or row.error is not None:
+            text = row.error or "the answer was not recorded"
+            last = self._board.log(frame, row.id if last is None else f"{row.id}/error", text)
+        frame.own = frame.own or last
+        self._board.steps.amend(last, tokens=row.tokens)
+
+    def _key(self, message: str, part: Part) -> str:
+        """The key of a message's part: by the call's id where that counts, else by its place."""
+        if part.call_id is None or self._board.every_row:
+            pointer = "" if part.call_id is None else f"/{part.call_id}"
+            return message + (pointer or part.step.key)
+        kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
+        return f"{part.call_id}:{kind}"
+
+    def _show(
+        self,
+        frame: Frame,
+        part: Part,
+        key: str,
+        node: int,
+        *,
+        answered: bool = False,
+        call: Call | None = None,
+    ) -> str:
+        """Add the span of a part of a message; returns its key."""
+        row, step = frame.row, part.step
+        agent, parent, status = step.agent, frame.within, step.status
+        if answered or (step.role is Role.AGENT and agent in _NAMELESS):
+            agent = frame.agent
+        if answered and status is SpanStatus.UNKNOWN:
+            status = row.status
+        if step.kind is SpanKind.TOOL_RESULT and call is not None:
+            agent, parent = call.agent, call.key
+        shown = self._board.steps.add(
+            self._board.prefix + key,
+            step.kind,
+            step.role,
+            agent,
+            step.text,
+            place=row.place,
+            name=step.name or (call.name if call else None),
+            parent=parent,
+            start=row.start if step.start is None else step.start,
+            end=row.end if answered else None,
+            status=status,
+        )
+        self._board.history.shown.add(part.content)
+        if step.kind is SpanKind.TOOL_CALL:
+            made = Call(shown, agent, step.name, not canonical(step.text))
+            self._board.calls.asked(made, part.call_id, step.text)
+            self._board.history.show_call(node, made)
+        elif step.kind is SpanKind.TOOL_RESULT and call is not None:
+            call.result = shown
+        return shown
+
+
+class ToolRows:
+    """Shows the calls of tools: each beside the model's call that it answers."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def enter(self, frame: Frame) -> None:
+        """Find the call that the row carried out, or show it."""
+        row, outer = frame.row, frame.tool
+        if outer is not None and _same_call(outer.row, row):
+            frame.hidden = True
+            outer.output = row.output if outer.output is None else outer.output
+            self._board.mark(frame)
+            return
+        frame.tool = frame
+        text = dump_text(row.input)
+        call = self._board.calls.of_row(row.name, row.input, row.call_id)
+        if call is None:
+            content = self._board.parts.content(SpanKind.TOOL_CALL, text, row.name)
+            key = self._board.steps.add(
+                self._board.prefix + self._key(row, "call", f"{row.id}/call"),
+                SpanKind.TOOL_CALL,
+                Role.AGENT,
+                frame.agent,
+                text,
+                place=row.place,
+                name=row.name,
+                parent=frame.within,
+                start=row.start,
+                end=row.end,
+            )
+            call = Call(key, frame.agent, row.name, not canonical(text))
+            self._board.calls.performed(call, row.call_id, text)
+            self._board.history.shown.add(content)
+        frame.call, frame.within = call, call.key
+
+    def leave(self, frame: Frame) -> None:
+        """Show the result."""
+        row, call = frame.row, frame.call
+        if call is None:
+            return
+        text = "" if frame.output is None else output_text(frame.output)
+        if row.error is not None and row.error not in text:
+            text = f"{text}\n{row.error}" if text else row.error
+        frame.own = call.result or call.key
+        self._board.steps.amend(call.key, end=row.end)
+        if frame.output is None and row.error is None:
+            if row.status is SpanStatus.ERROR:
+                self._board.steps.amend(call.key, status=row.status)
+            if self._board.every_row:
+                frame.own = self._board.log(frame, row.id, f"{row.name}: no output was recorded")
+            return
+        content = self._board.parts.content(SpanKind.TOOL_RESULT, text)
+        if (
+            call.result is not None
+            and content in self._board.history.shown
+            and not self._board.every_row
+        ):
+            return
+        self._board.history.shown.add(content)
+        call.result = frame.own = self._board.steps.add(
+            self._board.prefix + self._key(row, "result", row.id),
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            call.agent,
+            text,
+            place=row.place,
+            name=row.name,
+            parent=call.key,
+            start=row.start,
+            end=row.end,
+            status=SpanStatus.ERROR if row.error is not None else row.status,
+        )
+
+    def _key(self, row: Row, part: str, without: str) -> str:
+        return without if self._board.every_row or not row.call_id else f"{row.call_id}:{part}"
+
+
+def _same_call(outer: Row, row: Row) -> bool:
+    """Whether a tool's row within another is the same execution, recorded by another library."""
+    if outer.name != row.name:
+        return False
+    return row.input is None or canonical(outer.input) == canonical(row.input)
+
+
+@dataclass(slots=True)
+class Frame:
+    """A row under which the reading stands.
+
+    ``within`` is the key of the span to which what is under the row belongs, ``own`` that of the
+    row's own span, ``acting`` the name of the nearest agent's row, and ``tool`` the nearest tool's
+    row, this one counted.
+    """
+
+    row: Row
+    number: int
+    last: int
+    before: int
+    agent: str
+    within: str | None = None
+    own: str | None = None
+    acting: str | None = None
+    tool: Frame | None = None
+    in_model: bool = False
+    hidden: bool = False
+    call: Call | None = None
+    output: object = None
+
+
+class Board:
+    """The spans of a run so far, and what they have said."""
+
+    def __init__(self, tree: RowTree, prefix: str, every_row: bool) -> None:
+        self.tree = tree
+        self.prefix = prefix
+        self.every_row = every_row
+        self.steps = StepList()
+        self.parts = Parts()
+        self.calls = Calls()
+        self.history = History(self.calls)
+
+    def was_said(self, text: str) -> bool:
+        """Whether a message with this text was shown."""
+        return self.parts.content(SpanKind.MESSAGE, text) in self.history.shown
+
+    def mark(self, frame: Frame) -> None:
+        """A span with no more than its name for a row that has nothing to say."""
+        if self.every_row:
+            frame.own = frame.within = self.log(frame, frame.row.id, frame.row.name)
+
+    def message(self, frame: Frame, part: str, text: str, role: Role) -> None:
+        """A message that is a row's whole input or output."""
+        row = frame.row
+        self.history.shown.add(self.parts.content(SpanKind.MESSAGE, text))
+        self.steps.add(
+            f"{self.prefix}{row.id}/{part}",
+            SpanKind.MESSAGE,
+            role,
+            frame.agent if role is Role.AGENT else "user",
+            text,
+            place=row.place,
+            parent=frame.within,
+            start=row.start if role is Role.USER else row.end,
+        )
+
+    def log(self, frame: Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
+        """A log span of a row; returns its key."""
+        row = frame.row
+        return self.steps.add(
+            self.prefix + key,
+            SpanKind.LOG,
+            role,
+            frame.agent,
+            text,
+            place=row.place,
+            name=row.name or None,
+            parent=frame.within,
+            start=row.start,
+            end=row.end,
+            status=SpanStatus.ERROR if row.error is not None else row.status,
+        )
+
+
+def asked_of(row: Row) -> tuple[Message, ...]:
+    """What a model was asked: its messages, else its input as one."""
+    if row.asked or row.input is None:
+        return row.asked
+    return ({"role": "user", "content": _content(row.input)},)
+
+
+def answered_of(row: Row) -> tuple[Message, ...]:
+    """What a model answered: its messages, else its output as one."""
+    if row.answered or row.output is None:
+        return row.answered
+    return ({"role": "assistant", "content": _content(row.output)},)
+
+
+def _content(value: object) -> str:
+    return value if isinstance(value, str) else plain_text(value) or dump_text(value)
+
+
+_SAYING: Final = (
+    "output",
+    "input",
+    "answer",
+    "result",
+    "response",
+    "content",
+    "text",
+    "question",
+    "query",
+    "task",
+)
+_LOOKED_INTO: Final = 16 * 1024
+
+
+def plain_text(value: object) -> str | None:
+    """The text that an input or output is, or that it holds in its only or its telling field.
+
+    None for anything with more structure than that, and for what is blank.
+    """
+    for _wrapping in range(3):
+        if isinstance(value, str):
+            if value.lstrip()[:1] not in ("{", "["):
+                return as_text(value)
+            try:
+                parsed = load_json(value)
+            except InvalidJSON:
+                return value
+            value = parsed
+        if not isinstance(value, Mapping):
+            return None
+        if len(value) == 1:
+            (value,) = value.values()
+        else:
+            value = next((value[name] for name in _SAYING if as_text(value.get(name))), None)
+    return None
+
+
+def output_text(value: object) -> str:
+    """The text of a tool's output: its text parts where it is a list of parts, else all of it."""
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        return content_text(value)
+    return dump_text(value)
+
+
+def holds(text: str, texts: Iterable[str]) -> bool:
+    """Whether one of the texts is ``text``, or has it somewhat after its beginning.
+
+    Of a long one only so much is looked at that the cost stays within that of reading ``text``.
+    """
+    wanted = text.strip()
+    return any(one.find(wanted, 0, len(wanted) + _LOOKED_INTO) >= 0 for one in texts)
+
+
+def _is_part(value: object) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and value.get("type") == "text"
+        and isinstance(value.get("text"), str)
+    )

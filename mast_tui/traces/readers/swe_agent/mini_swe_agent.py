@@ -7,19 +7,28 @@ list of messages, which is known by the code blocks that hold the commands.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace, Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
+from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    Piece,
+    call_piece,
+    noted,
+    status_of_code,
+)
+from mast_tui.traces.readers.chat.values import Fields, fields_of
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import facts_of_record
-from mast_tui.traces.readers.swe_agent.mini_messages import MiniMessages
+from mast_tui.traces.times import unix_seconds
 
 _FORMAT: Final = "mini-swe-agent"
 _MARKS: Final = (b'"mini_version"', b'"trajectory_format"', b'"messages"')
@@ -27,6 +36,16 @@ _OWN_BLOCK: Final = "```mswea_bash_command\n"
 _BLOCK: Final = re.compile(r"```bash[ \t]*\n")
 _OBSERVED: Final = re.compile(r"\s*<returncode>-?\d{1,9}</returncode>\s*<output")
 _LOOKED_AT: Final = 12
+_TOOL: Final = "bash"
+_OPENING: Final = re.compile(
+    r"```(?:mswea_bash_command|bash)[ \t]*\r?\n|<(?P<tag>mswea_bash_command|bash_code|bash)>"
+)
+_OBSERVATION: Final = re.compile(
+    r"\s*(?P<exception><exception>.*?</exception>\s*)?"
+    r"<returncode>(?P<code>-?\d{1,9})</returncode>\s*"
+    r"(?:<output>\n?(?P<output>.*)</output>\s*\Z)?",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +73,7 @@ class MiniSweAgentReader:
         document = read_document(source)
         record: Mapping[str, object] = document if isinstance(document, Mapping) else {}
         steps = StepList()
-        messages = MiniMessages(steps)
+        messages = _MessageSpans(steps)
         pointer = "/messages" if record else ""
         for number, message in enumerate(_messages(document) or ()):
             messages.add(message, f"{pointer}/{number}")
@@ -130,3 +149,210 @@ def _meta(info: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     model = config.get("model") if isinstance(config, Mapping) else None
     name = as_text(model.get("model_name")) if isinstance(model, Mapping) else None
     return replace(meta, system=_FORMAT, model=name or meta.model)
+
+
+class _MessageSpans:
+    """Adds the spans of one message after the other, and ties observations to their commands.
+
+    What came of a command is the next message, or it names the call's id.
+    """
+
+    def __init__(self, steps: StepList) -> None:
+        self._steps = steps
+        self._mapper = MessageMapper(steps)
+        self.problems = self._mapper.problems
+
+    def add(self, message: object, pointer: str) -> None:
+        """Add the spans of the message at this JSON pointer."""
+        if not isinstance(message, Mapping):
+            self._mapper.add(message, pointer)
+            return
+        extra = fields_of(message.get("extra"))
+        start = unix_seconds(extra.get("timestamp"))
+        role, kind = message.get("role"), message.get("type")
+        if role == "assistant" or message.get("object") == "response":
+            self._turn(message, extra, pointer, start)
+        elif role == "exit":
+            text = content_text(message.get("content")) or dump_text(extra.get("submission"))
+            self._put(noted(text or extra, name="exit"), pointer, start)
+        elif role == "tool" or kind == "function_call_output":
+            content = message.get("output") if kind == "function_call_output" else None
+            call_id = as_text(message.get("tool_call_id")) or as_text(message.get("call_id"))
+            self._result(message.get("content", content), extra, pointer, start, call_id)
+        elif role == "system":
+            self._put(_said(message.get("content"), Role.SYSTEM, "system"), pointer, start)
+        elif role in ("user", "human"):
+            self._from_user(message, extra, pointer, start)
+        elif kind in ("message", "reasoning", "function_call"):
+            for piece in _of_item(message, ""):
+                self._put(piece, pointer, start)
+        else:
+            self._put(noted(message), pointer, None)
+
+    def _put(self, piece: Piece, pointer: str, start: float | None) -> None:
+        # A command is told within the text of its message.
+        place = pointer if piece.at.startswith("/action/") else None
+        self._mapper.put(piece, pointer, place=place, start=start)
+
+    def _turn(self, message: Fields, extra: Fields, pointer: str, start: float | None) -> None:
+        self._mapper.forget_open_calls()
+        pieces: list[Piece] = []
+        for field in ("reasoning_content", "reasoning", "thinking_blocks"):
+            if thought := _thought(message.get(field), f"/{field}"):
+                pieces.append(thought)
+                break
+        commands = _commands(extra)
+        calls, output = message.get("tool_calls"), message.get("output")
+        text = content_text(message.get("content"))
+        if not calls and not isinstance(output, list):
+            text, commands = _parted(text, commands)
+        if text.strip():
+            pieces.append(_said(text))
+        for number, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, Mapping):
+                pieces += _of_item(item, f"/output/{number}")
+        if isinstance(calls, list) and calls:
+            for number, call in enumerate(calls):
+                pieces.append(call_piece(call, f"/tool_calls/{number}", ASSISTANT, name=_TOOL))
+        elif not isinstance(output, list):
+            for number, command in enumerate(commands):
+                pieces.append(_command(command, f"/action/{number}"))
+        for piece in pieces or [_said(text)]:
+            self._put(piece, pointer, start)
+        self._mapper.count_tokens(_tokens(message, extra))
+
+    def _from_user(self, message: Fields, extra: Fields, pointer: str, start: float | None) -> None:
+        """A prompt, an observation, or a complaint about an answer that is kept beside it."""
+        text = content_text(message.get("content"))
+        if refused := as_text(extra.get("model_response")):
+            self._put(_said(refused, at="/extra/model_response"), pointer, start)
+        observed = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
+        if observed or (self._mapper.waits and "interrupt_type" not in extra):
+            self._result(text, extra, pointer, start, None)
+            return
+        self._put(_said(text, Role.USER, "user"), pointer, start)
+        for number, command in enumerate(_commands(extra)):
+            piece = _command(command, f"/extra/actions/{number}")
+            self._put(replace(piece, role=Role.USER, agent="user"), pointer, start)
+
+    def _result(
+        self,
+        content: object,
+        extra: Fields,
+        pointer: str,
+        start: float | None,
+        call_id: str | None,
+    ) -> None:
+        text, code = content_text(content), extra.get("returncode")
+        if match := _OBSERVATION.match(text):
+            code = int(match["code"])
+            if match["output"] is not None:
+                text = (match["exception"] or "") + match["output"]
+        result = Piece(
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            "environment",
+            text,
+            call_id=call_id,
+            status=status_of_code(code),
+        )
+        call = self._mapper.answered(result)
+        self._mapper.put(replace(result, name=_TOOL), pointer, start=start, call=call)
+        if call is not None:
+            self._steps.amend(call.key, end=start)
+
+
+def _said(content: object, role: Role = Role.AGENT, agent: str = ASSISTANT, at: str = "") -> Piece:
+    return Piece(SpanKind.MESSAGE, role, agent, content_text(content), at)
+
+
+def _thought(value: object, at: str) -> Piece | None:
+    text = content_text(value) if isinstance(value, str | list) else ""
+    return Piece(SpanKind.REASONING, Role.AGENT, ASSISTANT, text, at) if text else None
+
+
+def _command(command: str, at: str) -> Piece:
+    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, at, name=_TOOL)
+
+
+def _of_item(item: Fields, at: str) -> Iterator[Piece]:
+    """The pieces of an item of OpenAI's responses, whose commands its message tells."""
+    match item.get("type"):
+        case "function_call":
+            yield call_piece(item, at, ASSISTANT, name=_TOOL)
+        case "reasoning":
+            thought = _thought(item.get("summary"), at) or _thought(item.get("content"), at)
+            if thought is not None:
+                yield thought
+        case "message":
+            yield _said(item.get("content"), at=at)
+        case _:
+            yield noted(item, at)
+
+
+def _parted(text: str, told: list[str]) -> tuple[str, list[str]]:
+    """What was said beside the command, and the command.
+
+    An answer without exactly one command was refused, so it stays whole; where the file tells
+    which commands were taken from it, they are what was done.
+    """
+    blocks = list(_blocks(text))
+    if told:
+        taken = set(told)
+        blocks = [block for block in blocks if block.command.strip() in taken]
+    elif len(blocks) != 1:
+        return text, []
+    rest, end = "", 0
+    for block in blocks:
+        rest += text[end : block.start]
+        end = block.end
+    return (rest + text[end:]).strip(), told or [blocks[0].command]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A command in a text, and where it stands there with the marks around it."""
+
+    start: int
+    end: int
+    command: str
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """The code blocks that hold commands, each passed over once."""
+    end = 0
+    never_closed: set[str] = set()
+    for opening in _OPENING.finditer(text):
+        closing = f"</{opening['tag']}>" if opening["tag"] else "\n```"
+        if opening.start() < end or closing in never_closed:
+            continue
+        close = text.find(closing, opening.end())
+        if close < 0:
+            never_closed.add(closing)
+            continue
+        end = close + len(closing)
+        yield _Block(opening.start(), end, text[opening.end() : close])
+
+
+def _commands(extra: Mapping[str, object]) -> list[str]:
+    """The commands that the file says were taken from a message."""
+    actions = extra.get("actions")
+    return [
+        command
+        for action in (actions if isinstance(actions, list) else ())
+        if isinstance(action, Mapping) and (command := as_text(action.get("command")))
+    ]
+
+
+def _tokens(message: Mapping[str, object], extra: Mapping[str, object]) -> Tokens | None:
+    """What the model call behind a message took in and gave out."""
+    usage = fields_of(fields_of(extra.get("response")).get("usage")) or fields_of(
+        message.get("usage")
+    )
+    for taken_in, given_out in (
+        ("prompt_tokens", "completion_tokens"),
+        ("input_tokens", "output_tokens"),
+    ):
+        if tokens := tokens_of(usage.get(taken_in), usage.get(given_out)):
+            return tokens
+    return None

@@ -1,6 +1,6 @@
 """Runs exported from LangSmith, Langfuse, MLflow, Weave and Braintrust.
 
-All five keep timed calls in a tree; ``vendor_tables`` says where each keeps what.
+All five keep timed calls in a tree; ``tables`` says where each keeps what.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source, content_hash
 from mast_tui.traces.model import FileReport, Problem, TraceIdentity, TraceMeta
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.span_tree.builder import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
-from mast_tui.traces.readers.vendors.messages import json_in
 from mast_tui.traces.readers.vendors.records import (
     Found,
     TraceRecords,
+    json_in,
     text_at,
     traces_in,
     value_at,

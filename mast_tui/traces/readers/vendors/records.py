@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
-from mast_tui.traces.readers.vendors.messages import json_in
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 Record = Mapping[str, object]
@@ -86,6 +85,16 @@ def _step_through(record: object, path: str) -> object:
         else:
             return _ABSENT
     return value
+
+
+def json_in(value: object) -> object:
+    """What a text that is JSON stands for; any other value as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return load_json(value)
+    except InvalidJSON:
+        return value
 
 
 def vendor_of(source: Source) -> Vendor | None:

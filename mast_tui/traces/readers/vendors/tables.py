@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.readers.span_tree.builder import RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind
 
 Paths = tuple[str, ...]
 

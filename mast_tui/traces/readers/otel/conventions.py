@@ -1,0 +1,605 @@
+"""What a span says of a run, by the conventions that its attributes follow.
+
+Of the ``gen_ai`` conventions there are three generations and some variants: the content of a
+model's call stands in numbered attributes (``gen_ai.prompt.0.content``), in events
+(``gen_ai.user.message``), or in messages with parts (``gen_ai.input.messages``). OpenInference is
+what Phoenix's and Arize's instrumentation writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.otel.spans import (
+    Event,
+    OtelSpan,
+    event_of,
+    grouped,
+    json_in,
+    unflattened,
+)
+from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
+
+_OPERATIONS: Final = {
+    "chat": RowKind.MODEL,
+    "text_completion": RowKind.MODEL,
+    "completion": RowKind.MODEL,
+    "generate_content": RowKind.MODEL,
+    "generate": RowKind.MODEL,
+    "call_llm": RowKind.MODEL,
+    "execute_tool": RowKind.TOOL,
+    "invoke_agent": RowKind.AGENT,
+    "embeddings": RowKind.OTHER,
+    "create_agent": RowKind.OTHER,
+    "invoke_workflow": RowKind.OTHER,
+    "workflow": RowKind.OTHER,
+    "task": RowKind.OTHER,
+    "agent": RowKind.AGENT,
+    "tool": RowKind.TOOL,
+    "llm": RowKind.MODEL,
+    "model": RowKind.MODEL,
+}
+_VERBS: Final = ("invoke_agent ", "execute_tool ", "create_agent ")
+_GENAI_ROLES: Final = ("system", "user", "assistant", "tool")
+_PREFIXES: Final = ("gen_ai.", "traceloop.", "llm.request.", "gcp.vertex.agent.", "ai.")
+_DETAILS: Final = "gen_ai.client.inference.operation.details"
+
+
+def is_genai(span: OtelSpan) -> bool:
+    """Whether a span has attributes or events of the ``gen_ai`` conventions or their variants."""
+    names = [*span.attributes, *(event.name for event in span.events)]
+    return any(name.startswith(_PREFIXES) for name in names)
+
+
+def is_genai_event(name: str) -> bool:
+    """Whether a log record of this name belongs to the call of a model."""
+    return name.startswith("gen_ai.")
+
+
+def genai_row(span: OtelSpan, row_id: str) -> Row:
+    """The row that a span of the ``gen_ai`` conventions makes."""
+    kind = _genai_kind(span)
+    row = replace(span.row(row_id, kind), agent=span.text("gen_ai.agent.name", "agent_name"))
+    match kind:
+        case RowKind.MODEL:
+            return _genai_model(span, row)
+        case RowKind.TOOL:
+            return _genai_tool(span, row)
+        case RowKind.AGENT:
+            name = row.agent or span.text("traceloop.entity.name") or _bare(span.name)
+            taken, given = (
+                _genai_told(_asked(span), "user"),
+                _genai_told(_answered(span), "assistant"),
+            )
+            return replace(row, name=name, agent=name, input=taken, output=given)
+        case RowKind.OTHER:
+            return replace(
+                row,
+                name=span.text("traceloop.entity.name") or span.name,
+                input=_entity(span, "input"),
+                output=_entity(span, "output"),
+            )
+
+
+def _genai_kind(span: OtelSpan) -> RowKind:
+    for name in ("gen_ai.operation.name", "traceloop.span.kind", "llm.request.type"):
+        said = (span.text(name) or "").strip().lower().replace(" ", "_")
+        if said in _OPERATIONS:
+            return _OPERATIONS[said]
+    if "gen_ai.tool.name" in span.attributes or "ai.toolCall.name" in span.attributes:
+        return RowKind.TOOL
+    if _asked(span) or _answered(span) or span.value("gen_ai.usage.output_tokens") is not None:
+        return RowKind.MODEL
+    return RowKind.OTHER
+
+
+def _genai_model(span: OtelSpan, row: Row) -> Row:
+    value = span.value
+    return replace(
+        row,
+        model=span.text("gen_ai.response.model", "gen_ai.request.model", "ai.model.id"),
+        tokens=tokens_of(
+            value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+            value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+        ),
+        asked=tuple(_asked(span)),
+        answered=tuple(_answered(span)),
+    )
+
+
+def _genai_tool(span: OtelSpan, row: Row) -> Row:
+    name = span.text("gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
+    taken = span.value(
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.args",
+        "gcp.vertex.agent.tool_call_args",
+        "ai.toolCall.args",
+        "tool_arguments",
+    )
+    given = span.value(
+        "gen_ai.tool.call.result",
+        "gen_ai.tool.message",
+        "gen_ai.output",
+        "gcp.vertex.agent.tool_response",
+        "ai.toolCall.result",
+        "tool_response",
+    )
+    return replace(
+        row,
+        name=name or _bare(span.name),
+        input=_entity(span, "input") if taken is None else taken,
+        output=_entity(span, "output") if given is None else given,
+        call_id=span.text("gen_ai.tool.call.id", "ai.toolCall.id"),
+    )
+
+
+def _asked(span: OtelSpan) -> list[Message]:
+    found = _instructions(grouped(span.attributes, "gen_ai.system_instructions"))
+    told = grouped(span.attributes, "gen_ai.input.messages")
+    for candidate in (told, grouped(span.attributes, "gen_ai.prompt")):
+        if candidate is not None:
+            return found + messages_in(candidate)
+    for event in _events(span):
+        if event.name == _DETAILS:
+            found += _instructions(grouped(event.attributes, "gen_ai.system_instructions"))
+            found += messages_in(grouped(event.attributes, "gen_ai.input.messages"))
+        elif event.name == "gen_ai.content.prompt":
+            found += messages_in(grouped(event.attributes, "gen_ai.prompt"))
+        elif (role := _role(event.name)) is not None:
+            found.append(_event_message(event.attributes, role))
+    if found:
+        return found
+    others = ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt")
+    for name in others:
+        if messages := listed_messages(grouped(span.attributes, name)):
+            return messages
+    return _vertex_request(span)
+
+
+def _answered(span: OtelSpan) -> list[Message]:
+    told = grouped(span.attributes, "gen_ai.output.messages")
+    for candidate in (told, grouped(span.attributes, "gen_ai.completion")):
+        if candidate is not None:
+            return messages_in(candidate, "assistant")
+    found: list[Message] = []
+    for event in _events(span):
+        if event.name == _DETAILS:
+            output = grouped(event.attributes, "gen_ai.output.messages")
+            found += messages_in(output, "assistant")
+        elif event.name == "gen_ai.content.completion":
+            found += messages_in(grouped(event.attributes, "gen_ai.completion"), "assistant")
+        elif event.name == "gen_ai.choice":
+            found.append(_choice(event.attributes))
+    if found:
+        return found
+    output = span.value("gen_ai.output")
+    if output is not None:
+        calls = _any_agent_calls(output)
+        return calls or messages_in(output, "assistant")
+    text, calls_made = (
+        span.value("ai.response.text"),
+        grouped(span.attributes, "ai.response.toolCalls"),
+    )
+    if text is not None or isinstance(calls_made, list):
+        return [{"role": "assistant", "content": text or "", "tool_calls": calls_made or []}]
+    response = grouped(span.attributes, "gcp.vertex.agent.llm_response")
+    content = response.get("content") if isinstance(response, Mapping) else None
+    return [content] if isinstance(content, Mapping) else []
+
+
+def _events(span: OtelSpan) -> Iterable[Event]:
+    """The events of a span, and those that Logfire keeps in an attribute instead."""
+    kept = grouped(span.attributes, "events")
+    listed = kept if isinstance(kept, list) else []
+    return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
+
+
+def _role(name: str) -> str | None:
+    role = name.removeprefix("gen_ai.").removesuffix(".message")
+    return role if role in _GENAI_ROLES and name == f"gen_ai.{role}.message" else None
+
+
+def _event_message(attributes: Mapping[str, object], role: str) -> Message:
+    message: dict[str, object] = {
+        "role": as_text(attributes.get("role")) or role,
+        "content": _parsed(grouped(attributes, "content")) or "",
+    }
+    calls = grouped(attributes, "tool_calls")
+    if isinstance(calls, list):
+        message["tool_calls"] = calls
+    if role == "tool":
+        message["tool_call_id"] = attributes.get("id") or attributes.get("tool_call_id")
+        message["name"] = attributes.get("name")
+    return message
+
+
+def _choice(attributes: Mapping[str, object]) -> Message:
+    inner = grouped(attributes, "message")
+    if isinstance(inner, str):
+        return {"role": "assistant", "content": inner}
+    fields = {**attributes, **inner} if isinstance(inner, Mapping) else attributes
+    return _event_message(fields, "assistant")
+
+
+def _parsed(value: object) -> object:
+    """A list of parts stays one; any other value is its text."""
+    return value if isinstance(value, list) else dump_text(value)
+
+
+def _instructions(value: object) -> list[Message]:
+    if value is None:
+        return []
+    text = content_text(value)
+    return [{"role": "system", "content": text}] if text.strip() else []
+
+
+def _any_agent_calls(output: object) -> list[Message]:
+    """The tool calls that any-agent writes as ``[{"tool.name", "tool.args"}]``."""
+    calls = json_in(output) if isinstance(output, str) else output
+    if not isinstance(calls, list) or not calls:
+        return []
+    if not all(isinstance(call, Mapping) and "tool.name" in call for call in calls):
+        return []
+    made = [
+        {"function": {"name": call["tool.name"], "arguments": call.get("tool.args")}}
+        for call in calls
+    ]
+    return [{"role": "assistant", "content": "", "tool_calls": made}]
+
+
+def _vertex_request(span: OtelSpan) -> list[Message]:
+    """The messages of Google's ADK: contents, with the instruction beside them."""
+    request = grouped(span.attributes, "gcp.vertex.agent.llm_request")
+    if not isinstance(request, Mapping):
+        return []
+    config = request.get("config")
+    instruction = config.get("system_instruction") if isinstance(config, Mapping) else None
+    return _instructions(instruction) + listed_messages(request.get("contents"))
+
+
+def _genai_told(messages: list[Message], role: str) -> object:
+    """What the last message of a role says, for a row that has no messages of its own."""
+    for message in reversed(messages):
+        if message.get("role") == role and is_message(message):
+            parts = message.get("content")
+            return content_text(message.get("parts") if parts is None else parts) or None
+    return None
+
+
+def _entity(span: OtelSpan, part: str) -> object:
+    """What Traceloop keeps of a decorated function's input or output."""
+    value = grouped(span.attributes, f"traceloop.entity.{part}")
+    if isinstance(value, Mapping):
+        inner = value.get("inputs" if part == "input" else "outputs")
+        if part == "input" and inner == {} and value.get("args"):
+            return value["args"]
+        return value if inner is None else inner
+    return value
+
+
+def _bare(name: str) -> str:
+    """A span's name without the verb that the conventions put before it."""
+    for verb in _VERBS:
+        name = name.removeprefix(verb)
+    return name.strip().removeprefix("[").removesuffix("]") or name
+
+
+_KIND: Final = "openinference.span.kind"
+_KINDS: Final = {"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT}
+_SPEAKING: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
+_DOCUMENTS: Final = ("retrieval.documents", "reranker.output_documents")
+_OWN: Final = ("llm.input_messages", "llm.output_messages", "llm.token_count.")
+
+
+def is_openinference(span: OtelSpan) -> bool:
+    """Whether a span tells its kind, or messages, the way OpenInference does."""
+    return _KIND in span.attributes or any(name.startswith(_OWN) for name in span.attributes)
+
+
+def openinference_row(span: OtelSpan, row_id: str) -> Row:
+    """The row that a span of OpenInference's makes."""
+    said = (span.text(_KIND) or "LLM").upper()
+    row = replace(span.row(row_id, _KINDS.get(said, RowKind.OTHER)), agent=span.text("agent.name"))
+    taken, given = span.value("input.value"), span.value("output.value")
+    match row.kind:
+        case RowKind.MODEL:
+            return _openinference_model(span, row)
+        case RowKind.TOOL:
+            output, call_id = _tool_output(given)
+            return replace(
+                row,
+                name=span.text("tool.name") or span.name,
+                input=_arguments(taken),
+                output=output,
+                call_id=span.text("tool_call.id", "tool.call_id", "gen_ai.tool.call.id") or call_id,
+            )
+        case RowKind.AGENT:
+            name = row.agent or span.name.removesuffix(".run")
+            return replace(row, name=name, agent=name, input=taken, output=given)
+        case RowKind.OTHER:
+            documents = _documents(span)
+            output = given if documents is None else documents
+            return replace(row, input=taken, output=output, speaks=said in _SPEAKING)
+
+
+def _openinference_model(span: OtelSpan, row: Row) -> Row:
+    taken, given = span.value("input.value"), span.value("output.value")
+    asked = _openinference_messages(span, "llm.input_messages", "user")
+    answered = _openinference_messages(span, "llm.output_messages", "assistant")
+    asked = fuller(asked, listed_messages(taken)) or _prompts(span) or messages_in(taken)
+    answered = fuller(answered, listed_messages(given)) or messages_in(given, "assistant")
+    return replace(
+        row,
+        model=span.text("llm.model_name", "embedding.model_name"),
+        tokens=tokens_of(
+            span.value("llm.token_count.prompt"), span.value("llm.token_count.completion")
+        ),
+        asked=tuple(retold_by_smolagents(asked)),
+        answered=tuple(answered),
+    )
+
+
+def _openinference_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
+    value = grouped(span.attributes, name)
+    if isinstance(value, str):
+        return messages_in(value, role)
+    return [] if value is None else openinference_messages(value)
+
+
+def _prompts(span: OtelSpan) -> list[Message]:
+    """The prompts of a completion that has no messages."""
+    prompts = grouped(span.attributes, "llm.prompts")
+    if not isinstance(prompts, list):
+        return []
+    return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
+
+
+def _arguments(value: object) -> object:
+    """A tool's arguments without what smolagents wraps around them."""
+    parsed = value
+    if isinstance(value, str):
+        parsed = json_in(value)
+        if parsed is None and value.lstrip()[:1] == "{":
+            parsed = literal(value)
+    if isinstance(parsed, Mapping) and "sanitize_inputs_outputs" in parsed:
+        named, others = parsed.get("kwargs"), parsed.get("args")
+        return named if not others else others if not named else {"args": others, "kwargs": named}
+    return value if not isinstance(parsed, Mapping) else parsed
+
+
+def _tool_output(value: object) -> tuple[object, str | None]:
+    """What a tool gave back, and the call's id where LangChain's message around it has one."""
+    parsed = json_in(value) if isinstance(value, str) else value
+    inner: object = value
+    if isinstance(parsed, Mapping) and set(parsed) == {"output"}:
+        inner = parsed["output"]
+    if isinstance(inner, str):
+        message = tool_message(inner)
+        return (inner, None) if message is None else message
+    fields = inner
+    if isinstance(fields, Mapping) and isinstance(fields.get("kwargs"), Mapping):
+        fields = fields["kwargs"]
+    if isinstance(fields, Mapping) and (call_id := as_text(fields.get("tool_call_id"))):
+        return content_text(fields.get("content")), call_id
+    return inner, None
+
+
+def _documents(span: OtelSpan) -> str | None:
+    """The texts of the documents that a retriever found, or a reranker kept."""
+    for name in _DOCUMENTS:
+        documents = grouped(span.attributes, name)
+        if isinstance(documents, list):
+            return "\n\n".join(map(_document, documents))
+    return None
+
+
+def _document(value: object) -> str:
+    if isinstance(value, Mapping):
+        inner = value.get("document")
+        fields = inner if isinstance(inner, Mapping) else value
+        text = as_text(fields.get("content")) or as_text(fields.get("document.content"))
+        return text or dump_text(value)
+    return dump_text(value)
+
+
+_LISTS: Final = (
+    "messages",
+    "input",
+    "contents",
+    "args",
+    "prompts",
+    "output",
+    "choices",
+    "generations",
+)
+_DEEPEST: Final = 4
+_LITERAL_CHARS: Final = 1 << 20
+
+_OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
+_CALLING: Final = "Calling tools:\n"
+_ENUM: Final = "MessageRole."
+_CALLED: Final = "Called Tool: '"
+_TOOL_MESSAGE: Final = re.compile(
+    r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
+    r"tool_call_id='(?P<id>[^']*)'",
+    re.DOTALL,
+)
+
+
+def messages_in(value: object, role: str = "user") -> list[Message]:
+    """The messages that a value holds, under any of the names that libraries give the list.
+
+    A value without messages is one message of ``role``: its text, or its JSON.
+    """
+    if isinstance(value, str):
+        parsed = json_in(value)
+        if parsed is None:
+            return [{"role": role, "content": value}] if value.strip() else []
+        found = _found(parsed, 0)
+        return found or [{"role": role, "content": value}]
+    if value is None:
+        return []
+    return _found(value, 0) or [{"role": role, "content": dump_text(value)}]
+
+
+def listed_messages(value: object) -> list[Message]:
+    """The messages in a value; none where it holds none."""
+    return _found(json_in(value) if isinstance(value, str) else value, 0)
+
+
+def _found(value: object, depth: int) -> list[Message]:
+    if depth > _DEEPEST:
+        return []
+    if isinstance(value, Mapping):
+        if is_message(value):
+            return [value]
+        inner = value.get("message")
+        if isinstance(inner, Mapping):
+            return _found(inner, depth + 1)
+        for name in _LISTS:
+            if isinstance(value.get(name), list | Mapping) and (
+                found := _found(value[name], depth + 1)
+            ):
+                return found
+        return []
+    if not isinstance(value, list):
+        return []
+    found = []
+    for item in value:
+        if isinstance(item, list) and len(item) == 2 and all(isinstance(one, str) for one in item):
+            found.append({"role": item[0], "content": item[1]})
+        else:
+            found.extend(_found(item, depth + 1))
+    return found
+
+
+def openinference_messages(value: object) -> list[Message]:
+    """Messages as OpenInference flattens them: ``message.role``, ``message.tool_calls`` …"""
+    items = value if isinstance(value, list) else [value]
+    return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
+
+
+def _openinference_message(item: Mapping[str, object]) -> Message:
+    nested = _nested(item)
+    inner = nested.get("message")
+    fields = _nested(inner) if isinstance(inner, Mapping) else nested
+    message: dict[str, object] = {"role": as_text(fields.get("role")) or "assistant"}
+    for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
+        if fields.get(name) is not None:
+            message[name] = fields[name]
+    contents = fields.get("contents")
+    if message.get("content") in (None, "") and isinstance(contents, list):
+        message["content"] = [_content_part(part) for part in contents]
+    calls = fields.get("tool_calls")
+    if isinstance(calls, list):
+        message["tool_calls"] = [_tool_call(call) for call in calls]
+    elif called := as_text(fields.get("function_call_name")):
+        arguments = fields.get("function_call_arguments_json")
+        message["tool_calls"] = [{"function": {"name": called, "arguments": arguments}}]
+    message.setdefault("content", "")
+    return message
+
+
+def _content_part(part: object) -> object:
+    if not isinstance(part, Mapping):
+        return part
+    nested = _nested(part)
+    inner = nested.get("message_content")
+    content = _nested(inner) if isinstance(inner, Mapping) else nested
+    if isinstance(content.get("text"), str):
+        kind = content.get("type")
+        return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
+    return {"type": "image"} if "image" in content else content
+
+
+def _tool_call(call: object) -> object:
+    if not isinstance(call, Mapping):
+        return call
+    nested = _nested(call)
+    inner = nested.get("tool_call")
+    return _nested(inner) if isinstance(inner, Mapping) else nested
+
+
+def _nested(value: Mapping[str, object]) -> Mapping[str, object]:
+    """An object with its dotted names taken apart."""
+    if not any("." in str(name) for name in value):
+        return value
+    nested = unflattened({str(name): inner for name, inner in value.items()})
+    return nested if isinstance(nested, Mapping) else value
+
+
+def fuller(told: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
+    """The messages as told, or as they stand in the raw value where that says more.
+
+    Some instrumentation leaves out tool calls, or their arguments.
+    """
+    if not told:
+        return list(raw)
+    if len(told) != len(raw):
+        return list(raw) if raw and not any(map(_says_all, told)) else list(told)
+    return [one if _says_all(one) else other for one, other in zip(told, raw, strict=True)]
+
+
+def _says_all(message: Message) -> bool:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return bool(message.get("content"))
+    functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
+    return all(isinstance(one, Mapping) and "arguments" in one for one in functions)
+
+
+def retold_by_smolagents(messages: Sequence[Message]) -> list[Message]:
+    """The messages with calls and observations that smolagents tells as text made such again."""
+    found: list[Message] = []
+    for message in messages:
+        said = str(message.get("role", ""))
+        role = said.removeprefix(_ENUM).lower().replace("_", "-")
+        if role not in ("tool-call", "tool-response"):
+            found.append({**message, "role": role} if said.startswith(_ENUM) else message)
+            continue
+        text = content_text(message.get("content"))
+        if role == "tool-response":
+            found.append(_observation(text))
+            continue
+        if found and content_text(found[-1].get("content")).startswith(_CALLED):
+            found.pop()
+        calls = literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
+        if isinstance(calls, list):
+            found.append({"role": "assistant", "content": "", "tool_calls": calls})
+        else:
+            found.append({"role": "assistant", "content": text})
+    return found
+
+
+def _observation(text: str) -> Message:
+    match = _OBSERVATION.match(text)
+    result: dict[str, object] = {"role": "tool", "content": text[match.end() :] if match else text}
+    if match and match["id"]:
+        result["tool_call_id"] = match["id"]
+    return result
+
+
+def tool_message(text: str) -> tuple[str, str] | None:
+    """Content and call id of a LangChain tool message that was saved as Python writes it."""
+    match = _TOOL_MESSAGE.match(text) if text.startswith("content=") else None
+    if match is None:
+        return None
+    content = literal(match["content"])
+    return (content if isinstance(content, str) else match["content"], match["id"])
+
+
+def literal(text: str) -> object:
+    """The value that a text of Python stands for; None where it is none."""
+    if len(text) > _LITERAL_CHARS:
+        return None
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return value

@@ -1,0 +1,147 @@
+"""Readers that other packages bring, as entry points of the group ``mast_tui.readers``.
+
+Whatever such a reader does, it costs no file: where it fails the next reader is asked, and what was
+wrong is said of the file, with the package's name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.readers.base import Reader
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP: Final = "mast_tui.readers"
+
+_NOBODYS: Final = {
+    "words.txt": b"Nothing happened.\n",
+    "record.json": b'{"numbers": [1, 2]}',
+    "records.jsonl": b'{"number": 1}\n{"number": 2}\n',
+    "chat.json": b'[{"role": "user", "content": "Hello."}]',
+    "bytes": bytes(range(256)),
+}
+"""Files without a mark of any format: who takes one for its own would take what is others'."""
+
+_MOST_SAID: Final = 300
+
+
+class PluginReader:
+    """A reader of another package, behind which nothing is raised.
+
+    ``name`` is that of the entry point. A reader that cannot be imported, or that takes for its own
+    what is nobody's, recognises nothing.
+    """
+
+    key_scheme: Final = 1
+
+    def __init__(self, entry: EntryPoint) -> None:
+        self.name = entry.name
+        package = entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+        self._place = f"reader {entry.name} of {package}"
+        self._reader: Reader | None = None
+        self._fault = ""
+        try:
+            loaded = entry.load()
+            reader: Reader = loaded() if isinstance(loaded, type) else loaded
+            taken = _taken_by(reader)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code may raise anything
+            self._fault = f"cannot be used: {_said(error)}"
+            return
+        if taken is not None:
+            self._fault = f"is not used: it takes a file for its own that is nobody's, {taken!r}"
+        else:
+            self._reader = reader
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the reader says that the file is of its format."""
+        if self._reader is None:
+            self._remark(source, self._fault)
+            return False
+        try:
+            return bool(self._reader.recognises(source))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._remark(source, f"failed when it was asked for this file: {_said(error)}")
+            return False
+
+    def read(self, source: Source) -> FileReport:
+        """The reader's report; ``failed`` where there is none that has traces."""
+        assert self._reader is not None
+        try:
+            report = self._reader.read(source)
+            if not isinstance(report, FileReport):
+                raise TypeError(f"no FileReport but {type(report).__name__}")
+            if not all(isinstance(trace, Trace) for trace in report.traces):
+                raise TypeError("what it calls traces are none")
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._failed(source, f"failed while it read this file: {_said(error)}")
+        if report.format is None or not report.traces:
+            reason = report.failed or report.skipped or "it found no trace"
+            return self._failed(source, f"took this file and did not read it: {reason}")
+        return report
+
+    def _failed(self, source: Source, words: str) -> FileReport:
+        self._remark(source, words)
+        return FileReport(source.path, failed=f"{self._place} {words}")
+
+    def _remark(self, source: Source, words: str) -> None:
+        remark = Problem(self._place, words)
+        if remark not in source.remarks:
+            source.remarks.append(remark)
+
+
+@cache
+def plugins() -> tuple[PluginReader, ...]:
+    """The readers of all installed packages by the packages' names, looked for once a process."""
+    if not any(entry_files()):
+        return ()
+    # Costs more than all else that recognising a file takes, and hardly anybody has plugins.
+    from importlib.metadata import entry_points
+
+    def place(entry: EntryPoint) -> tuple[str, str]:
+        return "" if entry.dist is None else entry.dist.name, entry.name
+
+    return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=place)))
+
+
+def entry_files() -> Iterator[os.DirEntry[str]]:
+    """The folders of installed packages that bring readers, told without importing anything."""
+    mark = GROUP.encode()
+    for folder in dict.fromkeys(sys.path):
+        try:
+            found = list(os.scandir(folder or "."))
+        except OSError:
+            continue  # a path that is not there, or an archive
+        for entry in found:
+            if entry.name.endswith((".dist-info", ".egg-info")):
+                try:
+                    told = Path(entry.path, "entry_points.txt").read_bytes()
+                except OSError:
+                    continue  # most packages have none
+                if mark in told:
+                    yield entry
+
+
+def _taken_by(reader: Reader) -> str | None:
+    """The first of the files without a mark that a reader takes for its own."""
+    with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
+        for name, data in _NOBODYS.items():
+            path = Path(folder, name)
+            path.write_bytes(data)
+            if reader.recognises(Source(path)):
+                return name
+    return None
+
+
+def _said(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}"[:_MOST_SAID] if words else type(error).__name__

@@ -1,0 +1,203 @@
+"""Readers that other packages bring: one is installed and used, broken ones cost no file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+
+import pytest
+
+from mast_tui.traces.index.code_version import code_version
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import FileReport
+from mast_tui.traces.readers.plugins import GROUP, plugins
+from tests.traces.checks import write_json, write_json_lines
+from tests.traces.rollouts import message, meta, write
+
+ROOT: Final = Path(__file__).parents[2]
+PLACE: Final = "reader odd of odd-reader 2.5"
+CHAT: Final = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+OPENING: Final = """
+    from mast_tui.traces.model import FileReport
+
+    class Reader:
+        name = "odd"
+        key_scheme = 1
+
+        def recognises(self, source):
+            return b"odd" in source.head or b"hello" in source.head
+"""
+
+
+@pytest.fixture(autouse=True)
+def looked_for_anew() -> Iterator[None]:
+    plugins.cache_clear()
+    yield
+    plugins.cache_clear()
+    sys.modules.pop("odd_reader", None)
+
+
+def bring(folder: Path, monkeypatch: pytest.MonkeyPatch, *code: str) -> None:
+    """Have a package with this module installed in ``folder``."""
+    told = folder / "odd_reader-2.5.dist-info"
+    told.mkdir(parents=True)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-reader\nVersion: 2.5\n")
+    (told / "entry_points.txt").write_text(f"[{GROUP}]\nodd = odd_reader:Reader\n")
+    (folder / "odd_reader.py").write_text(dedent("\n".join(code)))
+    monkeypatch.syspath_prepend(folder)
+
+
+def only(path: Path) -> FileReport:
+    (report,) = scan([path])
+    return report
+
+
+def test_an_installed_package_brings_a_reader(tmp_path: Path) -> None:
+    """The example of the page on formats, as it stands there."""
+    pytest.importorskip("pip")
+    page = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    package, target = tmp_path / "package", tmp_path / "installed"
+    package.mkdir()
+    for name, language in (("pyproject.toml", "toml"), ("mast_turns.py", "python")):
+        code = page.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+        (package / name).write_text(code, "utf-8")
+    options = "--quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check"
+    run(["-m", "pip", "install", *options.split(), "--target", str(target), str(package)])
+
+    turns = {"model": "m", "turns": [{"by": "ann", "text": "hello"}, 3, {"text": "bye"}]}
+    path = write_json(tmp_path / "run.json", turns)
+    beside = {**os.environ, "PYTHONPATH": str(target)}
+    told = run(["-m", "mast_tui", "inspect", str(path), "--spans", "--json"], beside)
+    (file,) = json.loads(told)["files"]
+    assert file["format"] == "turns"
+    (listed,) = [trace["span_list"] for trace in file["traces"]]
+    assert [(span["key"], span["agent"]) for span in listed] == [
+        ("/turns/0", "ann"),
+        ("/turns/2", "agent"),
+    ]
+    assert [problem["place"] for problem in file["problems"]] == ["/turns/1"]
+
+
+def run(command: list[str], environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+BROKEN: Final = {
+    "raises when it is imported": (
+        ["import nowhere_at_all"],
+        "cannot be used: ModuleNotFoundError: No module named 'nowhere_at_all'",
+    ),
+    "ends the program when it is imported": (
+        ["raise SystemExit('not here')"],
+        "cannot be used: SystemExit: not here",
+    ),
+    "is no reader": (
+        ["Reader = 5"],
+        "cannot be used: AttributeError: 'int' object has no attribute 'recognises'",
+    ),
+    "raises when it is made": (
+        [OPENING, "        def __init__(self):\n            raise KeyError('model')"],
+        "cannot be used: KeyError: 'model'",
+    ),
+    "takes every file": (
+        ["class Reader:\n    def recognises(self, source):\n        return True"],
+        "is not used: it takes a file for its own that is nobody's, 'words.txt'",
+    ),
+    "takes every JSON": (
+        ["class Reader:\n    def recognises(self, source):\n        return bool(source.json)"],
+        "is not used: it takes a file for its own that is nobody's, 'record.json'",
+    ),
+    "raises when it is asked": (
+        [
+            OPENING,
+            "        def recognises(self, source):",
+            "            if b'hello' in source.head or b'odd' in source.head:",
+            "                raise ValueError('bad\\nweather')",
+        ],
+        "failed when it was asked for this file: ValueError: bad weather",
+    ),
+    "raises when it reads": (
+        [OPENING, "        def read(self, source):\n            return 1 / 0"],
+        "failed while it read this file: ZeroDivisionError: division by zero",
+    ),
+    "gives no report": (
+        [OPENING, "        def read(self, source):\n            return None"],
+        "failed while it read this file: TypeError: no FileReport but NoneType",
+    ),
+    "gives no traces": (
+        [
+            OPENING,
+            "        def read(self, source):",
+            "            return FileReport(source.path, format='odd', traces=(1,))",
+        ],
+        "failed while it read this file: TypeError: what it calls traces are none",
+    ),
+    "finds nothing": (
+        [
+            OPENING,
+            "        def read(self, source):",
+            "            return FileReport(source.path, format='odd')",
+        ],
+        "took this file and did not read it: it found no trace",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "words"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_reader_costs_no_file_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: list[str], words: str
+) -> None:
+    chat = write_json(tmp_path / "chat.json", CHAT)
+    log = tmp_path / "run.log"
+    log.write_text("hello\n\nthis is odd\n")
+    other = write_json(tmp_path / "other.json", {"odd": 1})
+    without = [only(path) for path in (chat, log)]
+    bring(tmp_path / "installed", monkeypatch, *code)
+    plugins.cache_clear()
+    for path, alone in zip((chat, log), without, strict=True):
+        report = only(path)
+        assert (report.format, len(report.traces)) == (alone.format, 1)
+        assert report.traces[0].identity == alone.traces[0].identity
+        assert [(one.place, one.message) for one in report.problems] == [(PLACE, words)]
+    assert f"JSON of no known trace format; {PLACE} {words};" in (only(other).failed or "")
+
+
+def test_what_ours_know_by_its_marks_is_not_shown_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring(tmp_path / "installed", monkeypatch, *BROKEN["takes every file"][0])
+    (tmp_path / "run").mkdir()
+    rollout = write(tmp_path / "run", meta(), message("user", "hello"))
+    session = {"sessionId": "s", "uuid": "u", "parentUuid": None, "type": "user"}
+    spoken = {**session, "message": {"role": "user", "content": "hello"}}
+    log = write_json_lines(tmp_path / "session.jsonl", spoken, {**spoken, "uuid": "v"})
+    for path, name in ((rollout, "codex"), (log, "claude-code")):
+        report = only(path)
+        assert (report.format, report.problems) == (name, ())
+    assert "odd_reader" not in sys.modules
+
+
+def test_what_is_kept_of_files_goes_when_a_reader_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = code_version()
+    assert code_version() == before
+    bring(tmp_path / "installed", monkeypatch, OPENING)
+    assert code_version() != before
