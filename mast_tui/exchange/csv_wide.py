@@ -109,7 +109,6 @@ def read_csv_wide(
 
 def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
     """Add what a row's cells say of each mode."""
-    name, trace_id = draft.annotator, draft.trace_id
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
         if cell not in CELLS:
