@@ -21,6 +21,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
+from mast_tui.traces.readers.answer_keys import as_json
 
 _SHOWN_PREVIEW: Final = 60
 _SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "chars", "text")
@@ -109,6 +110,7 @@ def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, object]:
         "system": meta.system,
         "model": meta.model,
         "outcome": None if veiled else meta.outcome.value,
+        "answer_key": None if veiled else as_json(meta.answer_key),
     }
     if spans:
         document["span_list"] = [_span(trace, index) for index in range(len(trace))]

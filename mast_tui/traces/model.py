@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -93,14 +93,59 @@ class Problem:
     message: str
 
 
+Named = tuple[tuple[str, str], ...]
+"""Texts under their names, in the order of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """What is known of how a run should have gone and how it was scored.
+
+    An annotator working blind must not see any of it. ``expected_actions`` are tool calls, the
+    tool's name with its arguments as JSON; ``reference`` is what a right answer says. ``scores``
+    are rewards, their parts and every other verdict by number or word, ``explanations`` a
+    scorer's words on them. ``step_scores`` go by the key of the span that was scored, or by its
+    number. ``patch`` are diffs: what was handed in, and what would have been right. ``tests``
+    say what was run and how it went. ``failures`` are what others say went wrong, their labels.
+    ``other`` is what a benchmark keeps beside.
+    """
+
+    expected_actions: Named = ()
+    reference: Named = ()
+    scores: Named = ()
+    explanations: Named = ()
+    step_scores: Named = ()
+    patch: Named = ()
+    tests: Named = ()
+    failures: Named = ()
+    other: Named = ()
+
+    def sections(self) -> Iterator[tuple[str, Named]]:
+        """Yield the name of every section that holds something, and what it holds."""
+        for section in fields(self):
+            if found := getattr(self, section.name):
+                yield section.name, found
+
+    def entries(self) -> Named:
+        """Everything in it, one section after the other."""
+        return tuple(entry for _name, section in self.sections() for entry in section)
+
+    def with_all_of(self, other: AnswerKey) -> AnswerKey:
+        """Add what only ``other`` holds, behind what stands in each section."""
+        more = {
+            name: getattr(self, name) + tuple(e for e in found if e not in getattr(self, name))
+            for name, found in other.sections()
+        }
+        return replace(self, **more)
+
+
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
     """What the source tells about a run as a whole.
 
-    ``hidden`` holds what an annotator working blind must not see (reward, ground truth, labels
-    carried in the file), by name. ``score`` lies in [0, 1]. ``version`` is that of the system that
-    ran, ``started`` when the run began in Unix seconds; an ``outcomes.csv`` tells them, and of most
-    runs the spans tell when they began.
+    ``answer_key`` holds what an annotator working blind must not see. ``score`` lies in [0, 1].
+    ``version`` is that of the system that ran, ``started`` when the run began in Unix seconds; an
+    ``outcomes.csv`` tells them, and of most runs the spans tell when they began.
     """
 
     task: str | None = None
@@ -109,9 +154,14 @@ class TraceMeta:
     benchmark: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     score: float | None = None
-    hidden: tuple[tuple[str, str], ...] = ()
+    answer_key: AnswerKey = AnswerKey()
     version: str | None = None
     started: float | None = None
+
+    @property
+    def hidden(self) -> Named:
+        """All that an annotator working blind must not see, by name."""
+        return self.answer_key.entries()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ A line is an object with these fields, in this order::
     task, system, model, benchmark    texts or null
     outcome    "failed", "succeeded" or "unknown"
     score      a number in [0, 1] or null
-    hidden     {name: text}: reward, ground truth, labels carried in the file
+    hidden     {name: text}: the answer key by names alone, the first of each name
+    answer_key {section: [{"name", "text"}]}: what someone working blind must not see: rewards,
+               expected actions, ground truth, labels carried in the file; see docs/formats.md
     spans      [{"key", "kind", "role", "agent", "name", "parent", "start", "end", "status",
                "tokens", "place", "preview", "text"}] in reading order
     problems   [{"place", "message"}]: what of the source could not be read
@@ -30,6 +32,7 @@ import orjson
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.traces.preview import call_preview, preview
+from mast_tui.traces.readers.answer_keys import as_json
 
 FORMAT: Final = "mast-tui trace"
 VERSION: Final = 1
@@ -64,7 +67,8 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         "benchmark": meta.benchmark,
         "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
         "score": None if veiled else meta.score,
-        "hidden": {} if veiled else dict(meta.hidden),
+        "hidden": {} if veiled else dict(reversed(meta.hidden)),
+        "answer_key": {} if veiled else as_json(meta.answer_key),
         "spans": [_fields(trace.span(i), trace.text(i)) for i in range(len(trace))],
         "problems": [
             {"place": problem.place, "message": problem.message} for problem in trace.problems

@@ -61,6 +61,7 @@ def test_the_json_document_has_the_agreed_shape(
                 "system": "codex",
                 "model": "gpt-oss-120b",
                 "outcome": "unknown",
+                "answer_key": {},
             }
         ],
         "problems": [

@@ -362,7 +362,8 @@ KEPT: dict[str, list[Callable[[bytes], bytes]]] = {
         *(in_head("identity", "content_bytes", value=value) for value in NO_COUNTS),
         *(in_head("identity", value=value) for value in NO_TEXTS),
         *(in_head("meta", "task", value=value) for value in NO_TEXTS),
-        *(in_head("meta", "hidden", value=value) for value in each(5, [[1, 2]], "ab")),
+        *(in_head("meta", "answer_key", value=value) for value in each(5, [[1, 2]], {})),
+        *(in_head("meta", "answer_key", "tests", value=value) for value in each(5, [[1, 2]])),
         *(in_head("meta", "outcome", value=value) for value in each("won", None, 5)),
         *(in_head("spawned", value=value) for value in each(5, {"a": 5}, [])),
         *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.index.document import DocumentTrace, StepList
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import (
+    AnswerKey,
     Outcome,
     Problem,
     Role,
@@ -27,6 +29,8 @@ from tests.traces.rollouts import call, message, meta, output, write
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
 perhaps = st.none() | words
+named = st.lists(st.tuples(words, words), max_size=2).map(tuple)
+answer_keys = st.builds(AnswerKey, *([named] * len(fields(AnswerKey))))
 moments = st.none() | st.floats(0, 4e9)
 
 
@@ -65,7 +69,7 @@ def traces(draw: st.DrawFn) -> Trace:
             benchmark=draw(perhaps),
             outcome=draw(st.sampled_from(Outcome)),
             score=draw(st.none() | st.floats(0, 1)),
-            hidden=tuple(draw(st.dictionaries(words, words, max_size=2)).items()),
+            answer_key=draw(answer_keys),
         ),
         problems=[Problem(draw(words), draw(words)) for _ in range(draw(st.integers(0, 2)))],
     )

@@ -330,7 +330,7 @@ def test_appworld(tmp_path: Path) -> None:
     ]
     assert trace.meta.task == "Like two songs."
     assert trace.meta.outcome is Outcome.FAILED
-    assert "SECRET" in dict(trace.meta.hidden)["evaluation"]
+    assert "SECRET" in dict(trace.meta.answer_key.tests)["failed"]
     assert not any("SECRET" in said for said in texts)
 
 

@@ -277,7 +277,7 @@ def test_what_the_log_tells_of_a_run(tmp_path: Path) -> None:
         "no",
     )
     assert json.loads(hidden["target"]) == ["a", "b"]
-    assert json.loads(hidden["metadata"]) == {"level": 3}
+    assert meta.answer_key.other == (("level", "3"),)
     named = {**HEADER, "eval": {"task": "t", "model": "none/none", "solver": "react"}}
     (trace,) = read_eval(tmp_path, numbered(1, output={"model": "m"}), header=named).traces
     assert (trace.meta.system, trace.meta.model) == ("react", "m")

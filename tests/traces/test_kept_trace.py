@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mast_tui.traces.index.document_format import write_kept
 from mast_tui.traces.index.document_trace import Kept, KeptTrace, open_kept
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
+    AnswerKey,
     FileReport,
     Outcome,
     Problem,
@@ -32,6 +34,8 @@ from tests.traces.same import check_same_report
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 perhaps = st.none() | words
+named = st.lists(st.tuples(words, words), max_size=2).map(tuple)
+answer_keys = st.builds(AnswerKey, *([named] * len(fields(AnswerKey))))
 moments = st.none() | st.floats(0, 4e9)
 counts = st.none() | st.integers(0, 1 << 70)
 
@@ -72,7 +76,7 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> DocumentTrace:
         benchmark=draw(perhaps),
         outcome=draw(st.sampled_from(Outcome)),
         score=draw(st.none() | st.floats(0, 1)),
-        hidden=tuple(draw(st.lists(st.tuples(words, words), max_size=2))),
+        answer_key=draw(answer_keys),
     )
     problems = draw(st.lists(st.builds(Problem, words, words), max_size=2))
     return DocumentTrace(

@@ -128,7 +128,7 @@ def test_labels_and_answers_are_hidden_and_in_no_span(tmp_path: Path) -> None:
     value = record(APPWORLD, human_labels={"1.1": "SECRET"})
     trace = read_one(READER, write_json(tmp_path / "run.json", value))
     hidden = dict(trace.meta.hidden)
-    assert {"mast_annotation", "human_labels", "evaluation"} <= hidden.keys()
+    assert {"mast_annotation", "human_labels", "success", "failed"} <= hidden.keys()
     assert trace.meta.outcome is Outcome.FAILED
     for index in range(len(trace)):
         assert "SECRET" not in trace.text(index)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Outcome, Role, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import AnswerKey, Outcome, Role, SpanKind, SpanStatus, Trace
 from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import (
     read_file,
@@ -215,12 +215,19 @@ def test_names_tell_who_speaks_where_every_message_has_one(tmp_path: Path) -> No
 def test_a_reward_below_one_is_a_failed_run(
     tmp_path: Path, reward: object, outcome: Outcome, score: float | None
 ) -> None:
-    record = {"task_id": 3, "reward": reward, "info": {"task": {"x": "S"}}, "traj": CONVERSATION}
+    task = {"x": "S", "actions": [{"name": "book", "kwargs": {"seat": 4}}], "outputs": ["12"]}
+    info = {"task": task, "reward_info": {"info": {"r_actions": 0.0, "hash": "ab"}}}
+    record = {"task_id": 3, "reward": reward, "info": info, "traj": CONVERSATION}
     report = read_file(READER, write_json(tmp_path / "runs.json", [record]))
     (trace,) = report.traces
     assert report.format == "tau-bench"
     assert (trace.meta.outcome, trace.meta.score) == (outcome, score)
-    assert {"reward", "task"} <= dict(trace.meta.hidden).keys()
+    assert trace.meta.answer_key == AnswerKey(
+        expected_actions=(("book", '{\n  "seat": 4\n}'),),
+        reference=(("output", "12"),),
+        scores=(("reward", str(reward)), ("r_actions", "0.0")),
+        other=(("hash", "ab"), ("task x", "S")),
+    )
 
 
 def test_blocks_of_one_message_become_spans_of_their_own(tmp_path: Path) -> None:

@@ -228,7 +228,8 @@ def test_records_of_a_benchmark(tmp_path: Path) -> None:
         "<issue>",
     )
     assert [trace.meta.outcome for trace in report.traces] == [Outcome.FAILED, Outcome.SUCCEEDED]
-    assert {name for name, _text in first.meta.hidden} == {"test_result", "report"}
+    assert dict(first.meta.answer_key.patch) == {"git_patch": "diff"}
+    assert [name for name, _text in first.meta.answer_key.tests] == ["report"]
     assert "diff" not in [text for _kind, text in told(first)]
     assert first.span(3).place == "line 1 /history/6"
     assert (told(second)[-1], second.span(len(second) - 1).status) == (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Outcome, Trace
+from mast_tui.traces.model import AnswerKey, Outcome, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.swe_agent.reader import READER
 from tests.traces.checks import read_file, read_one, write_json
@@ -211,7 +211,9 @@ def test_a_result_of_the_benchmark_is_hidden(tmp_path: Path) -> None:
     run["info"] = {"resolved": False, "submission": "p"}
     meta = read_one(READER, write_json(tmp_path / "run.traj", run)).meta
     assert meta.outcome is Outcome.FAILED
-    assert meta.hidden == (("resolved", "false"),)
+    assert meta.answer_key == AnswerKey(
+        scores=(("resolved", "false"),), patch=(("submission", "p"),)
+    )
 
 
 @pytest.mark.parametrize(

@@ -155,8 +155,8 @@ def test_labels_beside_the_spans_are_hidden_and_alone_are_no_trace(tmp_path: Pat
     ]
     both = {**published_layout(), "errors": errors, "scores": [{"overall": 3}]}
     trace = read_one(READER, write_json(tmp_path / "both.json", both))
-    assert [name for name, _text in trace.meta.hidden] == ["errors", "scores"]
-    assert "Tool-related" in trace.meta.hidden[0][1]
+    assert [name for name, _text in trace.meta.hidden] == ["scores overall", "errors"]
+    assert "Tool-related" in trace.meta.hidden[1][1]
     shown = "".join(trace.text(index) for index in range(len(trace)))
     assert "Tool-related" not in shown
     alone = {"trace_id": TRACE, "errors": errors, "scores": []}

@@ -102,7 +102,14 @@ def test_the_evaluation_tells_how_a_trial_ended(
     write_json(trial / "judge_output.json", {"scores": {"root_cause_entity": score}})
     meta = the_trace(list(scan([tmp_path]))).meta
     assert (meta.outcome, meta.score, meta.benchmark) == (outcome, known, "ITBench")
-    assert [name for name, _text in meta.hidden] == ["evaluation"]
+    metric = "root_cause_entity"
+    told = score if isinstance(score, dict) else {"score": score}
+    assert dict(meta.answer_key.explanations) == (
+        {f"{metric} justification": "found it"} if "justification" in told else {}
+    )
+    assert [text for _name, text in meta.answer_key.scores] == [
+        str(value) for name, value in told.items() if name != "justification"
+    ]
 
 
 def test_an_evaluation_of_many_trials_tells_of_each_by_its_folders(tmp_path: Path) -> None:

@@ -111,10 +111,10 @@ def test_nothing_that_judges_the_run_is_shown(
 @pytest.mark.parametrize(
     ("layout", "names"),
     [
-        (layouts.langsmith, ["feedback_stats"]),
-        (layouts.langfuse, ["scores"]),
-        (layouts.mlflow, ["assessments"]),
-        (layouts.braintrust, ["expected", "correct"]),
+        (layouts.langsmith, ["feedback_stats correctness n", "feedback_stats correctness avg"]),
+        (layouts.langfuse, ["correct", "correct comment", "correct"]),
+        (layouts.mlflow, ["correct", "correct rationale"]),
+        (layouts.braintrust, ["expected", "correct", "correct why"]),
     ],
 )
 def test_scores_are_hidden(layout: Callable[[], object], names: list[str], tmp_path: Path) -> None:

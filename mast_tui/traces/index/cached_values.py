@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from mast_tui.traces.model import Problem, Thread, TraceIdentity
+from mast_tui.traces.model import AnswerKey, Problem, Thread, TraceIdentity
 
 
 def text(value: object) -> str:
@@ -83,6 +84,12 @@ def mapping(value: object) -> Mapping[str, Any]:
 def pairs(value: object) -> tuple[tuple[str, str], ...]:
     """A list of pairs of texts."""
     return tuple((text(one), text(other)) for one, other in map(sequence, sequence(value)))
+
+
+def answer_key(value: object) -> AnswerKey:
+    """An answer key by its sections, all of which must be there."""
+    found = mapping(value)
+    return AnswerKey(*(pairs(found[section.name]) for section in fields(AnswerKey)))
 
 
 def problems(value: object) -> tuple[Problem, ...]:

@@ -414,5 +414,5 @@ def _meta(value: Mapping[str, Any]) -> TraceMeta:
         kept_values.text_or_none(value["benchmark"]),
         Outcome(value["outcome"]),
         kept_values.score_or_none(value["score"]),
-        kept_values.pairs(value["hidden"]),
+        kept_values.answer_key(value["answer_key"]),
     )

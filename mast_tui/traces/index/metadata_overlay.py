@@ -24,7 +24,7 @@ def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
         benchmark=meta.benchmark or also.benchmark,
         outcome=also.outcome if meta.outcome is Outcome.UNKNOWN else meta.outcome,
         score=also.score if meta.score is None else meta.score,
-        hidden=meta.hidden + tuple(item for item in also.hidden if item not in meta.hidden),
+        answer_key=meta.answer_key.with_all_of(also.answer_key),
         version=meta.version or also.version,
         started=also.started if meta.started is None else meta.started,
     )

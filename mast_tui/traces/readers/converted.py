@@ -17,6 +17,7 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
+    AnswerKey,
     FileReport,
     Outcome,
     Problem,
@@ -28,6 +29,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
+from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
 from mast_tui.traces.readers.json_documents import read_lines
 from mast_tui.traces.readers.run_facts import clamp_score
 
@@ -137,7 +139,6 @@ def _tokens(value: object) -> Tokens | None:
 
 
 def _meta(value: Mapping[str, object]) -> TraceMeta:
-    hidden = value.get("hidden")
     return TraceMeta(
         task=as_text(value.get("task")),
         system=as_text(value.get("system")),
@@ -145,10 +146,18 @@ def _meta(value: Mapping[str, object]) -> TraceMeta:
         benchmark=as_text(value.get("benchmark")),
         outcome=_choice(Outcome, value.get("outcome"), Outcome.UNKNOWN),
         score=clamp_score(value.get("score")),
-        hidden=tuple((name, dump_text(text)) for name, text in hidden.items())
-        if isinstance(hidden, Mapping)
-        else (),
+        answer_key=_answer_key(value),
     )
+
+
+def _answer_key(value: Mapping[str, object]) -> AnswerKey:
+    """The answer key; of a file by an older version what it hid, by its names."""
+    if "answer_key" in value:
+        return from_json(value["answer_key"])
+    hidden = value.get("hidden")
+    if not isinstance(hidden, Mapping):
+        return AnswerKey()
+    return sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
 
 
 def _problems(value: object) -> list[Problem]:

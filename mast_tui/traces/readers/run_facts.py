@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.index.document import Step
-from mast_tui.traces.io.json_values import as_number, as_text, dump_text
+from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.readers.answer_keys import answer_key_of
 
-_HIDDEN_FIELDS: Final = (
-    "reward",
-    "score",
-    "success",
-    "resolved",
-    "outcome",
-    "is_correct",
-    "is_corrected",
-    "ground_truth",
-    "groundtruth",
-    "answer",
-    "labels",
-    "mast_annotation",
-    "human_labels",
-    "human_label_summary",
-    "failures",
-    "root_cause",
-)
-_HIDDEN_PREFIX: Final = "mistake_"
 _OUTCOMES: Final = {
     "failed": Outcome.FAILED,
     "failure": Outcome.FAILED,
@@ -42,7 +24,7 @@ _OUTCOMES: Final = {
 def facts_of_record(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     """The facts in a record's own fields, and where it has none in the spans.
 
-    A benchmark's reward, answer and labels go to ``hidden``.
+    A benchmark's reward, answer and labels go to the answer key.
     """
     return TraceMeta(
         task=task_of(record.get("question"), record.get("task"), steps=steps),
@@ -51,7 +33,7 @@ def facts_of_record(record: Mapping[str, object], steps: Sequence[Step]) -> Trac
         benchmark=_first_text(record, "benchmark_name", "benchmark"),
         outcome=_outcome(record),
         score=_score(record),
-        hidden=hidden_fields(record),
+        answer_key=answer_key_of(record),
     )
 
 
@@ -67,18 +49,6 @@ def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
             if step.role is Role.USER and step.kind is SpanKind.MESSAGE and step.text.strip()
         ),
         None,
-    )
-
-
-def hidden_fields(
-    record: Mapping[str, object], also: Iterable[str] = ()
-) -> tuple[tuple[str, str], ...]:
-    """Names and texts of the fields that an annotator working blind must not see."""
-    wanted = {*_HIDDEN_FIELDS, *also}
-    return tuple(
-        (name, dump_text(value))
-        for name, value in record.items()
-        if value not in (None, "", [], {}) and (name in wanted or name.startswith(_HIDDEN_PREFIX))
     )
 
 

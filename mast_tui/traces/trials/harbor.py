@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_number, as_text, dump_text
-from mast_tui.traces.model import TraceMeta
+from mast_tui.traces.io.json_values import as_number, as_text
+from mast_tui.traces.model import AnswerKey, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
 from mast_tui.traces.trials.base import Trial, inner, json_object
 
@@ -45,19 +46,27 @@ def _facts(result: Mapping[str, object]) -> TraceMeta:
     reward = _reward(inner(result, "verifier_result", "rewards"))
     if reward is None:
         reward = as_number(inner(result, "verifier_result", "reward"))
-    hidden = [
-        (name, dump_text(result[name]))
-        for name in ("verifier_result", "exception_info")
-        if result.get(name) is not None
-    ]
     return TraceMeta(
         system=as_text(inner(result, "agent_info", "name")),
         model=as_text(inner(result, "agent_info", "model_info", "name")),
         benchmark=as_text(result.get("source")) or "Terminal-Bench",
         outcome=outcome_of_reward(reward),
         score=clamp_score(reward),
-        hidden=tuple(hidden),
+        answer_key=_answer_key(result),
     )
+
+
+def _answer_key(result: Mapping[str, object]) -> AnswerKey:
+    """The verifier's rewards, whatever else it says, and what stopped the run."""
+    draft = AnswerKeyDraft()
+    verified = result.get("verifier_result")
+    if isinstance(verified, Mapping):
+        for name, value in verified.items():
+            draft.take("reward" if name == "rewards" else name, value)
+    else:
+        draft.add("scores", "verifier_result", verified)
+    draft.add("explanations", "exception_info", result.get("exception_info"))
+    return draft.key()
 
 
 def _reward(rewards: object) -> float | None:

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_number, as_text, dump_text
-from mast_tui.traces.model import Outcome, Problem, TraceMeta
+from mast_tui.traces.io.json_values import as_number, as_text
+from mast_tui.traces.model import AnswerKey, Outcome, Problem, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
 from mast_tui.traces.trials.base import Trial, inner, json_object
 
@@ -89,8 +90,16 @@ def _facts(scores: Mapping[str, object]) -> TraceMeta:
         benchmark="ITBench",
         outcome=Outcome.UNKNOWN if recall is None else outcome_of_reward(recall),
         score=clamp_score(recall),
-        hidden=(("evaluation", dump_text(dict(scores))),),
+        answer_key=_answer_key(scores),
     )
+
+
+def _answer_key(scores: Mapping[str, object]) -> AnswerKey:
+    """What the judge of the benchmark says, metric by metric, and why."""
+    draft = AnswerKeyDraft()
+    for metric, value in scores.items():
+        draft.scored(metric, value)
+    return draft.key()
 
 
 def _recall(metric: object) -> float | None:

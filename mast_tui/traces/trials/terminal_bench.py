@@ -18,9 +18,9 @@ from mast_tui.traces.index.document import DocumentTrace, StepList
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
-from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import TASK_CHARS
-from mast_tui.traces.readers.run_facts import hidden_fields
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.trials.base import Trial, json_object
 
 FORMAT: Final = "terminal-bench"
@@ -32,7 +32,6 @@ _MOST_BYTES: Final = 64 << 20
 _EPISODE: Final = re.compile(r"episode-(\d{1,9})")
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _SAID: Final = ("state_analysis", "analysis", "explanation", "plan")
-_HIDDEN: Final = ("is_resolved", "parser_results", "failure_mode")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
@@ -86,8 +85,22 @@ def _facts(result: Mapping[str, object]) -> TraceMeta:
         task=task[:TASK_CHARS] if task else None,
         benchmark="Terminal-Bench",
         outcome=outcome,
-        hidden=tuple(item for item in hidden_fields(result, _HIDDEN) if item[0] in _HIDDEN),
+        answer_key=_answer_key(result),
     )
+
+
+def _answer_key(result: Mapping[str, object]) -> AnswerKey:
+    """Whether the task was solved, what each test said, and why the harness ended the run."""
+    draft = AnswerKeyDraft()
+    draft.add("scores", "is_resolved", result.get("is_resolved"))
+    tests = result.get("parser_results")
+    if isinstance(tests, Mapping):
+        for name, said in tests.items():
+            draft.add("tests", name, said)
+    else:
+        draft.add("tests", "parser_results", tests)
+    draft.add("explanations", "failure_mode", result.get("failure_mode"))
+    return draft.key()
 
 
 def _read(folder: Path, episodes: list[Path], result: Mapping[str, object]) -> FileReport:

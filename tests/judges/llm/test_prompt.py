@@ -13,7 +13,7 @@ from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import Outcome, TraceMeta
+from mast_tui.traces.model import AnswerKey, Outcome, TraceMeta
 from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace
 
@@ -131,7 +131,7 @@ def test_outcome_and_what_is_hidden_from_people_who_work_blind_are_not_told() ->
                 task="Mend it.",
                 outcome=Outcome.FAILED,
                 score=0.125,
-                hidden=(("ground_truth", "the cache was full"),),
+                answer_key=AnswerKey(reference=(("ground_truth", "the cache was full"),)),
             )
 
     ((_, request),) = requests(Hiding().say("Done."))

@@ -16,7 +16,8 @@ from mast_tui.traces.index.document import DocumentTrace, Step
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.atif.fields import (
     agent_name,
     field,
@@ -28,7 +29,7 @@ from mast_tui.traces.readers.atif.fields import (
 )
 from mast_tui.traces.readers.atif.steps import Located, TrajectorySpans, by_id
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
-from mast_tui.traces.readers.run_facts import facts_of_record, hidden_fields, task_of
+from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
 _LOOKED_AT: Final = 20
@@ -183,13 +184,13 @@ def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     """What a trajectory and its ``extra`` tell about the run."""
     extra = record.get("extra")
     meta = facts_of_record(extra if isinstance(extra, Mapping) else record, steps)
-    own_hidden = hidden_fields(record) if isinstance(extra, Mapping) else ()
+    own = answer_key_of(record) if isinstance(extra, Mapping) else AnswerKey()
     return replace(
         meta,
         task=task_of(steps=steps),
         system=agent_name(record),
         model=_model(record),
-        hidden=own_hidden + meta.hidden,
+        answer_key=own.with_all_of(meta.answer_key),
     )
 
 

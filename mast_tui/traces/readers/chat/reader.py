@@ -14,9 +14,10 @@ from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace, Step, StepList
-from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.containers import (
     Conversation,
     Messages,
@@ -26,6 +27,7 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
+from mast_tui.traces.readers.chat.values import fields_of, first_in
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
@@ -134,13 +136,33 @@ def _facts(record: Mapping[str, object], messages: Messages, steps: Sequence[Ste
         outcome = Outcome.FAILED if meta.outcome is Outcome.FAILED else Outcome.UNKNOWN
         return replace(meta, system=system, benchmark="Who&When", outcome=outcome)
     if "traj" in record and "reward" in record:
-        hidden = meta.hidden
-        info = record.get("info")
-        if isinstance(info, Mapping) and info.get("task") is not None:
-            hidden += (("task", dump_text(info["task"])),)
-        task = task_of(steps=steps)
-        return replace(meta, task=task, system=system, benchmark="tau-bench", hidden=hidden)
+        return replace(
+            meta,
+            task=task_of(steps=steps),
+            system=system,
+            benchmark="tau-bench",
+            answer_key=meta.answer_key.with_all_of(_tau_bench_key(fields_of(record.get("info")))),
+        )
     return replace(meta, system=system)
+
+
+def _tau_bench_key(info: Mapping[str, object]) -> AnswerKey:
+    """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
+    task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
+    draft = AnswerKeyDraft()
+    draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
+    outputs = task.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        draft.add("reference", "output", output)
+    for name, value in fields_of(reward.get("info")).items():
+        if name.startswith("r_") or isinstance(value, bool | Mapping):
+            draft.scored(name, value)
+        else:
+            draft.add("other", name, value)
+    for name, value in task.items():
+        if name not in ("actions", "outputs"):
+            draft.add("other", f"task {name}", value)
+    return draft.key()
 
 
 def _system(messages: Messages) -> str | None:

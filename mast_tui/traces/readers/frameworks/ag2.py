@@ -9,10 +9,7 @@ from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
-from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript
-from mast_tui.traces.readers.run_facts import hidden_fields
-
-_HIDDEN: Final = ("other_data", "note")
+from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, study_key
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -30,7 +27,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         mapper.add(message, f"/trajectory/{number}")
     reading.problems.extend(mapper.problems)
     reading.task = content_text(record.get("problem_statement")) or None
-    reading.hidden = hidden_fields(record, _HIDDEN)
+    reading.answer_key = study_key(record)
     other = record.get("other_data")
     if isinstance(other, Mapping) and isinstance(other.get("correct"), bool):
         reading.outcome = Outcome.SUCCEEDED if other["correct"] else Outcome.FAILED

@@ -10,7 +10,8 @@ import re
 from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
-from mast_tui.traces.model import Outcome, Role, SpanKind
+from mast_tui.traces.model import AnswerKey, Outcome, Role, SpanKind
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.frameworks.base import (
     Block,
     Framework,
@@ -34,6 +35,8 @@ _HEADER: Final = re.compile(
     re.MULTILINE,
 )
 _SUPERVISOR: Final = "Supervisor"
+_CHECKED: Final = {"passes": "passed", "failures": "failed"}
+_TOLD: Final = frozenset({"success", "passes", "failures"})
 
 
 class _Run:
@@ -109,18 +112,46 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         reading.outcome = Outcome.FAILED
     elif run.outcomes and all(outcome is Outcome.SUCCEEDED for outcome in run.outcomes):
         reading.outcome = Outcome.SUCCEEDED
-    reading.hidden = tuple(("evaluation", text) for text in run.evaluations)
+    reading.answer_key = _answer_key(run.evaluations)
+
+
+def _answer_key(evaluations: list[str]) -> AnswerKey:
+    """What the benchmark's check says of each task: whether it was done, and what was looked at."""
+    draft = AnswerKeyDraft()
+    for number, evaluation in enumerate(evaluations, 1):
+        task = f"task {number} " if len(evaluations) > 1 else ""
+        report = _report(evaluation)
+        draft.add("scores", f"{task}success", report.get("success"))
+        for name in ("passes", "failures"):
+            checks = report.get(name)
+            for check in checks if isinstance(checks, list) else ():
+                draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
+        rest = {name: value for name, value in report.items() if name not in _TOLD}
+        draft.add("other", f"{task}evaluation", rest if report else evaluation)
+    return draft.key()
+
+
+def _requirement(check: object) -> object:
+    """What a test asks for, without the trace of why it failed where that says nothing more."""
+    if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
+        return check["requirement"]
+    return check
 
 
 def _outcome(evaluation: str) -> Outcome:
-    try:
-        report = load_json(evaluation)
-    except InvalidJSON:
-        return Outcome.UNKNOWN
-    success = report.get("success") if isinstance(report, dict) else None
+    success = _report(evaluation).get("success")
     if not isinstance(success, bool):
         return Outcome.UNKNOWN
     return Outcome.SUCCEEDED if success else Outcome.FAILED
+
+
+def _report(evaluation: str) -> dict[str, object]:
+    """An evaluation's fields; none where it is no JSON object."""
+    try:
+        report = load_json(evaluation)
+    except InvalidJSON:
+        return {}
+    return report if isinstance(report, dict) else {}
 
 
 READER: Final = Framework("appworld", "AppWorld", _sniff, _split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -14,6 +14,7 @@ from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
+    AnswerKey,
     FileReport,
     Outcome,
     Problem,
@@ -22,6 +23,7 @@ from mast_tui.traces.model import (
     SpanStatus,
     TraceMeta,
 )
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import task_of
 
@@ -60,7 +62,7 @@ class Reading:
     model: str | None = None
     benchmark: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
-    hidden: tuple[tuple[str, str], ...] = ()
+    answer_key: AnswerKey = field(default_factory=AnswerKey)
     problems: list[Problem] = field(default_factory=list)
 
     def meta(self, system: str) -> TraceMeta:
@@ -71,7 +73,7 @@ class Reading:
             model=self.model,
             benchmark=self.benchmark,
             outcome=self.outcome,
-            hidden=self.hidden,
+            answer_key=self.answer_key,
         )
 
 
@@ -203,6 +205,20 @@ def add_message(
     return reading.steps.add(
         block.key, kind, role, agent, text, place=block.key, start=start, lead=lead
     )
+
+
+def study_key(record: Mapping[str, object]) -> AnswerKey:
+    """What a record of the MAST study tells beside the log: the benchmark's fields, and notes."""
+    draft = AnswerKeyDraft()
+    draft.fields(record, {"note": "failures"})
+    other = record.get("other_data")
+    if isinstance(other, Mapping):
+        known: dict[str, Section] = {"patch": "patch", "correct": "scores"}
+        for name, value in other.items():
+            draft.take(name, value, known.get(name))
+    else:
+        draft.add("other", "other_data", other)
+    return draft.key()
 
 
 def status_of_level(level: str) -> SpanStatus:

@@ -15,14 +15,13 @@ from mast_tui.traces.readers.frameworks.base import (
     add_log,
     add_message,
     blocks,
+    study_key,
 )
-from mast_tui.traces.readers.run_facts import hidden_fields
 
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
 _HANDOVER: Final = re.compile(r"(?P<actor>[\w-]{1,60})->[\w-]{1,60}: ?")
 _LINES_LOOKED_AT: Final = 400
-_HIDDEN: Final = ("other_data", "note")
 
 
 def _sniff(transcript: Transcript) -> bool:
@@ -41,7 +40,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         record = transcript.json
         if isinstance(record, Mapping):
             reading.task = content_text(record.get("problem_statement")) or None
-            reading.hidden = hidden_fields(record, _HIDDEN)
+            reading.answer_key = study_key(record)
     for block in blocks(text, _RECORD):
         if block.match is None:
             add_log(reading, block, block.body)

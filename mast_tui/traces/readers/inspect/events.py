@@ -69,6 +69,8 @@ class EventWalk:
     ) -> None:
         self.grading: list[str] = []
         """What the models of scorers said."""
+        self.scored: list[tuple[str, Event]] = []
+        """The scores that were given, each with the key of its span."""
         self.errors: set[str] = set()
         """The texts of the errors that have spans."""
         self.limits = 0
@@ -324,7 +326,9 @@ class EventWalk:
         start, end = _times(event)
         acting = Acting(parent=scope.parent, start=start, end=end)
         key = as_text(event.get("uuid"))
-        self._spans.log(record.text, pointer, acting, key, name=name, status=record.status)
+        key = self._spans.log(record.text, pointer, acting, key, name=name, status=record.status)
+        if event.get("event") == "score":
+            self.scored.append((key, event))
 
     def _is_a_result(self, output: object) -> bool:
         """Whether a sandbox's output is what the tool that used it gives back."""

@@ -15,8 +15,17 @@ from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace, Step, StepList
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
 from mast_tui.traces.io.source import content_hash
-from mast_tui.traces.model import Outcome, Problem, SpanKind, SpanStatus, TraceIdentity, TraceMeta
-from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
+from mast_tui.traces.model import (
+    AnswerKey,
+    Outcome,
+    Problem,
+    SpanKind,
+    SpanStatus,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
+from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
 from mast_tui.traces.readers.run_facts import task_of
@@ -67,7 +76,7 @@ def read_sample(
     if attachments.left_out:
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk.grading)
+    meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
     return DocumentTrace(
         _identity(sample, log, record),
         log.path,
@@ -193,9 +202,9 @@ def facts_of_sample(
     header: Mapping[str, object],
     steps: Sequence[Step],
     attachments: Attachments,
-    grading: Sequence[str],
+    walk: EventWalk,
 ) -> TraceMeta:
-    """The facts on one sample; ``grading`` is what the models of its scorers said."""
+    """The facts on one sample; ``walk`` has heard its scorers."""
     spec = header.get("eval")
     spec = spec if isinstance(spec, Mapping) else {}
     values = list(_values(_scores(sample)))
@@ -208,7 +217,7 @@ def facts_of_sample(
         benchmark=as_text(spec.get("task")),
         outcome=outcome,
         score=score,
-        hidden=tuple(_hidden(sample, attachments, grading)),
+        answer_key=_answer_key(sample, attachments, walk),
     )
 
 
@@ -295,22 +304,37 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _hidden(
-    sample: Mapping[str, object], attachments: Attachments, grading: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """What somebody working blind must not see: scores, the target, the sample's metadata."""
+def _answer_key(
+    sample: Mapping[str, object], attachments: Attachments, walk: EventWalk
+) -> AnswerKey:
+    """Scores with the scorers' words, the target, and the sample's metadata."""
+    draft = AnswerKeyDraft()
     for name, score in _scores(sample):
-        if not isinstance(score, Mapping):
-            yield name, json_text(score)
-            continue
-        for field in ("value", "answer", "explanation"):
-            if score.get(field) not in (None, ""):
-                own_name = name if field == "value" else f"{name} {field}"
-                yield own_name, attachments.dumped(score[field])
+        _add_score(draft, name, score, attachments)
+    for key, event in walk.scored:
+        score = event.get("score")
+        if event.get("intermediate") is True and isinstance(score, Mapping):
+            said = [score.get(part) for part in ("value", "answer", "explanation")]
+            texts = [attachments.dumped(part) for part in said if part not in (None, "")]
+            draft.add("step_scores", key, "\n".join(texts))
     target = sample.get("target")
     if target not in (None, "", []):
-        yield "target", attachments.dumped(target)
-    if sample.get("metadata"):
-        yield "metadata", attachments.dumped(sample["metadata"])
-    if grading:
-        yield "grading", "\n\n".join(grading)
+        draft.add("reference", "target", attachments.dumped(target))
+    if walk.grading:
+        draft.add("explanations", "grading", "\n\n".join(walk.grading))
+    metadata = sample.get("metadata")
+    for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
+        draft.add("other", name, attachments.dumped(value))
+    return draft.key()
+
+
+def _add_score(draft: AnswerKeyDraft, name: str, score: object, attachments: Attachments) -> None:
+    if not isinstance(score, Mapping):
+        draft.add("scores", name, score)
+        return
+    value = score.get("value")
+    draft.scored(name, value if isinstance(value, Mapping) else attachments.dumped(value))
+    for field in ("answer", "explanation", "metadata"):
+        if score.get(field) not in (None, "", {}):
+            section: Section = "other" if field == "metadata" else "explanations"
+            draft.add(section, f"{name} {field}", attachments.dumped(score[field]))

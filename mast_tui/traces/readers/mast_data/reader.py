@@ -193,7 +193,7 @@ def _facts(record: Mapping[str, object], reading: Reading, system: str | None) -
         benchmark=benchmark,
         outcome=of_log.outcome if meta.outcome.value == "unknown" else meta.outcome,
         score=meta.score,
-        hidden=meta.hidden + of_log.hidden,
+        answer_key=meta.answer_key.with_all_of(of_log.answer_key),
     )
 
 

@@ -20,6 +20,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
+    AnswerKey,
     FileReport,
     Outcome,
     Problem,
@@ -29,6 +30,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
 from mast_tui.traces.readers.openhands.events import (
     Event,
@@ -42,7 +44,7 @@ from mast_tui.traces.readers.openhands.events import (
 )
 from mast_tui.traces.readers.openhands.old import OldEvents
 from mast_tui.traces.readers.openhands.sdk import SdkEvents
-from mast_tui.traces.readers.run_facts import facts_of_record, hidden_fields, task_of
+from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 
 _CONTAINERS: Final = ("history", "trajectory", "events")
 _MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
@@ -305,8 +307,22 @@ def facts(record: Mapping[str, object], spans: EventSpans) -> TraceMeta:
         model=as_text(llm.get("model")) or as_text(agent.get("model")) or spans.model or told.model,
         benchmark=told.benchmark or as_text(metadata.get("dataset")),
         outcome=_outcome(record, told.outcome),
-        hidden=hidden_fields(record, ("report", "test_result")),
+        answer_key=_answer_key(record, instance),
     )
+
+
+_TESTS: Final[dict[str, Section]] = {"FAIL_TO_PASS": "tests", "PASS_TO_PASS": "tests"}
+
+
+def _answer_key(record: Mapping[str, object], instance: Mapping[str, object]) -> AnswerKey:
+    """What the benchmark says of the run, the patch it made and the one that was wanted."""
+    draft = AnswerKeyDraft()
+    result = mapping(record.get("test_result"))
+    draft.take("git_patch", result.get("git_patch"), "patch")
+    rest = {name: value for name, value in result.items() if name != "git_patch"}
+    draft.fields({**record, "test_result": rest}, {"report": "tests"})
+    draft.fields(instance, {"patch": "patch", "test_patch": "patch", **_TESTS})
+    return draft.key()
 
 
 def _outcome(record: Mapping[str, object], told: Outcome) -> Outcome:

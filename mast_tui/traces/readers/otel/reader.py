@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
@@ -10,7 +10,8 @@ from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
     is_genai,
@@ -120,7 +121,7 @@ class OtelReader:
                 task=task_of(steps=observed.steps.steps),
                 system=system_of(run.spans),
                 model=next((row.model for row in rows if row.model), None),
-                hidden=tuple(_verdicts(run)),
+                answer_key=_answer_key(run),
             ),
         )
 
@@ -177,17 +178,22 @@ def system_of(spans: Sequence[OtelSpan]) -> str | None:
     return next((span.service for span in spans if span.service), None)
 
 
-def _verdicts(run: _Run) -> Iterator[tuple[str, str]]:
+def _answer_key(run: _Run) -> AnswerKey:
     """What evaluations after the run said of it, by their names."""
+    draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
             if event.name == _EVALUATION:
-                name = as_text(event.attributes.get("gen_ai.evaluation.name")) or "evaluation"
-                yield name, _lines(event.attributes)
+                said = dict(event.attributes)
+                name = as_text(said.pop("gen_ai.evaluation.name", None)) or "evaluation"
+                why = said.pop("gen_ai.evaluation.explanation", None)
+                draft.add("explanations", f"{name} explanation", why)
+                draft.add("scores", name, _lines(said))
     for content in run.contents:
         for name, value in content.items():
-            if value not in (None, "", [], {}) and name.startswith(_VERDICTS):
-                yield name, dump_text(value)
+            if name.startswith(_VERDICTS):
+                draft.scored(name, value)
+    return draft.key()
 
 
 def _own_names(span: OtelSpan) -> list[str]:

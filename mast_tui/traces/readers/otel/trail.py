@@ -12,9 +12,10 @@ from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace
-from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
+from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document, read_lines
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
@@ -22,7 +23,6 @@ from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _MARKS: Final = (b'"child_spans"', b'"span_attributes"', b'"parent_span_id"', b'"span_name"')
-_LABELS: Final = ("errors", "scores", "labels")
 _LOOKED_AT: Final = 20
 
 
@@ -85,9 +85,7 @@ class TrailReader:
             system=system_of(spans),
             model=next((row.model for row in rows if row.model), None),
             benchmark=as_text(value.get("benchmark")),
-            hidden=tuple(
-                (name, dump_text(value[name])) for name in _LABELS if value.get(name) is not None
-            ),
+            answer_key=answer_key_of(value, {"errors": "failures"}),
         )
         return DocumentTrace(
             identity,

@@ -17,6 +17,7 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
+from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -148,7 +149,8 @@ def _meta(info: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     config = info.get("config")
     model = config.get("model") if isinstance(config, Mapping) else None
     name = as_text(model.get("model_name")) if isinstance(model, Mapping) else None
-    return replace(meta, system=_FORMAT, model=name or meta.model)
+    handed_in = answer_key_of(info, {"submission": "patch"})
+    return replace(meta, system=_FORMAT, model=name or meta.model, answer_key=handed_in)
 
 
 class _MessageSpans:

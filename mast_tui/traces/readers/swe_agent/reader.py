@@ -23,8 +23,9 @@ from mast_tui.traces.io.json_values import (
     load_json,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
@@ -336,7 +337,25 @@ def _facts(record: Mapping[str, object], steps: Sequence[Step]) -> TraceMeta:
     problem = _mapping(config.get("problem_statement"))
     task = task_of(problem.get("text"), problem.get("problem_statement"), steps=steps)
     model = as_text(_mapping(_mapping(config.get("agent")).get("model")).get("name"))
-    return replace(meta, task=task, system="SWE-agent", model=model or meta.model)
+    return replace(
+        meta,
+        task=task,
+        system="SWE-agent",
+        model=model or meta.model,
+        answer_key=_answer_key(record, _mapping(info)),
+    )
+
+
+def _answer_key(record: Mapping[str, object], info: Mapping[str, object]) -> AnswerKey:
+    """The patch that was handed in, and what the tests of the benchmark said of it."""
+    draft = AnswerKeyDraft()
+    for holder in (info, record):
+        draft.fields(
+            holder, {"submission": "patch", "model_patch": "patch", "test_results": "tests"}
+        )
+        for name in ("report", "test_report", "tests_status"):
+            draft.add("tests", name, holder.get(name))
+    return draft.key()
 
 
 def _config(value: object) -> Mapping[str, object]:

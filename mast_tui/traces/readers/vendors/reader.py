@@ -5,14 +5,15 @@ All five keep timed calls in a tree; ``tables`` says where each keeps what.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.document import DocumentTrace, Step
-from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source, content_hash
-from mast_tui.traces.model import FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
 from mast_tui.traces.readers.span_tree.steps import observed_steps
@@ -86,7 +87,7 @@ class VendorExportReader:
             task=_task(rows, observed.steps.steps),
             system=_system(vendor, records, rows),
             model=next((row.model for row in rows if row.model), None),
-            hidden=tuple(_hidden(vendor, records, judged)),
+            answer_key=_answer_key(vendor, records, judged),
         )
         return DocumentTrace(identity, source.path, observed.steps.steps, record=number, meta=meta)
 
@@ -129,20 +130,20 @@ def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, Found]:
     return judged
 
 
-def _hidden(
-    vendor: Vendor, records: TraceRecords, judged: Mapping[str, Found]
-) -> Iterator[tuple[str, str]]:
+def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Found]) -> AnswerKey:
     """Scores and expected answers, as the file tells them of the trace and of its calls."""
+    draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
         holders = [records.head, *(found.record for found in records.found.values())]
         told = [value for holder in holders if (value := value_at(holder, (path,))) not in _NOTHING]
-        if told:
-            yield name, dump_text(told[0] if len(told) == 1 else told)
+        for value in told:
+            draft.take(name, value)
     for found in judged.values():
         if is_judgement(vendor, found):
             name = text_at(found.record, vendor.fields.name) or "score"
-            yield name, dump_text(value_at(found.record, vendor.fields.output))
+            draft.scored(name, value_at(found.record, vendor.fields.output))
+    return draft.key()
 
 
 _NOTHING: Final[tuple[object, ...]] = (None, "", [], {})

@@ -1,0 +1,115 @@
+"""What a file tells of how a run should have gone: sorted into sections, by every reader alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import AnswerKey
+from mast_tui.traces.native_format import line_of
+from mast_tui.traces.readers.answer_keys import (
+    AnswerKeyDraft,
+    answer_key_of,
+    as_json,
+    from_json,
+    sorted_by_name,
+)
+from tests.traces.checks import CORPUS, needs_corpus, write_json
+
+
+def test_fields_go_to_their_sections_by_name_and_nothing_empty_is_kept() -> None:
+    record = {
+        "reward": 0,
+        "success": False,
+        "ground_truth": "12",
+        "mistake_agent": "Coder",
+        "expected_actions": [{"name": "book", "arguments": {}}, "look"],
+        "gold_patch": ["--- a", "+++ b"],
+        "answer": "",
+        "failures": [],
+        "content": "no part of it",
+    }
+    assert answer_key_of(record) == AnswerKey(
+        expected_actions=(("book", "{}"), ("action", "look")),
+        reference=(("ground_truth", "12"),),
+        scores=(("reward", "0"), ("success", "false")),
+        patch=(("gold_patch", "--- a\n+++ b"),),
+        failures=(("mistake_agent", "Coder"),),
+    )
+
+
+@pytest.mark.parametrize("name", ["note", "feedback", "expected"])
+def test_names_that_mean_anything_count_only_where_a_reader_says_so(name: str) -> None:
+    assert answer_key_of({name: "x"}) == AnswerKey()
+    assert answer_key_of({name: "x"}, {name: "failures"}).failures == ((name, "x"),)
+
+
+@pytest.mark.parametrize(
+    ("value", "scores", "words"),
+    [
+        (0.5, {"s": "0.5"}, {}),
+        ({"db": 1.0, "nl": {"met": 0}}, {"s db": "1.0", "s nl met": "0"}, {}),
+        ({"score": 40, "justification": "half"}, {"s": "40"}, {"s justification": "half"}),
+        ([{"name": "a", "value": 1, "comment": "ok"}], {"a": "1"}, {"a comment": "ok"}),
+        ([{"overall": 3}], {"s overall": "3"}, {}),
+    ],
+)
+def test_scores_are_taken_apart_and_the_words_told_from_the_numbers(
+    value: object, scores: dict[str, str], words: dict[str, str]
+) -> None:
+    draft = AnswerKeyDraft()
+    draft.scored("s", value)
+    assert (dict(draft.key().scores), dict(draft.key().explanations)) == (scores, words)
+
+
+def test_what_only_the_other_holds_is_added_once() -> None:
+    one = AnswerKey(scores=(("a", "1"),))
+    other = AnswerKey(scores=(("a", "1"), ("b", "2")), tests=(("t", "ok"),))
+    assert one.with_all_of(other) == other
+    assert list(other.sections()) == [("scores", other.scores), ("tests", other.tests)]
+
+
+def test_it_is_written_and_read_without_loss_and_foreign_shapes_cost_nothing() -> None:
+    key = AnswerKey(scores=(("a", "1"), ("a", "2")), other=(("", ""),))
+    assert from_json(json.loads(json.dumps(as_json(key)))) == key
+    shapes: tuple[object, ...] = (None, 5, [], {"scores": 5}, {"scores": [5]}, {"unknown": []})
+    for broken in shapes:
+        assert from_json(broken) == AnswerKey()
+
+
+def test_an_older_file_of_our_own_keeps_what_it_hid(tmp_path: Path) -> None:
+    record = {"question": "?", "history": [{"role": "user", "content": "?"}], "mistake_agent": "A"}
+    (trace,) = read_file(write_json(tmp_path / "a.json", record), named=True).traces
+    line = json.loads(line_of(trace))
+    del line["answer_key"]
+    path = tmp_path / "b.jsonl"
+    path.write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    (older,) = read_file(path, named=True).traces
+    assert older.meta.answer_key == trace.meta.answer_key
+    assert sorted_by_name([("x", "y")]) == AnswerKey(other=(("x", "y"),))
+
+
+def test_nothing_of_it_is_written_for_who_works_blind(tmp_path: Path) -> None:
+    record = {"ground_truth": "SECRET", "history": [{"role": "user", "content": "?"}], "reward": 1}
+    (trace,) = read_file(write_json(tmp_path / "a.json", record), named=True).traces
+    assert b"SECRET" in line_of(trace)
+    veiled = json.loads(line_of(trace, veiled=True))
+    assert (veiled["answer_key"], veiled["hidden"], veiled["score"]) == ({}, {}, None)
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    ("place", "sections"),
+    [
+        ("tau-bench/retail.json", {"expected_actions", "scores", "other"}),
+        ("who-and-when/hand-crafted/1.json", {"reference", "scores", "failures"}),
+        ("swe-agent/pydicom-1458.traj", {"patch"}),
+        ("inspect/docent_log.eval", {"reference", "scores", "explanations", "other"}),
+    ],
+)
+def test_real_files_bring_theirs(place: str, sections: set[str]) -> None:
+    trace = read_file(CORPUS / place, named=True).traces[0]
+    assert {name for name, _found in trace.meta.answer_key.sections()} == sections
