@@ -13,8 +13,19 @@ class TraceFails(AskError):
     """This question cannot be answered; the run goes on with other traces."""
 
 
+class Unanswered(TraceFails):
+    """The server gave no answer that can be used; it may fail for other traces alike."""
+
+
 class ContextOverflow(TraceFails):
-    """The request is longer than the model reads: ask with smaller windows."""
+    """The request is longer than the model reads: ask with smaller windows.
+
+    ``room`` is what an answer might take if only that was too long, in tokens.
+    """
+
+    def __init__(self, message: str, *, room: int | None = None) -> None:
+        super().__init__(message)
+        self.room = room
 
 
 class RunStops(AskError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ TIMEOUT: Final = 600.0
 otherwise."""
 
 Finish = Literal["stop", "length", "refusal"]
-Form = Literal["json_schema", "json_object", "text"]
+Form = Literal["json_schema", "json_object_schema", "json_object", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Parameters:
 
     ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
     most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
-    ``temperature`` None leaves it to the server.
+    ``temperature`` None leaves it to the server. ``extra_body`` holds what else is sent with each
+    request, by name, such as ``reasoning_effort``.
     """
 
     model: str
@@ -32,6 +34,7 @@ class Parameters:
     samples: int = 1
     window_tokens: int = WINDOW_TOKENS
     answer_tokens: int = ANSWER_TOKENS
+    extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
         """By name, as words, for the record of a run; without the model."""
@@ -40,6 +43,7 @@ class Parameters:
             "window_tokens": str(self.window_tokens),
             "answer_tokens": str(self.answer_tokens),
             "temperature": None if self.temperature is None else f"{self.temperature:g}",
+            **{name: json.dumps(value) for name, value in self.extra_body},
         }
         return tuple((name, value) for name, value in said.items() if value is not None)
 
@@ -65,9 +69,11 @@ class Request:
     """One question to a model, complete but for its boundary.
 
     ``system`` and ``user`` are the pieces of the two messages; between two pieces stands the
-    boundary, which is fresh for each request that is sent and stands in no piece. ``schema`` is
+    boundary, which is drawn anew for each run and trace and stands in no piece. ``schema`` is
     the JSON schema of the answer, ``tokens`` an estimate of all that is sent. ``remarks`` say what
-    was shortened. ``sample`` tells apart questions that are asked several times.
+    was shortened. ``sample`` tells apart questions that are asked several times. ``about`` is the
+    trace's id: all requests about one trace have one boundary, so that servers need to read what
+    they have in common only once.
     """
 
     system: tuple[str, ...]
@@ -76,6 +82,7 @@ class Request:
     tokens: int
     remarks: tuple[str, ...] = ()
     sample: int = 0
+    about: str = ""
 
     def fingerprint(self) -> str:
         """The SHA-256 (hex) of what is asked, the same whatever the boundary."""
@@ -98,7 +105,8 @@ class Reply:
     """A server's answer to one request.
 
     ``text`` is what the model said, or why it refused. Tokens are as the server counted them;
-    ``counted`` is False where it did not and they are estimates.
+    ``counted`` is False where it did not and they are estimates. Of those in ``tokens_cached`` were
+    known to the server from an earlier request, of those out ``tokens_thought`` are in no text.
     """
 
     text: str
@@ -107,17 +115,41 @@ class Reply:
     tokens_in: int
     tokens_out: int
     counted: bool = True
+    tokens_cached: int = 0
+    tokens_thought: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """An answer that could not be used, and why, for the model to do better."""
+
+    answer: str
+    problem: str
 
 
 class Asks(Protocol):
     """Sends requests; may be used by many tasks of one event loop at once."""
 
-    async def ask(self, request: Request, answer_tokens: int) -> Reply:
-        """The model's answer, of at most ``answer_tokens`` tokens.
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        """Ask the model.
+
+        Args:
+            request: What is asked.
+            answer_tokens: The most that the answer may take, in tokens.
+            correction: What was wrong with the answer before, if there was one.
+
+        Returns:
+            The model's answer.
 
         Raises:
             ContextOverflow: the request is too long for the model.
             TraceFails: this request got no answer, in words; others may.
             RunStops: no request will get an answer, in words, or the allowance is spent.
         """
+        ...
+
+    def note(self, problem: str | None) -> None:
+        """Take in that the last answer could be used, or why not."""
         ...

@@ -16,9 +16,12 @@ from tests.judges.llm.server import Action, ModelServer, Script, answer, documen
 HERE = "http://127.0.0.1:8000/v1"
 
 
+FORMS: tuple[Form, ...] = ("json_schema", "json_object_schema", "json_object", "text")
+
+
 def taking(
     *,
-    forms: tuple[Form, ...] = ("json_schema", "json_object", "text"),
+    forms: tuple[Form, ...] = FORMS,
     limits: tuple[str, ...] = ("max_tokens",),
     temperature: bool = True,
     together: int = 0,
@@ -28,6 +31,8 @@ def taking(
     def script(body: dict[str, object], _n: int) -> Action:
         form = body.get("response_format")
         name = form["type"] if isinstance(form, dict) else "text"
+        if name == "json_object" and "schema" in form:  # type: ignore[operator]
+            name = "json_object_schema"
         if name not in forms:
             words = f"'response_format' of type '{name}' is not supported with this model."
             return status(400, words, param="response_format").when_together(together)
@@ -46,8 +51,9 @@ def taking(
 @pytest.mark.parametrize(
     ("forms", "reached"),
     [
-        (("json_schema", "json_object", "text"), "json_schema"),
-        (("json_object", "text"), "json_object"),
+        (FORMS, "json_schema"),
+        (FORMS[1:], "json_object_schema"),
+        (FORMS[2:], "json_object"),
         (("text",), "text"),
     ],
 )
@@ -60,7 +66,7 @@ async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
             for _ in range(3):
                 reply = await client.ask(a_request(), ANSWER_TOKENS)
                 assert reply.form == client.form == reached
-        refusals = 3 - len(forms)
+        refusals = len(FORMS) - len(forms)
         assert len(server.chats) == refusals + 3
     assert len(heard.remarks) == refusals
 
@@ -75,17 +81,17 @@ async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
             before = len(server.chats)
             await client.ask(a_request(), ANSWER_TOKENS)
             assert len(server.chats) == before + 1
-        assert before <= 16 * 5
+        assert before <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
-    assert len(heard.remarks) == 3
+    assert len(heard.remarks) == 4
     assert any("temperature" in remark for remark in heard.remarks)
 
 
 async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
-    with ModelServer(taking(forms=("json_object",), together=16)) as server:
+    with ModelServer(taking(forms=("json_object_schema",), together=16)) as server:
         async with a_client(server) as client:
             await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
-            assert client.form == "json_object"
+            assert client.form == "json_object_schema"
         assert len(server.chats) == 32
 
 
@@ -110,7 +116,7 @@ async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> No
         async with a_client(server) as client:
             with pytest.raises(TraceFails, match="schema is invalid"):
                 await client.ask(a_request(), ANSWER_TOKENS)
-        assert len(server.chats) == 3
+        assert len(server.chats) == 4
 
 
 async def test_an_error_about_something_else_gives_nothing_up() -> None:
@@ -155,7 +161,7 @@ def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     first = forms.manner
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
-    assert forms.manner == Manner("json_object", "max_tokens", True)
+    assert forms.manner == Manner("json_object_schema", "max_tokens", True)
     assert forms.refused(first, "temperature")
     assert forms.refused(first, "temperature")
     assert not forms.refused(forms.manner, "temperature")
@@ -237,12 +243,12 @@ TROUBLES: list[tuple[int, object, Trouble]] = [
     (402, "Insufficient Balance", Trouble.MONEY),
     (400, "Your credit balance is too low", Trouble.MONEY),
     (403, "blocked", Trouble.DENIED),
-    (503, "loading model", Trouble.AGAIN),
+    (503, "loading model", Trouble.LOADING),
     (500, {"message": "context canceled"}, Trouble.AGAIN),
     (500, {"message": "context deadline exceeded"}, Trouble.AGAIN),
     (408, None, Trouble.AGAIN),
     (302, None, Trouble.REDIRECT),
-    (400, {"message": "roles must alternate"}, Trouble.REFUSED),
+    (400, {"message": "roles must alternate"}, Trouble.SYSTEM),
     (451, None, Trouble.REFUSED),
 ]
 

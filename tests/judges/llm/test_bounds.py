@@ -130,7 +130,7 @@ def told() -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
-    assert told[name].startswith("TraceFails: ")
+    assert told[name].startswith("Unanswered: ")
     assert HOSTILE[name][2] in told[name]
     assert "in 2 tries" in told[name]
 

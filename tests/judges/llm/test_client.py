@@ -7,15 +7,17 @@ import json
 import random
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
 
 from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.client.client import MOST_WAITED
 from mast_tui.judges.llm.errors import (
     AllowanceSpent,
     RunStops,
-    TraceFails,
+    Unanswered,
 )
 from mast_tui.judges.llm.model import Reply
 from tests import waiting
@@ -71,13 +73,17 @@ async def test_a_right_answer_comes_back_with_what_it_took() -> None:
     assert form["json_schema"]["strict"] is True
 
 
-async def test_the_boundary_is_another_one_in_each_request() -> None:
+async def test_the_boundary_is_that_of_the_run_and_the_trace() -> None:
+    """So a server has read the beginning of a further sample or try already."""
+    one, other = a_request(), replace(a_request(), about="another trace")
     with ModelServer() as server:
-        async with a_client(server) as client:
-            for _ in range(2):
-                await client.ask(a_request(), ANSWER_TOKENS)
-        first, second = (json.dumps(seen.body["messages"]) for seen in server.chats)
-    assert first != second
+        for _ in range(2):
+            async with a_client(server) as client:
+                for request in (one, one, other):
+                    await client.ask(request, ANSWER_TOKENS)
+        sent = [json.dumps(seen.body["messages"]) for seen in server.chats]
+    assert sent[0] == sent[1]
+    assert len(set(sent)) == 4
 
 
 @pytest.mark.parametrize(
@@ -193,14 +199,27 @@ async def test_what_passes_is_tried_again(name: str) -> None:
         assert len(server.chats) == 3
 
 
-@pytest.mark.parametrize("name", PASSING)
+ASKED_TO_WAIT = ("429 with seconds", "503")
+
+
+@pytest.mark.parametrize("name", [name for name in PASSING if name not in ASKED_TO_WAIT])
 async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
     with after(99, PASSING[name]()) as server:
         error = await failure(server, tries=3)
         assert len(server.chats) == 3
-    assert type(error) is TraceFails
+    assert type(error) is Unanswered
     assert "in 3 tries" in str(error)
     assert "127.0.0.1" in str(error)
+
+
+@pytest.mark.parametrize("name", ASKED_TO_WAIT)
+async def test_waits_that_are_asked_for_use_up_no_tries_but_have_an_end(name: str) -> None:
+    time = FakeTime()
+    with after(9_999, PASSING[name]()) as server:
+        async with a_client(server, time=time, tries=3) as client:
+            with pytest.raises(Unanswered, match="in 3 tries"):
+                await client.ask(a_request(), ANSWER_TOKENS)
+    assert MOST_WAITED < time.time - 100.0 < 2 * MOST_WAITED
 
 
 @pytest.mark.slow
@@ -210,8 +229,9 @@ async def test_an_answer_that_does_not_end_in_time_is_given_up() -> None:
             async with a_client(server, timeout=0.4) as client:
                 assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
         with after(9, action) as server:
-            error = await failure(server, timeout=0.1, tries=2)
-        assert type(error) is TraceFails
+            error = await failure(server, timeout=0.1, tries=9)
+            assert len(server.chats) == 2
+        assert type(error) is Unanswered
         assert "answer" in str(error)
 
 
@@ -230,7 +250,7 @@ async def test_tries_are_further_and_further_apart() -> None:
     time = FakeTime(chance=0.99)
     with after(9, status(500)) as server:
         async with a_client(server, time=time, tries=6) as client:
-            with pytest.raises(TraceFails):
+            with pytest.raises(Unanswered):
                 await client.ask(a_request(), ANSWER_TOKENS)
     assert time.slept == sorted(time.slept)
     assert len(set(time.slept)) == 5
@@ -337,7 +357,7 @@ async def test_what_fails_costs_nothing_and_what_says_nothing_is_an_answer_to_be
     budget = Budget(max_tokens=10_000)
     with after(3, status(500)) as server:
         async with a_client(server, budget=budget) as client, asyncio.timeout(20):
-            await client.ask(a_request(tokens=6_000), ANSWER_TOKENS)
+            await client.ask(a_request(tokens=400), ANSWER_TOKENS)
     assert budget.tokens == 150
     with after(1, answer(None)) as server:
         async with a_client(server, budget=budget) as client:
@@ -354,15 +374,15 @@ async def test_an_answer_that_is_lost_counts_with_what_was_sent() -> None:
         with after(2, lost) as server:
             async with a_client(server, budget=budget) as client:
                 await client.ask(a_request(), ANSWER_TOKENS)
-                await client.ask(a_request(tokens=4_000), ANSWER_TOKENS)
+                await client.ask(a_request(tokens=400), ANSWER_TOKENS)
         assert len(server.chats) == 4
         assert budget.tokens_in == 2 * 100 + 2 * 100
     with ModelServer(lambda _body, _n: hang()) as server:
-        budget = Budget(max_tokens=10_000)
+        budget = Budget(max_tokens=6_000)
         async with a_client(server, budget=budget, timeout=0.05, tries=9) as client:
             with pytest.raises(AllowanceSpent):
                 await client.ask(a_request(tokens=4_000), ANSWER_TOKENS)
-        assert len(server.chats) == 2
+        assert len(server.chats) == 1
 
 
 async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
@@ -398,7 +418,7 @@ async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_word
             ends = await asyncio.gather(*asked, return_exceptions=True)
             assert client.limiter.under_way == 0
         assert server.most_in_flight <= 16
-    assert all(type(end) in (Reply, TraceFails) for end in ends)
+    assert all(type(end) in (Reply, Unanswered) for end in ends)
     answers = sum(isinstance(end, Reply) for end in ends)
     assert answers > 30
     assert budget.tokens >= 150 * answers

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails, Unanswered
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,
     a_client,
@@ -89,11 +89,11 @@ async def test_a_request_that_a_firewall_refuses_among_others_fails_alone() -> N
 
 
 async def test_any_other_refusal_fails_this_trace_with_the_servers_words() -> None:
-    with after(9, status(400, "messages: \x1b[31mroles must alternate")) as server:
+    with after(9, status(400, "messages: \x1b[31mtoo odd")) as server:
         error = await failure(server)
         assert len(server.chats) == 1
-    assert type(error) is TraceFails
-    assert "roles must alternate (400)" in str(error)
+    assert type(error) is Unanswered
+    assert "too odd (400)" in str(error)
     assert "\x1b" not in str(error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,19 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.model import Parameters, Window
 from mast_tui.judges.llm.prompt.example import Example
-from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.prompt.prompt import Prompt, boundary_of, messages
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import VerdictValue
-from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
+from tests.judges.llm.views import (
+    MAST,
+    SECRET,
+    marked_lines,
+    prompt_of,
+    requests,
+    said,
+    sent,
+    view_of,
+)
 from tests.judges.memory_trace import MemoryTrace
 
 KEY = "sk-local-0123456789abcdef"
@@ -81,7 +91,7 @@ def test_a_key_that_a_trace_has_got_hold_of_is_not_sent() -> None:
     redaction = Redaction.none().with_secret(KEY)
     trace = hostile_trace().call(KEY, "{}", agent=f"agent {KEY}")
     for _, request in requests(trace, redaction=redaction):
-        assert KEY not in json.dumps(messages(request, fresh_boundary(request)))
+        assert KEY not in json.dumps(messages(request, boundary_of(request, SECRET)))
 
 
 def test_names_of_agents_and_tools_are_one_line_and_cannot_add_facts() -> None:
@@ -151,11 +161,20 @@ def test_a_request_is_well_formed_whatever_the_text(
 
 
 def test_a_boundary_is_one_that_stands_nowhere_also_where_the_first_ones_do() -> None:
-    ((_, request),) = requests(said(["aaaaaaaa bbbbbbbb", "cccccccc"]))
-    given = iter(["aaaaaaaa", "cccccccc", "dddddddd"])
-    assert fresh_boundary(request, random=lambda _: next(given)) == "dddddddd"
+    ((_, plain),) = requests(said(["a", "b"]))
+    first = boundary_of(plain, SECRET)
+    ((_, taken),) = requests(said([f"a {first}", "b"]))
+    second = boundary_of(taken, SECRET)
+    assert second != first
+    ((_, both),) = requests(said([f"a {first}", second]))
+    assert boundary_of(both, SECRET) not in (first, second)
 
 
-def test_a_poor_source_of_boundaries_is_asked_for_longer_ones() -> None:
-    ((_, request),) = requests(said(["abababababab"]))
-    assert fresh_boundary(request, random=lambda count: "ab" * count) not in "abababababab"
+def test_requests_about_one_trace_have_one_boundary_and_those_of_another_run_another() -> None:
+    ((_, one),) = requests(said(["a"]))
+    again, other = replace(one, sample=1), replace(one, about="another trace")
+    assert boundary_of(again, SECRET) == boundary_of(one, SECRET)
+    assert boundary_of(other, SECRET) != boundary_of(one, SECRET)
+    assert boundary_of(one, b"another run") != boundary_of(one, SECRET)
+    samples = [sent(request) for request in (one, again)]
+    assert samples[0] == samples[1]  # so a server has read the second one already

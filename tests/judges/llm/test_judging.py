@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.model import Asks, Parameters, Reply, Request
+from mast_tui.judges.llm.model import Asks, Correction, Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.run.judging import TraceResult, judge_trace
@@ -89,7 +89,11 @@ class Model:
     says: Callable[[Request, int], Reply]
     asked: list[Request] = field(default_factory=list)
 
-    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+    def note(self, problem: str | None) -> None: ...
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
         self.asked.append(request)
         await asyncio.sleep(0)
         return self.says(request, answer_tokens)
@@ -309,7 +313,11 @@ class Whims:
         self._trace = trace
         self.asked = 0
 
-    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+    def note(self, problem: str | None) -> None: ...
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
         self.asked += 1
         chance = random.Random(f"{self._seed} {request.fingerprint()} {self.asked}")
         whim = chance.random()

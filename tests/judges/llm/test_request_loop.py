@@ -8,8 +8,8 @@ import pytest
 
 from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.model import Finish, Reply, Request
-from mast_tui.judges.llm.run.request_loop import RequestLoop, answer_key
+from mast_tui.judges.llm.model import Correction, Finish, Reply, Request
+from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop, answer_key
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
 ROOM = 100
@@ -26,7 +26,11 @@ class Scripted:
     script: list[Reply | Exception]
     rooms: list[int] = field(default_factory=list)
 
-    async def ask(self, request: Request, answer_tokens: int) -> Reply:
+    def note(self, problem: str | None) -> None: ...
+
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
         self.rooms.append(answer_tokens)
         said = self.script.pop(0)
         if isinstance(said, Exception):
@@ -60,7 +64,7 @@ def number(text: str) -> int:
 async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
     asks = Scripted(list(script))
     loop: RequestLoop[int] = RequestLoop(
-        asks, ledger, ROOM, lambda request, room: f"{request.user} {room}"
+        asks, ledger, AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
     )
     answer = await loop.answer(REQUEST, number, "#1 to #4")
     assert not asks.script
@@ -138,7 +142,7 @@ async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
     script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
     asks = Scripted(script)
     loop: RequestLoop[int] = RequestLoop(
-        asks, Kept(), ROOM, lambda request, room: f"{request} {room}"
+        asks, Kept(), AnswerRoom(ROOM), lambda request, room: f"{request} {room}"
     )
     for tokens, tried in ((100, 1), (101, 1), (100, 1)):
         with pytest.raises(ContextOverflow):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -381,7 +382,10 @@ def test_what_is_found_in_each_window_is_kept_at_once(tmp_path: Path, workspace:
     def on_part(trace_id: str, _: object) -> None:
         parts.append(len(workspace.labels(trace_id=trace_id)))
 
-    with ModelServer(right) as server:
+    def counting(body: dict[str, Any], _n: int) -> Action:
+        return answer(said(body), tokens_in=len(json.dumps(body["messages"])) // 4)
+
+    with ModelServer(counting) as server:
         parameters = Parameters("test-model", window_tokens=1_500)
         watch = Watch(on_part=on_part)
         summary = judged(server, tmp_path / "long", workspace, watch=watch, parameters=parameters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mast_tui.judges.llm.model import Parameters, Request, Window
-from mast_tui.judges.llm.prompt.prompt import Prompt, fresh_boundary, messages
+from mast_tui.judges.llm.prompt.prompt import Prompt, boundary_of, messages
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan
@@ -14,6 +14,9 @@ from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
 
 MAST = load_mast()
+
+
+SECRET = b"drawn for the tests"
 
 
 def said(texts: Sequence[str]) -> MemoryTrace:
@@ -47,7 +50,7 @@ def requests(
 
 def sent(request: Request) -> tuple[str, str, str]:
     """The boundary, the system message and the user message of a request that is sent."""
-    boundary = fresh_boundary(request)
+    boundary = boundary_of(request, SECRET)
     system, user = messages(request, boundary)
     return boundary, system["content"], user["content"]
 

@@ -10,16 +10,21 @@ from mast_tui.judges.llm.client.hosts import host_of
 from mast_tui.judges.llm.model import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
-Part = Literal["form", "limit", "temperature"]
+Part = Literal["form", "limit", "temperature", "system"]
 """What of a request a server can refuse without refusing the question."""
 
 ANSWER_NAME: Final = "judgement"
 
-_NEXT_FORM: Final[Mapping[Form, Form]] = {"json_schema": "json_object", "json_object": "text"}
+_NEXT_FORM: Final[Mapping[Form, Form]] = {
+    "json_schema": "json_object_schema",
+    "json_object_schema": "json_object",
+    "json_object": "text",
+}
 _NEWER_NAMES: Final = ("api.openai.com", ".openai.azure.com")
 """Where the newer name of the answer's limit is known; elsewhere some pass over it in silence."""
 
 _FORM_WORDS: Final[Mapping[Form, str]] = {
+    "json_object_schema": "takes no JSON schema in the usual place; it is given another way",
     "json_object": "takes no JSON schema; its answers are checked without one",
     "text": "takes no wish for JSON; its answers are read as plain text",
 }
@@ -27,11 +32,15 @@ _FORM_WORDS: Final[Mapping[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """One way to ask: the form, the limit's name (None: none is sent), a temperature or none."""
+    """One way to ask: the form, the limit's name (None: none is sent), a temperature or none.
+
+    Without ``system`` its words stand before the user's, in one message.
+    """
 
     form: Form = "json_schema"
     limit: Limit | None = "max_tokens"
     temperature: bool = True
+    system: bool = True
 
 
 class ApiCapabilities:
@@ -62,6 +71,8 @@ class ApiCapabilities:
         answer_tokens: int,
     ) -> dict[str, object]:
         """What is sent, as a JSON object."""
+        if not manner.system:
+            messages = _in_one(messages)
         body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
         if manner.limit is not None:
             body[manner.limit] = answer_tokens
@@ -70,9 +81,11 @@ class ApiCapabilities:
         if manner.form == "json_schema":
             named = {"name": ANSWER_NAME, "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif manner.form == "json_object_schema":
+            body["response_format"] = {"type": "json_object", "schema": schema}
         elif manner.form == "json_object":
             body["response_format"] = {"type": "json_object"}
-        return body
+        return body | dict(self._parameters.extra_body)
 
     def refused(self, manner: Manner, part: Part) -> bool:
         """A part of a request in that manner was refused; whether there is another manner.
@@ -86,6 +99,12 @@ class ApiCapabilities:
         elif part == "limit":
             if manner.limit == now.limit and not self._give_up_limit(now):
                 return False
+        elif part == "system":
+            if manner.system == now.system:
+                if not now.system:
+                    return False
+                self.manner = replace(now, system=False)
+                self._on_remark(f"{self._host} takes no system message; its words go to the user's")
         elif manner.temperature == now.temperature:
             if not now.temperature:
                 return False
@@ -113,3 +132,9 @@ class ApiCapabilities:
         self.manner = replace(now, limit=None)
         self._on_remark(f"{self._host} takes no limit for answers; they may be of any length")
         return True
+
+
+def _in_one(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The messages with the first one's words before those of the second."""
+    system, user, *rest = messages
+    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]

@@ -22,6 +22,12 @@ MOST_NAME: Final = 200
 DEEPEST: Final = 6
 """Words that lie deeper in an error are not looked for."""
 
+LEAST_ROOM: Final = 800
+"""Tokens; with less room no answer about the modes of a taxonomy can come to its end."""
+
+ROOM_SPARED: Final = 32
+"""Tokens that are left free, as the same question may be counted a little differently."""
+
 LONGEST_WAIT: Final = 365 * 86_400.0
 """Seconds; whoever asks to wait for longer is taken to ask for a year."""
 
@@ -34,6 +40,7 @@ class Trouble(Enum):
     FILTERED = auto()
     """The provider's filter stopped it."""
     FORM = auto()
+    SYSTEM = auto()
     LIMIT = auto()
     TEMPERATURE = auto()
     """A parameter is not taken; the question may be asked without."""
@@ -41,6 +48,8 @@ class Trouble(Enum):
     """The limit for answers is beyond what the model gives."""
     BUSY = auto()
     """Too many requests: fewer and later."""
+    LOADING = auto()
+    """The model is being loaded: later."""
     AGAIN = auto()
     """It may work another time."""
     KEY = auto()
@@ -88,6 +97,12 @@ _OVERFLOW: Final = re.compile(
     r"|max_tokens must be at least 1, got -"
     r"|(?:entity|payload|content) too large"
 )
+_SIZES: Final = re.compile(
+    r"maximum context length (?:is|of) (\d{1,9})\b.{1,80}?"
+    r"(?:your request has|requested \d+ tokens \()\s*(\d{1,9})\b"
+)
+"""How vLLM and those after it tell what a model reads, and what the messages alone take of it."""
+
 _ITSELF_TOO_LONG: Final = re.compile(
     r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
     r"|context[ _](?:length|window|size)|reduce your message size"
@@ -99,8 +114,26 @@ _NO_MONEY: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "budget_exceeded"}
 )
 _NO_MONEY_WORDS: Final = re.compile(
-    r"insufficient (?:account )?(?:balance|credits?|funds)|credit balance is too low"
+    r"insufficient_quota|insufficient (?:account )?(?:balance|credits?|funds)"
+    r"|credit balance is too low"
 )
+_BAD_KEY: Final = re.compile(
+    r"api_key_invalid|invalid_api_key|api[ _-]?key (?:is )?(?:not valid|invalid|missing)"
+    r"|(?:invalid|incorrect|missing) api[ _-]?key"
+)
+_LOADING: Final = re.compile(r"loading model|model (?:\S+ )?is (?:currently |still )?loading")
+_NO_SYSTEM: Final = re.compile(
+    r"(?:system|developer)[ _]?(?:role|message|prompt|instruction)s?[^.]{0,30}"
+    r"not (?:supported|allowed|enabled)|messages\[0\]\.role|messages\.0\.role"
+    r"|roles must alternate|only (?:support )?(?:the )?user and assistant roles"
+    r"|(?:not support|unsupported)[^.]{0,30}(?:system|developer)[ _'\"]{0,3}(?:role|message|prompt)"
+)
+_WAIT_WORDS: Final = re.compile(
+    r"(?:retry|try again|available) (?:again )?in (?:about )?(\d+(?:\.\d+)?) ?"
+    r"(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?\b"
+)
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _NO_MODEL: Final = re.compile(
     r"model_not_found|deploymentnotfound|model_not_available|invalid_model"
     r"|model\b.{0,200}?(?:not found|not exist|not available|is not a valid|is not supported)"
@@ -133,7 +166,7 @@ def trouble_of(refusal: ApiError) -> Trouble:
     said = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
     if 300 <= status < 400:
         return Trouble.REDIRECT
-    if status == 401:
+    if status == 401 or (status in (400, 403) and _BAD_KEY.search(said)):
         return Trouble.KEY
     if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(said):
         return Trouble.MONEY
@@ -145,12 +178,26 @@ def trouble_of(refusal: ApiError) -> Trouble:
         return Trouble.OVERFLOW
     if _ONCE_BAD.search(said):
         return Trouble.AGAIN
+    if status >= 500 and _LOADING.search(said):
+        return Trouble.LOADING
     part = _untaken_part(refusal, said)
     if part is not None:
         return part
     if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(said):
         return Trouble.NO_MODEL
     return _by_status(refusal)
+
+
+def answer_room(refusal: ApiError) -> int | None:
+    """The tokens that an answer might take where the question alone is not too long.
+
+    None where the server does not tell, or where too little would be left.
+    """
+    told = _SIZES.search(refusal.message[:MOST_WORDS].lower())
+    if told is None:
+        return None
+    left = int(told[1]) - int(told[2]) - ROOM_SPARED
+    return left if left >= LEAST_ROOM else None
 
 
 def _is_overflow(refusal: ApiError, said: str) -> bool:
@@ -173,6 +220,8 @@ def _untaken_part(refusal: ApiError, said: str) -> Trouble | None:
             return Trouble.ANSWER_TOO_LONG
     if _ANSWER_TOO_LONG.search(said) and refusal.status < 500:
         return Trouble.ANSWER_TOO_LONG
+    if _NO_SYSTEM.search(said):
+        return Trouble.SYSTEM
     if "temperature" in said and (untaken or "temperature" in refusal.names):
         return Trouble.TEMPERATURE
     if _FORM.search(said):
@@ -217,7 +266,32 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
         found = (error.get(name) for name in ("code", "type", "param", "error_type"))
         plain = (value for value in found if isinstance(value, str | int | float) and value != "")
         names = [str(value)[:MOST_NAME].lower() for value in plain]
+    if wait is None and (status == 429 or status >= 500):
+        wait = _wait_in_body(error, message)
     return ApiError(status, message or f"status {status}", tuple(names), wait)
+
+
+def _wait_in_body(error: object, message: str) -> float | None:
+    """The seconds that the body of an error asks to wait: in a field, else in its words."""
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        said = detail.get("retryDelay") if isinstance(detail, dict) else None
+        seconds = _duration(said) if isinstance(said, str) else None
+        if seconds is not None:
+            return seconds
+    found = _WAIT_WORDS.search(message.lower())
+    if found is None:
+        return None
+    unit = found[2] or "s"
+    return min(float(found[1]) * _UNITS[unit if unit == "ms" else unit[0]], LONGEST_WAIT)
+
+
+def _duration(text: str) -> float | None:
+    """The seconds of a duration such as ``38s``, ``6m0s`` or ``20ms``; None for anything else."""
+    parts = _DURATION.findall(text[:MOST_NAME])
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    return min(sum(float(number) * _UNITS[unit] for number, unit in parts), LONGEST_WAIT)
 
 
 def _said(error: object, depth: int = 0) -> Iterator[str]:
@@ -249,6 +323,7 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds that a response asks to wait, None where it does not say.
 
     At most ``LONGEST_WAIT``. A date is taken against the server's own clock where it tells that.
+    Without either, the time at which the limit that is used up begins anew.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -258,10 +333,25 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
     if seconds is None:
         until = _date(said)
         if until is None:
-            return None
+            return _limit_begins_anew(headers)
         now = _date(headers.get("date", "")) or datetime.now(UTC)
         seconds = max(0.0, (until - now).total_seconds())
     return min(seconds, LONGEST_WAIT)
+
+
+def _limit_begins_anew(headers: Mapping[str, str]) -> float | None:
+    """The seconds until the limits that are used up begin anew, as OpenAI's headers tell them."""
+    resets = {
+        name: seconds
+        for name in ("requests", "tokens")
+        if (seconds := _duration(headers.get(f"x-ratelimit-reset-{name}", ""))) is not None
+    }
+    used_up = [
+        seconds
+        for name, seconds in resets.items()
+        if headers.get(f"x-ratelimit-remaining-{name}", "").strip() == "0"
+    ]
+    return max(used_up) if used_up else min(resets.values(), default=None)
 
 
 def _number(text: str) -> float | None:

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
 import orjson
 
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner, Part
-from mast_tui.judges.llm.client.api_errors import ApiError, Trouble, read_api_error, trouble_of
+from mast_tui.judges.llm.client.api_errors import (
+    ApiError,
+    Trouble,
+    answer_room,
+    read_api_error,
+    trouble_of,
+)
 from mast_tui.judges.llm.client.bounded_http import BoundedClient
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
-from mast_tui.judges.llm.client.replies import Unusable, read_reply, was_cut
-from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.model import TIMEOUT, Form, Parameters, Reply, Request
-from mast_tui.judges.llm.prompt.prompt import fresh_boundary, messages
+from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, Unusable, read_reply, was_cut
+from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
+from mast_tui.judges.llm.model import TIMEOUT, Correction, Form, Parameters, Reply, Request
+from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.safe_text import one_line
 
 CONNECT: Final = 10.0
 """Seconds for a connection."""
 
 TRIES: Final = 6
+
+TIMEOUTS: Final = 2
+"""So often a request whose answer does not come in time is sent: each may have to be paid."""
+
+MOST_WAITED: Final = 900.0
+"""Seconds; waits that a server asks for use up no tries until they are longer than this in all."""
+
+LOADING_WAIT: Final = 5.0
+"""Seconds after which a server that loads its model is asked again."""
+
+UNPROVEN: Final = 8
+"""So many requests are sent at most before an answer could be used: more would fail alike. They are
+enough to learn all that a server does not take."""
 
 MOST_WAIT: Final = 600.0
 """Seconds; a server that asks to wait for longer is tried again after these."""
@@ -42,6 +63,9 @@ NAMES_WITHIN: Final = 5.0
 
 NAMES_SHOWN: Final = 5
 
+APART: Final = 0.1
+"""The share by which estimates of two requests differ that cannot have equally many tokens."""
+
 LONG_ANSWER: Final = 100_000
 """Code points; a longer answer is looked through for the key beside the loop."""
 
@@ -50,6 +74,7 @@ WORDS: Final = 300
 
 _PARTS: Final[Mapping[Trouble, Part]] = {
     Trouble.FORM: "form",
+    Trouble.SYSTEM: "system",
     Trouble.LIMIT: "limit",
     Trouble.TEMPERATURE: "temperature",
 }
@@ -62,15 +87,18 @@ class _Again:
     """A try that failed and may be repeated.
 
     ``reached`` says whether there was a connection, ``lost`` that the server may have answered
-    all the same, ``busy`` that it only had too much to do, ``paced`` that it asked to wait, which
-    all tasks do alike; ``learned`` that it is asked in another manner at once.
+    all the same, ``late`` that it did not in time, ``busy`` that it only had too much to do.
+    ``wait`` are the seconds that it asked to wait, which all tasks do alike; ``loading`` says that
+    it has no model yet, ``learned`` that it is asked in another manner at once.
     """
 
     words: str
     reached: bool = True
     lost: bool = False
+    late: bool = False
     busy: bool = False
-    paced: bool = False
+    wait: float = 0.0
+    loading: bool = False
     learned: bool = False
 
 
@@ -79,9 +107,10 @@ class Client:
 
     ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
     nowhere else: redirects are not followed. Proxies of the environment are used, but not for
-    this machine. ``timeout`` is in seconds for one whole answer, ``tries`` how often a request
-    is sent at most. ``on_wait`` is told of long waits, ``on_remark`` of what the server does not
-    take; both get words for a person. ``key_variable`` is named where the key is refused.
+    this machine. ``headers`` are sent with each request. ``timeout`` is in seconds for one whole
+    answer, ``tries`` how often a request is sent at most. ``on_wait`` is told of long waits,
+    ``on_remark`` of what the server does not take; both get words for a person. ``key_variable``
+    is named where the key is refused.
 
     Raises:
         RunStops: the address cannot be asked, in words.
@@ -99,6 +128,7 @@ class Client:
         tries: int = TRIES,
         key_variable: str = DEFAULT_VARIABLE,
         allow_http: bool = False,
+        headers: Mapping[str, str] | None = None,
         on_wait: Callable[[str], None] = lambda _: None,
         on_remark: Callable[[str], None] = lambda _: None,
         timing: Timing | None = None,
@@ -117,10 +147,17 @@ class Client:
         self._limiter = limiter or RateLimiter(timing=self._timing)
         self._on_wait = on_wait
         self._capabilities = ApiCapabilities(parameters, base_url, on_remark)
+        self._secret = secrets.token_bytes(32)
         self._answered = 0
+        self._unproven = 0
+        self._out = 0
+        self._back = asyncio.Event()
+        self._last_words = ""
+        self._counts: dict[int, tuple[str, int]] = {}
+        """By the tokens that the server counted which request it was, and what it had."""
         self._stopped: str | None = None
         self._stopping = asyncio.Lock()
-        self._openai = _library(base_url, api_key, timeout)
+        self._openai = _library(base_url, api_key, timeout, headers or {})
         self._hidden = KeyFilter(api_key)
         self._hidden.watch()
 
@@ -155,30 +192,49 @@ class Client:
         """How many requests are under way."""
         return self._limiter
 
-    async def ask(self, request: Request, answer_tokens: int) -> Reply:
-        """The model's answer; see ``Asks``.
+    async def ask(
+        self, request: Request, answer_tokens: int, correction: Correction | None = None
+    ) -> Reply:
+        """Ask the model; see ``Asks``.
+
+        Args:
+            request: What is asked.
+            answer_tokens: The most that the answer may take, in tokens.
+            correction: What was wrong with the answer before, if there was one.
+
+        Returns:
+            The model's answer.
 
         Raises:
-            ContextOverflow: the request is too long, or the server read only a part of it.
-            TraceFails: no usable answer in so many tries, or the request was refused.
-            RunStops: no request will be answered, or the allowance is spent.
+            ContextOverflow: The request is too long, or the server read only a part of it.
+            Unanswered: No usable answer in so many tries, or the request was refused.
+            RunStops: No request will be answered, or the allowance is spent.
         """
-        failures = unreached = 0
+        failures = unreached = late = 0
+        waited = 0.0
         while True:
             before = self._answered
-            outcome = await self._try(request, answer_tokens)
+            outcome = await self._try(request, answer_tokens, correction)
             if isinstance(outcome, Reply):
                 return outcome
             if isinstance(outcome, AskError):
                 raise outcome
+            self._last_words = outcome.words
             if outcome.learned:
                 continue
-            if not (outcome.busy and self._answered > before):
+            if outcome.loading:
+                self._unproven -= 1
+            waited += outcome.wait
+            others = outcome.busy and self._answered > before
+            if not others and (not outcome.wait or waited > MOST_WAITED):
                 failures += 1
+            late += outcome.late
             unreached += not outcome.reached
-            if failures >= self._tries:
+            if failures >= self._tries or late >= TIMEOUTS:
                 raise self._given_up(outcome, failures, nobody=unreached == failures)
-            if not outcome.paced:
+            if outcome.late:
+                self._on_wait(f"{self._host}: {outcome.words}; it is asked once more")
+            if not outcome.wait:
                 await self._timing.sleep(back_off(max(failures, 1), self._timing.random()))
 
     def _given_up(self, last: _Again, failures: int, *, nobody: bool) -> AskError:
@@ -188,19 +244,27 @@ class Client:
                 " the same command goes on where it stopped"
             )
         tries = "1 try" if failures == 1 else f"{failures} tries"
-        return TraceFails(f"{self._host} gave no usable answer in {tries}, at last: {last.words}")
+        return Unanswered(f"{self._host} gave no usable answer in {tries}, at last: {last.words}")
 
-    async def _try(self, request: Request, answer_tokens: int) -> Reply | _Again | AskError:
+    async def _try(
+        self, request: Request, answer_tokens: int, correction: Correction | None
+    ) -> Reply | _Again | AskError:
         """Send a request once."""
         async with self._limiter.turn() as turn:
+            await self._prove()
             if self._stopped is not None:
                 return RunStops(self._stopped)
             reserved = await self._budget.reserve(request.tokens, answer_tokens)
             try:
                 manner = self._capabilities.manner
-                texts = messages(request, fresh_boundary(request))
+                texts = messages(request, boundary_of(request, self._secret), correction)
                 body = self._capabilities.body(manner, texts, request.schema, answer_tokens)
-                sent = await self._send(body)
+                self._out += 1
+                try:
+                    sent = await self._send(body)
+                finally:
+                    self._out -= 1
+                    self._back.set()
                 got = (
                     read_reply(sent, form=manner.form, sent_tokens=request.tokens)
                     if isinstance(sent, str)
@@ -220,6 +284,29 @@ class Client:
                 return await self._refused(got, manner, turn)
             return got
 
+    def note(self, problem: str | None) -> None:
+        """Take in that an answer could be used, so that all may ask at once; or why not."""
+        if problem is None:
+            self._limiter.open()
+        else:
+            self._last_words = problem
+
+    async def _prove(self) -> None:
+        """Count a request that is sent before an answer could be used; stop where too many were.
+
+        What is still under way may yet be of use, so that is waited for.
+        """
+        while not self._limiter.opened and self._unproven >= UNPROVEN and self._stopped is None:
+            if not self._out:
+                self._stop(
+                    f"none of {self._unproven} requests to {self._host} brought an answer that can"
+                    f" be used; at last: {self._last_words}"
+                )
+                return
+            self._back.clear()
+            await self._back.wait()
+        self._unproven += 1
+
     async def _send(self, body: dict[str, object]) -> str | ApiError | _Again:
         """The text of a right response, or what came in its place; raises nothing."""
         try:
@@ -231,7 +318,7 @@ class Client:
             response = error.response
             return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
-            return _Again(f"no whole answer within {self._timeout:,g} s", lost=True)
+            return _Again(f"no whole answer within {self._timeout:,g} s", lost=True, late=True)
         except openai.APIConnectionError as error:
             return self._lost(error)
         except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
@@ -242,25 +329,47 @@ class Client:
         cause = error.__cause__ or error
         reached = not isinstance(cause, _NOT_REACHED)
         said = self._clean(str(cause)) or "the connection broke off"
-        if isinstance(error, openai.APITimeoutError):
+        late = isinstance(error, openai.APITimeoutError)
+        if late:
             said = "no answer in time" if reached else "no connection in time"
-        return _Again(said, reached=reached, lost=reached)
+        return _Again(said, reached=reached, lost=reached, late=late and reached)
 
     async def _replied(
         self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
         self._answered += 1
         self._limiter.went_well()
-        if was_cut(reply, (text["content"] for text in texts), request.tokens):
+        if self._counts_alike(reply, request) or was_cut(
+            reply, (text["content"] for text in texts), request.tokens
+        ):
             return ContextOverflow(
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
-                " it cuts what is longer than its context"
+                " it cuts what is longer than its context; let it read more (for Ollama set"
+                " OLLAMA_CONTEXT_LENGTH=32768)"
             )
         if len(reply.text) < LONG_ANSWER:
             text = scrub(reply.text, self._key)
         else:  # seconds, where somebody means ill
             text = await asyncio.to_thread(scrub, reply.text, self._key)
         return reply if text == reply.text else replace(reply, text=text)
+
+    def _counts_alike(self, reply: Reply, request: Request) -> bool:
+        """Whether another request, clearly shorter or longer, was counted with as many tokens.
+
+        Then both were cut to what the server reads. Shorter ones are not looked at: their counts
+        can be equal by chance.
+        """
+        if not reply.counted or reply.tokens_in < LEAST_LOOKED_AT:
+            return False
+        other, tokens = self._counts.setdefault(
+            reply.tokens_in, (request.fingerprint(), request.tokens)
+        )
+        longer = max(tokens, request.tokens)
+        return (
+            other != request.fingerprint()
+            and longer > reply.tokens_in
+            and abs(tokens - request.tokens) > APART * longer
+        )
 
     def _unusable(self, got: Unusable) -> _Again | RunStops:
         if got.page and not self._answered:
@@ -282,18 +391,23 @@ class Client:
         if (part := _PARTS.get(trouble)) is not None:
             if self._capabilities.refused(manner, part):
                 return _Again(said, learned=True)
-            return TraceFails(f"{self._host} refuses the request: {said}")
-        if trouble in (Trouble.BUSY, Trouble.AGAIN):
-            busy, paced = trouble is Trouble.BUSY, bool(refusal.wait)
-            if busy or paced:
-                self._slow_down(turn, refusal.wait)
-            return _Again(said, busy=busy, paced=paced)
+            return Unanswered(f"{self._host} refuses the request: {said}")
+        if trouble in (Trouble.BUSY, Trouble.AGAIN, Trouble.LOADING):
+            busy, loading = trouble is Trouble.BUSY, trouble is Trouble.LOADING
+            wait = refusal.wait or (LOADING_WAIT if loading else None)
+            if loading:
+                self._on_wait(f"{self._host} loads the model; it is asked again every {wait:,g} s")
+            if busy or wait:
+                self._slow_down(turn, wait)
+            return _Again(said, busy=busy, loading=loading, wait=wait or 0.0)
         if trouble is Trouble.OVERFLOW:
-            return ContextOverflow(f"the request is too long for {self._host}: {said}")
+            return ContextOverflow(
+                f"the request is too long for {self._host}: {said}", room=answer_room(refusal)
+            )
         if trouble is Trouble.FILTERED:
             return Reply(words, "refusal", manner.form, 0, 0, counted=False)
         if trouble is Trouble.REFUSED or (trouble is Trouble.DENIED and self._answered):
-            return TraceFails(f"{self._host} refuses the request: {said}")
+            return Unanswered(f"{self._host} refuses the request: {said}")
         async with self._stopping:
             if self._stopped is None:
                 return self._stop(await self._why_stopped(trouble, refusal, said))
@@ -373,18 +487,28 @@ def _connections(base_url: str, limits: openai.Timeout) -> httpx2.AsyncClient:
     )
 
 
-def _library(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
-    """The library's client, without its retries, redirects, and proxies to this machine."""
+def _library(
+    base_url: str, api_key: str, timeout: float, headers: Mapping[str, str]
+) -> openai.AsyncOpenAI:
+    """The library's client, without its retries, redirects, and proxies to this machine.
+
+    What stands behind a ``?`` in the address goes with each request (Azure's ``api-version``).
+    """
+    address = urlsplit(base_url.strip())
+    if address.hostname and address.hostname.endswith(".openai.azure.com"):
+        headers = {"api-key": api_key, **headers}  # its older addresses know no bearer
     limits = openai.Timeout(timeout, connect=min(CONNECT, timeout))
     problem = None
     try:
         http = _connections(base_url, limits)
         client = openai.AsyncOpenAI(
             api_key=api_key,
-            base_url=base_url.strip(),
+            base_url=urlunsplit(address._replace(query="", fragment="")),
             timeout=limits,
             max_retries=0,
             http_client=http,
+            default_headers=dict(headers),
+            default_query=dict(parse_qsl(address.query)),
         )
     except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
         problem = one_line(scrub(str(error), api_key), WORDS)

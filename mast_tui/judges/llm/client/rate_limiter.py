@@ -23,6 +23,10 @@ BACK_OFF: Final = 1.0
 
 MOST_BACK_OFF: Final = 30.0
 
+FIRST: Final = 1
+"""Requests that are under way until an answer could be used: where all would fail, few are sent in
+vain."""
+
 RAMP: Final = 0.05
 """Seconds between the first requests of a run. Those that begin at one moment are answered at one
 moment too, time after time, and then their places stand empty while all answers are dealt with."""
@@ -48,15 +52,23 @@ class RateLimiter:
     ``slow_down`` halves what is allowed, once for all requests that were sent before it, and
     makes everybody wait where the server asked for that; ``went_well`` lets it grow by one for
     as many answers as are allowed at once. The first ``most`` requests begin ``ramp`` seconds
-    apart.
+    apart. With ``first`` no more than so many are under way until ``open`` is called.
     """
 
-    def __init__(self, most: int = 4, *, timing: Timing | None = None, ramp: float = 0.0) -> None:
+    def __init__(
+        self,
+        most: int = 4,
+        *,
+        timing: Timing | None = None,
+        ramp: float = 0.0,
+        first: int | None = None,
+    ) -> None:
         if most < 1:
             raise ValueError("at least one request must be allowed at once")
         self._most = most
         self._timing = timing or Timing()
-        self._allowed = most
+        self._opened = first is None
+        self._allowed = most if first is None else min(first, most)
         self._under_way = 0
         self._well = 0
         self._until = 0.0
@@ -97,9 +109,23 @@ class RateLimiter:
         finally:
             self._give_back()
 
+    @property
+    def opened(self) -> bool:
+        """Whether ``open`` was called, or need not be."""
+        return self._opened
+
+    def open(self) -> None:
+        """Let as many requests be under way as are allowed, once."""
+        if self._opened:
+            return
+        self._opened = True
+        if not self._slowed:
+            self._allowed = self._most
+        self._wake()
+
     def went_well(self) -> None:
         """A request was answered."""
-        if self._allowed == self._most:
+        if self._allowed == self._most or not self._opened:
             return
         self._well += 1
         if self._well >= self._allowed:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
-import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import answer_schema
-from mast_tui.judges.llm.model import Parameters, Request, Window
+from mast_tui.judges.llm.model import Correction, Parameters, Request, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import data_section
@@ -19,7 +19,10 @@ from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 BOUNDARY_BYTES: Final = 4
-"""Four random bytes for each request: nobody who wrote a trace before can hit on them."""
+"""Four random bytes for each run and trace: nobody who wrote a trace before can hit on them."""
+
+MOST_REPEATED: Final = 2_000
+"""Code points of an answer that are shown to the model again where it could not be used."""
 
 _BOUNDARY_TOKENS: Final = 6
 _TRIES: Final = 16
@@ -69,6 +72,7 @@ class Prompt:
             tokens=tokens,
             remarks=data.remarks,
             sample=sample,
+            about=view.trace_id,
         )
 
     def _hash(self, extra: str) -> str:
@@ -81,31 +85,58 @@ class Prompt:
             str(parameters.samples),
             str(parameters.window_tokens),
             extra,
+            *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         said = json.dumps(parts).encode()
         return hashlib.sha256(said).hexdigest()[:8]
 
 
-def fresh_boundary(request: Request, random: Callable[[int], str] = secrets.token_hex) -> str:
-    """Letters and digits that stand in no piece of the request.
+def boundary_of(request: Request, secret: bytes) -> str:
+    """Make the mark of a request: hex digits that stand in no piece of it.
 
-    ``random`` gives twice as many hex digits as it is asked for bytes.
+    It is the same for all requests about one trace in one run, and follows from a secret that
+    nobody who wrote the trace can have known.
+
+    Args:
+        request: What is asked.
+        secret: Random bytes, drawn for the run.
+
+    Returns:
+        At least eight hex digits.
     """
     pieces = (*request.system, *request.user)
-    tries = 0
-    while True:
-        boundary = random(BOUNDARY_BYTES + tries // _TRIES)
+    digits = hmac.digest(secret, request.about.encode("utf-8", "surrogatepass"), "sha256").hex()
+    width = 2 * BOUNDARY_BYTES
+    for start in range(len(digits) - width):
+        boundary = digits[start : start + width + start // _TRIES]
         if not any(boundary in piece for piece in pieces):
             return boundary
-        tries += 1
+    return boundary_of(request, hashlib.sha256(secret).digest())
 
 
-def messages(request: Request, boundary: str) -> list[dict[str, str]]:
-    """The messages of the chat API, with the boundary between the pieces."""
-    return [
+def messages(
+    request: Request, boundary: str, correction: Correction | None = None
+) -> list[dict[str, str]]:
+    """Write the messages of the chat API, with the boundary between the pieces.
+
+    Args:
+        request: What is asked.
+        boundary: The mark of its lines.
+        correction: The answer before that could not be used, with what was wrong, if any.
+
+    Returns:
+        System and user message, and with a correction that answer and what is wrong with it.
+    """
+    said = [
         {"role": "system", "content": fit(boundary.join(request.system))},
         {"role": "user", "content": fit(boundary.join(request.user))},
     ]
+    if correction is not None:
+        said += [
+            {"role": "assistant", "content": fit(correction.answer[:MOST_REPEATED])},
+            {"role": "user", "content": prompt_text.ONCE_MORE.format(problem=correction.problem)},
+        ]
+    return said
 
 
 def _end_modes(taxonomy: Taxonomy) -> tuple[str, ...]:

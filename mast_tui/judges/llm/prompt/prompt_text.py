@@ -101,6 +101,9 @@ RUN_ENDS: Final = "the run ends here"
 RUN_GOES_ON: Final = "the run goes on, up to #{number}"
 ASKED: Final = "Judge these modes, one entry for each: {codes}."
 ASKED_PART: Final = "The run goes on after this part: give the digest too."
+ONCE_MORE: Final = (
+    "That could not be used: {problem}. Answer once more, whole, with the JSON object alone."
+)
 ASKED_LAST: Final = "Answer with the JSON object."
 LEFT_OUT: Final = "[… {count:,} characters left out …]"
 RESULT_OF: Final = "result of #{number}"

@@ -104,6 +104,11 @@ class RedactedView:
         return len(self._trace)
 
     @property
+    def trace_id(self) -> str:
+        """The trace's id."""
+        return self._trace.identity.trace_id
+
+    @property
     def tokens(self) -> array[int]:
         """For each span about how many tokens its text takes."""
         if self._tokens is None:

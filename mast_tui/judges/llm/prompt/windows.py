@@ -115,8 +115,7 @@ def split(
     smaller = int(budget * (_SMALLER if window.first < window.last else 0.5))
     if smaller < LEAST_TOKENS:
         raise TraceFails(
-            f"the model reads too little for #{window.first + 1} of this trace, even shortened; "
-            "a model that reads more is needed"
+            f"the model reads too little for #{window.first + 1} of this trace, even shortened"
         )
     if window.first == window.last:
         return (replace(window, tokens=smaller),)

@@ -9,7 +9,7 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.client.rate_limiter import RAMP, RateLimiter
+from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.model import Asks
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.workspace import Usage
@@ -45,9 +45,10 @@ async def connected(
         api_key=find_key(setup.base_url, setup.key_variable),
         timeout=setup.timeout,
         budget=budget,
-        limiter=RateLimiter(setup.concurrency, ramp=RAMP),
+        limiter=RateLimiter(setup.concurrency, ramp=RAMP, first=FIRST),
         key_variable=setup.key_variable,
         allow_http=setup.allow_http,
+        headers=setup.headers,
         on_wait=on_wait,
         on_remark=on_remark,
     ) as client:

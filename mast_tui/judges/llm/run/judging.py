@@ -16,13 +16,13 @@ from mast_tui.judges.llm.answer.merging import (
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
-from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
+from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.run.request_loop import Ledger, RequestLoop, answer_key
+from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop, answer_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.labels import Finding, Match, QuoteCounts
@@ -58,7 +58,7 @@ class TraceResult:
     remarks: tuple[str, ...]
 
 
-class _NothingSmaller(TraceFails):
+class _NothingSmaller(Unanswered):
     """The smallest window is still more than the model reads."""
 
 
@@ -70,6 +70,7 @@ async def judge_trace(
     asks: Asks,
     ledger: Ledger,
     *,
+    room: AnswerRoom | None = None,
     on_part: Callable[[Judgement], object] | None = None,
 ) -> TraceResult:
     """What a model finds in a trace whose index is complete.
@@ -85,7 +86,8 @@ async def judge_trace(
         OSError: the trace's source could not be read.
     """
     reading = await asyncio.to_thread(Reading, trace, prompt, parameters, redaction)
-    return await reading.over(asks, ledger, on_part)
+    room = room or AnswerRoom(parameters.answer_tokens)
+    return await reading.over(asks, ledger, room, on_part)
 
 
 class Reading:
@@ -116,12 +118,25 @@ class Reading:
             self._first.fingerprint()
 
     async def over(
-        self, asks: Asks, ledger: Ledger, on_part: Callable[[Judgement], object] | None
+        self,
+        asks: Asks,
+        ledger: Ledger,
+        room: AnswerRoom,
+        on_part: Callable[[Judgement], object] | None,
     ) -> TraceResult:
-        """All samples, and what they say together."""
-        self._requests: RequestLoop[Answer] = RequestLoop(
-            asks, ledger, self._parameters.answer_tokens, self._key
-        )
+        """Ask about all samples, and say what they say together.
+
+        Args:
+            asks: Sends the requests.
+            ledger: Keeps the answers.
+            room: What an answer may take, as the run has learned it.
+            on_part: Told after each window what was found by then.
+
+        Raises:
+            TraceFails: The trace cannot be judged, in words.
+            RunStops: No trace can.
+        """
+        self._requests: RequestLoop[Answer] = RequestLoop(asks, ledger, room, self._key)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -170,8 +185,8 @@ class Reading:
             window = left.popleft()
             try:
                 answer = await self._answer(sample, window, digest)
-            except ContextOverflow:
-                left.extendleft(reversed(await self._aside(self._split, window)))
+            except ContextOverflow as error:
+                left.extendleft(reversed(await self._aside(self._split, window, str(error))))
                 continue
             parts.append(await self._aside(self._part, sample, window, answer))
             digest = answer.digest or digest
@@ -199,11 +214,11 @@ class Reading:
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
         return self._prompt.request(self._view, window, digest, sample=sample)
 
-    def _split(self, window: Window) -> tuple[Window, ...]:
+    def _split(self, window: Window, why: str) -> tuple[Window, ...]:
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
-            raise _NothingSmaller(str(error)) from error
+            raise _NothingSmaller(f"{error}; at last: {why}") from error
 
     def _so_far(self) -> Judgement:
         return judgement_so_far(self._samples, self._prompt.modes)

@@ -7,14 +7,27 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.parsing import Malformed
-from mast_tui.judges.llm.errors import ContextOverflow, TraceFails
-from mast_tui.judges.llm.model import Asks, Form, Reply, Request
+from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
+from mast_tui.judges.llm.model import Asks, Correction, Form, Reply, Request
+from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.safe_text import one_line
 
 A = TypeVar("A")
 
 MOST_WORDS: Final = 200
 """A refusal is told in at most so many characters."""
+
+MOST_SAID: Final = 80
+"""Of an answer that cannot be used so many characters are told."""
+
+MOST_ROOM: Final = 32_000
+"""Tokens; so much room a model gets by itself that thinks for long before it answers."""
+
+HARDLY_BEGUN: Final = 0.25
+"""The share of the tokens of a cut answer under which its text had hardly begun."""
+
+
+_PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refused"}
 
 
 class Ledger(Protocol):
@@ -49,8 +62,42 @@ def answer_key(
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+class AnswerRoom:
+    """How many tokens an answer may take: what was asked for, and more where that is too little.
+
+    One for a run: what one trace has taught holds for the others.
+    """
+
+    def __init__(self, asked_for: int) -> None:
+        self.now = asked_for
+        """For the next question."""
+        most = max(MOST_ROOM, 2 * asked_for)
+        self.all: tuple[int, ...] = tuple(
+            sorted({min(asked_for * 2**step, most) for step in range(8)})
+        )
+        """Every room that may be given, from the least."""
+
+    def wider(self, room: int, *, thought: bool) -> int | None:
+        """Give more room than was too little; None where there is no more.
+
+        Args:
+            room: What was too little, in tokens.
+            thought: Whether it was used up before the answer began. Then there is four times as
+                much, from now on for all questions, else twice as much for this one.
+
+        Returns:
+            The tokens that the answer may take now.
+        """
+        if room == self.all[-1]:
+            return None
+        wider = min(room * (4 if thought else 2), self.all[-1])
+        if thought:
+            self.now = max(self.now, wider)
+        return wider
+
+
 class RequestLoop(Generic[A]):
-    """Gets usable answers, of at most ``answer_tokens`` tokens or, after a cut one, twice as many.
+    """Gets usable answers, with as much room as they turn out to take.
 
     ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of
     the answers that were taken. ``believed`` says whether a kept note that a request was too long
@@ -61,12 +108,12 @@ class RequestLoop(Generic[A]):
         self,
         asks: Asks,
         ledger: Ledger,
-        answer_tokens: int,
+        room: AnswerRoom,
         key_of: Callable[[Request, int], str],
     ) -> None:
         self._asks = asks
         self._ledger = ledger
-        self._rooms = (answer_tokens, 2 * answer_tokens)
+        self._room = room
         self._key_of = key_of
         self.forms: set[Form] = set()
         self.believed = False
@@ -97,7 +144,7 @@ class RequestLoop(Generic[A]):
 
     async def _known(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
         doubted: set[str] = set()
-        for room in self._rooms:
+        for room in self._room.all:
             key = self._key_of(request, room)
             reply = await self._ledger.known(key)
             if reply is None:
@@ -119,35 +166,45 @@ class RequestLoop(Generic[A]):
         return None
 
     async def _asked(self, request: Request, read: Callable[[str], A], about: str) -> A:
-        room, doubled = self._rooms
-        unusable = False
+        room = self._room.now
+        cut = False
+        correction: Correction | None = None
         while True:
-            reply = await self._reply(request, room)
+            reply = await self._reply(request, room, correction)
             answer, problem = _read(reply, read)
             key = self._key_of(request, room)
             # Whatever was said to what had been too long takes the place of the note of that.
             await self._ledger.keep(key, reply, answer is not None or key in self._doubted)
             if answer is not None:
                 self.forms.add(reply.form)
+                self._asks.note(None)
                 return answer[0]
+            self._asks.note(_PROBLEMS.get(reply.finish, problem))
             if reply.finish == "refusal":
                 words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
                 raise TraceFails(f"the model refused to judge {about}: {words}")
             if reply.finish == "length":
-                if room == doubled:
-                    raise TraceFails(
-                        f"the answer about {about} was cut twice, the second time at {doubled:,}"
-                        " tokens; allow longer answers or ask with smaller windows"
-                    )
-                room = doubled
-            elif unusable:
-                raise TraceFails(f"the answer about {about} could not be used, twice: {problem}")
+                thought = _only_thought(reply)
+                wider = self._room.wider(room, thought=thought)
+                if wider is None or (cut and not thought):
+                    raise Unanswered(_too_little_room(about, reply, room, thought))
+                room, cut = wider, True
+            elif correction is not None:
+                raise Unanswered(
+                    f"the answer about {about} could not be used, twice: {problem}"
+                    f"{_as_said(reply.text)}"
+                )
             else:
-                unusable = True
+                correction = Correction(reply.text, problem)
 
-    async def _reply(self, request: Request, room: int) -> Reply:
+    async def _reply(self, request: Request, room: int, correction: Correction | None) -> Reply:
         try:
-            return await self._asks.ask(request, room)
+            try:
+                return await self._asks.ask(request, room, correction)
+            except ContextOverflow as error:
+                if error.room is None or error.room >= room:
+                    raise
+                return await self._asks.ask(request, error.room, correction)
         except ContextOverflow:
             form: Form = min(self.forms, default="json_schema")
             note = Reply("", "length", form, 0, 0)
@@ -157,8 +214,31 @@ class RequestLoop(Generic[A]):
 
     def _note_too_long(self, request: Request, room: int) -> None:
         """What is as long need not be tried; nothing follows where only more room was too much."""
-        if room == self._rooms[0]:
+        if room == self._room.all[0]:
             self._too_long = min(request.tokens, self._too_long or request.tokens)
+
+
+def _only_thought(reply: Reply) -> bool:
+    """Whether an answer that was cut had hardly begun: the room went into what was thought."""
+    return estimate(reply.text) < HARDLY_BEGUN * reply.tokens_out
+
+
+def _too_little_room(about: str, reply: Reply, room: int, thought: bool) -> str:
+    if thought:
+        return (
+            f"the model thought about {about} until the {room:,} tokens that an answer may take"
+            " were used up; allow more (--answer-tokens), or have it think less"
+        )
+    return (
+        f"the answer about {about} was cut twice, the second time at {room:,} tokens; allow"
+        " longer answers (--answer-tokens) or ask about less at a time (--window-tokens)"
+    )
+
+
+def _as_said(text: str) -> str:
+    """The beginning of what was said, for people."""
+    said = one_line(text.strip(), MOST_SAID)
+    return f"; it began “{said}”" if said else ""
 
 
 def _tells_overflow(reply: Reply) -> bool:

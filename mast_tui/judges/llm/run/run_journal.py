@@ -87,16 +87,18 @@ class RunRecord:
         self.before = self._broken_off()
         self.id: str | None = None if self.before is None else self.before.id
         self._form: str | None = None
-        self._done = frozenset(
-            trace.trace_id
-            for trace in (() if self.before is None else self.before.traces)
-            if trace.problem is None
-        )
+        traces = () if self.before is None else self.before.traces
+        self._done = frozenset(trace.trace_id for trace in traces if trace.problem is None)
+        self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
 
     @property
     def spent(self) -> Usage:
         """What the run had used before it was broken off."""
         return Usage() if self.before is None else self.before.usage
+
+    def failed_before(self, trace_id: str) -> bool:
+        """Whether a trace failed already before the run was broken off."""
+        return trace_id in self._failed
 
     def _broken_off(self) -> Run | None:
         run = self._workspace.unfinished_run(self.judge, self._ref)

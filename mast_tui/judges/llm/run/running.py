@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails
+from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.model import Asks, Reply
 from mast_tui.judges.llm.run.judging import Reading, TraceResult
+from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
@@ -36,6 +38,10 @@ ALLOWANCE_SPENT: Final = "allowance spent"
 CANCELLED: Final = "cancelled"
 """Why a run was broken off that somebody cancelled."""
 
+MOST_IN_A_ROW: Final = 3
+"""So many traces that fail in a row for one reason end a run: others would fail alike."""
+
+_NUMBERS: Final = re.compile(r"\d[\d,.]*")
 _OF_SHORTENED: Final = ("shortened", "the task is shortened")
 """How remarks on what was not shown whole begin; they name spans, so each is another."""
 
@@ -221,6 +227,10 @@ class _Run:
         self._form: str | None = None
         self._asked = 0
         self._spent: str | None = None
+        self._room = AnswerRoom(setup.parameters.answer_tokens)
+        self._failing = ""
+        self._in_a_row = 0
+        """How many traces have failed one after the other, and as what."""
 
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
@@ -272,6 +282,11 @@ class _Run:
         while (found := await feed.next()) is not None:
             try:
                 self._tell(await self._one(found, asks))
+                if self._in_a_row >= MOST_IN_A_ROW:
+                    raise RunStops(
+                        f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
+                        f" {self._failed[-1].problem}"
+                    )
             except AllowanceSpent as error:
                 # What others have asked already is paid for: their answers are waited for.
                 self._spent = str(error)
@@ -292,11 +307,20 @@ class _Run:
             result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
+            if isinstance(error, Unanswered) and not self._record.failed_before(begun.trace_id):
+                self._note_unanswered(reason)
             await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
             return told(Step.FAILED, problem=reason)
         count = await self._writer.do(partial(self._record.store, begun, result))
         self._note(result)
+        self._in_a_row = 0
         return told(Step.JUDGED, count)
+
+    def _note_unanswered(self, reason: str) -> None:
+        """Count how many traces have failed in a row for one reason, whatever their numbers."""
+        reason = _NUMBERS.sub("0", reason)
+        self._in_a_row = self._in_a_row + 1 if reason == self._failing else 1
+        self._failing = reason
 
     def _reading(self, trace: Trace) -> Reading:
         setup = self._setup
@@ -307,7 +331,7 @@ class _Run:
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, begun.trace_id)
-        return await reading.over(asks, answers, on_part)
+        return await reading.over(asks, answers, self._room, on_part)
 
     def _on_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far, and tell of it once it is kept."""

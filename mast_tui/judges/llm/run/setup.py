@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +40,8 @@ class Setup:
 
     ``key_variable`` names the environment variable with the key. ``timeout`` is in seconds;
     ``allow_http`` says that another machine may be asked in the clear.
-    ``noted`` is what the record of the run says beside the parameters, by name.
+    ``noted`` is what the record of the run says beside the parameters, by name. ``headers`` go
+    with each request.
     """
 
     taxonomy: Taxonomy
@@ -54,6 +56,7 @@ class Setup:
     allow_http: bool = False
     allowance: Allowance = Allowance()
     noted: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def prompt(self) -> Prompt:
