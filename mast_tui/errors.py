@@ -1,4 +1,5 @@
-"""The one base of errors that are told to people rather than fixed by programmers."""
+"""Errors that are told to people rather than fixed by programmers: their base, and those that many
+floors tell apart."""
 
 from __future__ import annotations
 
@@ -13,3 +14,23 @@ class MastError(Exception):
     """
 
     exit_code: ClassVar[int] = 1
+
+
+class WorkspaceError(MastError):
+    """Something in or about a workspace is wrong; the message says what, where and what to do."""
+
+
+class ChangedElsewhere(WorkspaceError):
+    """The same annotator has changed the same trace through another window or command."""
+
+
+class WorkspaceGone(WorkspaceError):
+    """The file that is open is not the one at its path any more: deleted, moved or replaced."""
+
+
+class SessionError(MastError):
+    """A command was refused and has changed nothing; the message says why."""
+
+
+class ChangedMeanwhile(SessionError):
+    """The same annotator has changed the trace elsewhere; the session shows it as it is now."""

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
+from mast_tui.cli.start import start
 from mast_tui.cli.words import app_words, split_words
+from mast_tui.ui.crashes import tell_and_leave_it_there
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -21,13 +23,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     words = split_words(given)
     plain = app_words(given) if words.command is None else None
     if plain is None:
-        from mast_tui.cli.dispatch import run
+        from mast_tui.cli.dispatch import run  # start-up: the app needs no click
 
         sys.exit(run(words))
     # What is imported on the way to the first frame is no garbage; the app collects again after it.
     gc.disable()
-    from mast_tui.cli.start import start
-
     sys.exit(
         start(
             plain.paths,
@@ -43,6 +43,4 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def _unexpected(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    from mast_tui.ui.crashes import tell_and_leave_it_there
-
     tell_and_leave_it_there(kind, error, trace)

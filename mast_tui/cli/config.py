@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,6 +18,9 @@ from mast_tui.configuration import (
     prices_to_write,
     read_configuration,
 )
+
+if TYPE_CHECKING:
+    from mast_tui.ui.actions.keymap import KeySetting
 
 _NOT_LABELS: Final = "it looks at the configuration, not at labels"
 
@@ -38,13 +41,15 @@ def config_command(as_json: bool) -> None:
     Where something in the file is wrong it is told, with its line, and the exit code is 1; the app
     starts all the same and uses the defaults of what is wrong.
     """
-    from mast_tui.ui.actions.keymap import checked  # brings Textual, of which it knows the keys
+    # It brings Textual, of which it knows the keys and themes; other commands do without.
+    from mast_tui.ui.actions.keymap import checked, key_settings
 
     found = checked(read_configuration())
+    keys = key_settings(found)
     if as_json:
-        print_json(_document(found))
+        print_json(_document(found, keys))
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(_lines(found, keys)))
     if found.problem is not None:
         raise ConfigurationError(found.problem)
 
@@ -54,13 +59,7 @@ def _value(found: Configuration, place: Place) -> Any:
     return getattr(found.judge if table == ["judge"] else found, name)
 
 
-def _keys(found: Configuration) -> dict[str, tuple[str, ...]]:
-    from mast_tui.ui.actions.registry import ACTIONS, keys_of  # brings Textual
-
-    return {action.id: keys_of(action, found.keys) for action in ACTIONS}
-
-
-def _document(found: Configuration) -> dict[str, object]:
+def _document(found: Configuration, keys: Sequence[KeySetting]) -> dict[str, object]:
     judge = {
         place[1]: _value(found, place)
         for place in (one.place for one in SETTINGS)
@@ -76,7 +75,7 @@ def _document(found: Configuration) -> dict[str, object]:
         "found": found.path.exists(),
         "annotator": found.annotator,
         "theme": found.theme,
-        "keys": {"preset": found.preset, "actions": _keys(found)},
+        "keys": {"preset": found.preset, "actions": {one.name: one.keys for one in keys}},
         "judge": {**judge, "redact": None if redact is None else str(redact), "prices": prices},
         "problems": [
             {"name": ".".join(one.place), "line": one.line, "message": one.text}
@@ -85,7 +84,7 @@ def _document(found: Configuration) -> dict[str, object]:
     }
 
 
-def _lines(found: Configuration) -> Iterator[str]:
+def _lines(found: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
     """The configuration as a file, with a comment on each setting."""
     yield f"# {found.path}{'' if found.path.exists() else ' (there is no such file yet)'}"
     defaults, table = Configuration(found.path), ""
@@ -101,19 +100,11 @@ def _lines(found: Configuration) -> Iterator[str]:
         yield f"# {setting.about}{'' if setting.has_default else ' For example:'}"
         yield f"# {name} = {setting.example}" if value == default else f"{name} = {_toml(value)}"
         if setting.place == ("keys", "preset"):
-            yield from _key_lines(found)
+            yield from map(_key_line, keys)
 
 
-def _key_lines(found: Configuration) -> Iterator[str]:
-    from mast_tui.ui.actions.keymap import preset_keys  # brings Textual
-    from mast_tui.ui.actions.registry import find_action
-
-    preset = preset_keys(found.preset)
-    for name, keys in _keys(found).items():
-        action = find_action(name)
-        assert action is not None
-        own = keys != preset.get(name, action.keys)
-        yield f'{"" if own else "# "}"{name}" = {_toml(list(keys))}  # {action.help}'
+def _key_line(one: KeySetting) -> str:
+    return f'{"" if one.own else "# "}"{one.name}" = {_toml(list(one.keys))}  # {one.help}'
 
 
 def _price_lines(found: Configuration, about: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import (
     NO_LABELS,
     checked_sight,
@@ -23,6 +24,7 @@ from mast_tui.cli.shared.outputs import (
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.native_format import OPENING, line_of
+from mast_tui.workspace.places import find_workspace
 
 
 @click.command()
@@ -55,8 +57,6 @@ def convert_command(
     workspace remembers it.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.shared.asking import hides_outcomes
-
     veil = hides_outcomes(workspace, annotator, blind, assisted)
     if veil is not None:
         say(veil)
@@ -93,8 +93,6 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
 
     What this command has written may be a trace that the workspace knows, and is replaced.
     """
-
-    from mast_tui.workspace.places import find_workspace
 
     def reason(target: Path) -> str | None:
         workspace = find_workspace(None)

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from mast_tui.cli.words import COMMANDS, Words
+from mast_tui.cli.words import APP_COMMAND, COMMANDS, Words
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 
@@ -21,7 +21,11 @@ INTERRUPTED: Final = 130
 
 def load_command(name: str) -> click.Command:
     """The command with this name, imported now."""
-    module, attribute = COMMANDS[name].place.split(":")
+    return _imported(COMMANDS[name].place)
+
+
+def _imported(place: str) -> click.Command:
+    module, attribute = place.split(":")
     command: click.Command = getattr(import_module(module), attribute)
     return command
 
@@ -34,9 +38,7 @@ def run(words: Words) -> int:
     """
     command: click.Command
     if words.command is None:
-        from mast_tui.cli.app import app_command
-
-        command, name = app_command, "mast-tui"
+        command, name = _imported(APP_COMMAND), "mast-tui"
     else:
         command, name = load_command(words.command), f"mast-tui {words.command}"
     args = [*words.options, *words.rest]

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import (
     NO_LABELS,
     checked_sight,
@@ -47,8 +48,6 @@ def inspect_command(
     whoever works blind: with --blind, or as the workspace remembers it.
     """
     checked_sight(blind, assisted)
-    from mast_tui.cli.shared.asking import hides_outcomes
-
     veil = hides_outcomes(workspace, annotator, blind, assisted)
     if veil is not None:
         say(veil)

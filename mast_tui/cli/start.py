@@ -48,12 +48,14 @@ def start(
         assisted=assisted,
         furnish=None if paths else _furnish_samples,
     )
+    # Commands, and whoever has mistyped a path, do without Textual.
     from mast_tui.ui.app import run_app
 
     return run_app(options)
 
 
 def _furnish_samples(workspace: Workspace) -> None:
+    # Start-up: only who has no traces of their own needs it, once the workspace is open.
     from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 
     fill_samples_workspace(workspace)

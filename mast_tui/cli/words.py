@@ -14,6 +14,9 @@ class Command(NamedTuple):
     help: str
 
 
+APP_COMMAND: Final = "mast_tui.cli.app:app_command"
+"""Where the command without a name is defined, which opens the app."""
+
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
         "inspect": Command(

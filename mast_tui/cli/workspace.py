@@ -9,6 +9,7 @@ import click
 
 from mast_tui.cli.shared.common import common_options, json_option, open_workspace, print_json
 from mast_tui.safe_text import one_line
+from mast_tui.workspace import Workspace
 
 WHOLE: Final = "a copy holds the whole workspace, whoever makes it"
 """Why a backup takes no option about who sees what."""
@@ -29,8 +30,6 @@ def backup_command(output: Path, workspace: str | None, as_json: bool) -> None:
     Apps and commands that have it open go on; what they save meanwhile is in the copy or not. The
     copy is a workspace like any other: --workspace OUT opens it.
     """
-    from mast_tui.workspace import Workspace
-
     source = open_workspace(workspace, create=False)
     source.copy_to(output)
     copy = Workspace.open(output, create=False)

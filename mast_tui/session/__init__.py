@@ -1,12 +1,12 @@
 """What an annotator can do: label, answer suggestions, take back, finish."""
 
-from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
+from mast_tui.errors import ChangedMeanwhile, SessionError
 from mast_tui.session.progress import Progress, anybody_finished, progress
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.reanchor import Place, reanchor
 from mast_tui.session.retests import Retests
-from mast_tui.session.session import Session, known_trace
+from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
 from mast_tui.session.study_setup import set_study, with_traces
 from mast_tui.session.viewer import Viewer, known_person, remember_person, viewer_of, works_blind

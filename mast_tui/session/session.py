@@ -9,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
+from mast_tui.errors import ChangedMeanwhile, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     Answer,
@@ -22,7 +23,6 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.session.errors import ChangedMeanwhile, LabelsStand, SessionError
 from mast_tui.session.pass_state import Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import ReadModel, Suggestion
@@ -41,6 +41,14 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     SuggestionsSeen,
 )
+
+
+class LabelsStand(SessionError):
+    """A mode cannot be called absent or unsure while ``labels`` say that it shows."""
+
+    def __init__(self, message: str, labels: tuple[Label, ...]) -> None:
+        super().__init__(message)
+        self.labels = labels
 
 
 class Keep(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
-from mast_tui.session.errors import SessionError
 from mast_tui.session.progress import anybody_finished
 from mast_tui.study import Study, changes_to_figures
 from mast_tui.workspace import NewEvent, Workspace

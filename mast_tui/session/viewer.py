@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, PassKind, annotator_kind, checked_person
-from mast_tui.session.errors import SessionError
 from mast_tui.session.visibility import (
     library_view,
     record_reveal,

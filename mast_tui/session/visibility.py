@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
-from mast_tui.session.errors import SessionError
 from mast_tui.session.retests import Retests, by_trace, retest_open, retests_of
 from mast_tui.study import withheld_traces
 from mast_tui.workspace import NewEvent, Workspace

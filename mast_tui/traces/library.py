@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from mast_tui.traces.scan.outcomes import load_outcomes
 from mast_tui.traces.scan.sub_agents import members_beside
 
 if TYPE_CHECKING:
+    from mast_tui.traces.index.document_process import DocumentProcess
     from mast_tui.traces.index.library_cache import Shelf
+    from mast_tui.traces.scan.scanning import Scan
 
 
 def read_file(path: Path, named: bool) -> FileReport:
@@ -25,9 +27,7 @@ def read_file(path: Path, named: bool) -> FileReport:
     cannot be read is ``failed`` with the reason.
     """
     if is_folder(path):
-        from mast_tui.traces.scan.scanning import read_folder  # as below
-
-        report = read_folder(path)
+        report = _walk().one_run(path)
     else:
         report = read_run(path, members_beside(path), named=named)
     if not report.traces:
@@ -53,24 +53,39 @@ def read_again(path: Path, members: Sequence[Path]) -> FileReport:
         What came of it.
     """
     if is_folder(path):
-        from mast_tui.traces.scan.scanning import (
-            read_folder,  # a walk is imported by what needs one
-        )
-
-        return read_folder(path)
+        return _walk().one_run(path)
     return read_run(path, members, named=False)
 
 
-def scan(
-    paths: Iterable[Path], without: Iterable[Path] = (), shelf: Shelf | None = None
-) -> Iterator[FileReport]:
-    """The reports of files and of everything under folders, in sorted order, one by one.
-
-    The ``outcomes.csv`` of a folder come last, as they speak of the traces before them.
-    Nothing is said of the files in ``without``. A trace that is there twice is reported once. Of
-    traces that share an id but not their content, the later ones get ``~2``, ``~3`` and a problem.
-    From a ``shelf`` comes what is known of files that have not changed.
-    """
+def _walk() -> type[Scan]:
+    # Start-up: what walks over folders is not needed for the spans of one file.
     from mast_tui.traces.scan.scanning import Scan
 
-    return iter(Scan(paths, without, shelf))
+    return Scan
+
+
+def scan(
+    paths: Iterable[Path],
+    without: Iterable[Path] = (),
+    shelf: Shelf | None = None,
+    *,
+    keep_spans: bool = True,
+    wait: Callable[[DocumentProcess], object] | None = None,
+) -> Scan:
+    """The reports of files and of everything under folders, in sorted order, one by one.
+
+    The ``outcomes.csv`` of a folder come last, as they speak of the traces before them. A trace
+    that is there twice is reported once. Of traces that share an id but not their content, the
+    later ones get ``~2``, ``~3`` and a problem.
+
+    Args:
+        paths: Files and folders.
+        without: Files of which nothing is said.
+        shelf: Where what is known of files that have not changed comes from.
+        keep_spans: Whether spans are kept; else they are read when they are asked for.
+        wait: Called while another process reads a big document, until that is over.
+
+    Returns:
+        The walk, which is done as its reports are drawn.
+    """
+    return _walk()(paths, without, shelf, keep_spans=keep_spans, wait=wait)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 
 from textual import events, on, work
-from textual.app import ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.worker import Worker
 
 from mast_tui.configuration import Configuration, read_configuration
+from mast_tui.errors import MastError
 from mast_tui.gc_tuning import COLLECT_AFTER, collect_again
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.keymap import checked
-from mast_tui.ui.actions.registry import Where, actions_for, bindings_for, textual_keymap
+from mast_tui.ui.actions.registry import Where, bindings_for, find_action, textual_keymap
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
@@ -32,7 +34,9 @@ from mast_tui.ui.context import (
     ShowDisagreement,
     ShowDisagreements,
     ShowGuidelines,
+    ShowHelp,
     ShowLibrary,
+    ShowPalette,
     ShowRuns,
     ShowSignatures,
     ShowStudy,
@@ -42,7 +46,6 @@ from mast_tui.ui.context import (
 from mast_tui.ui.crashes import told
 from mast_tui.ui.input_priority import Courtesy, take_short_turns
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.judging import JudgeRuns, UnderWay
 from mast_tui.ui.services.key_queue import KeyQueue
 from mast_tui.ui.services.trace_queue import TraceQueue
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
@@ -57,10 +60,9 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
-    from mast_tui.configuration import JudgeConfiguration
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.services.model_judge import Plan
+    from mast_tui.ui.services.judging import JudgeRuns, UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
@@ -81,6 +83,8 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowRuns: "mast_tui.ui.judge_runs.runs:RunsScreen",
     ShowStudy: "mast_tui.ui.study.screen:StudyScreen",
     ShowGuidelines: "mast_tui.ui.study.guidelines:GuidelinesScreen",
+    ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
+    ShowPalette: "mast_tui.ui.dialogs.palette:Palette",
 }
 """Where the screens are; each is imported when it is first shown."""
 
@@ -157,14 +161,21 @@ class HearsOthers(Protocol):
         """Something was written."""
 
 
+@runtime_checkable
+class HasPlaces(Protocol):
+    """A screen with places that one can name."""
+
+    def go_to_place(self, text: str) -> bool:
+        """Go to a place; False where there is none of that name."""
+
+
 class MastApp(TextualApp):
     """One workspace, one annotator, and the traces that were named on the command line."""
 
     TITLE = "mast_tui"
     CSS_PATH = FIRST_SPANS
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "f24"
-    """The palette's keys stand in the registry; this one is never pressed."""
+    ENABLE_COMMAND_PALETTE = False
+    """The palette is one of our own: it has the keys beside the actions, and places too."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
 
     opening = True
@@ -183,7 +194,7 @@ class MastApp(TextualApp):
         """What the screens write to the workspace, in order."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
         self.trace_queue = TraceQueue(self.traces, self.workspace)
-        self.judges = JudgeRuns(self, self.workspace)
+        self._judges: JudgeRuns | None = None
         self.keys = KeyQueue(self, self.writes)
 
     # The start: the first spans are there before most of the app is imported
@@ -193,6 +204,7 @@ class MastApp(TextualApp):
         early = self.traces.prefetch.report(PATIENCE)
         if early is None or len(early.traces) != 1 or not len(early.traces[0]):
             return
+        # Start-up: a library begins without a timeline.
         from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans
 
         trace, wide = early.traces[0], self.size.width >= WIDE
@@ -243,9 +255,7 @@ class MastApp(TextualApp):
     def taxonomy(self) -> Taxonomy:
         """The taxonomy that is labelled with."""
         if self._taxonomy is None:
-            from mast_tui.taxonomy.loader import load_mast
-
-            self._taxonomy = load_mast()
+            self._taxonomy = _taxonomy_in(None)
         return self._taxonomy
 
     # Screens
@@ -322,6 +332,21 @@ class MastApp(TextualApp):
         """Show a dialog above the open screen, and give its answer to ``answered``."""
         self.push_screen(screen, answered)
 
+    def ask_key(
+        self,
+        title: str,
+        question: str,
+        answers: tuple[tuple[str, str], ...],
+        answered: Callable[[str | None], None],
+        *,
+        default: str | None = None,
+    ) -> None:
+        """Ask a question that one key answers, and give that to ``answered``."""
+        # Start-up: whoever asks is there before the first spans are, and seldom asks.
+        from mast_tui.ui.dialogs.question import Ask
+
+        self.ask(Ask(title, question, answers, default=default), answered)
+
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message on whatever screen is open."""
         self.notify(words, timeout=seconds, markup=False)
@@ -368,27 +393,23 @@ class MastApp(TextualApp):
 
     def action_keys_help(self) -> None:
         """All keys of the screen that is open."""
-        from mast_tui.ui.dialogs.help import HelpScreen
+        self.push_screen(make_screen(ShowHelp(self._where(self.screen), self.keys_set)))
 
-        self.push_screen(HelpScreen(self._where(self.screen), self.keys_set))
-
-    def action_goto(self) -> None:
+    def action_palette(self) -> None:
         """Go to a number, a key or an action by name."""
-        from mast_tui.ui.dialogs.goto import go_somewhere
+        screen = self.screen
+        palette: Screen[Any] = make_screen(ShowPalette(self._where(screen), self.keys_set))
+        self.push_screen(palette, partial(self._chosen, screen))
 
-        go_somewhere(self.screen)
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: every action of the open screen and of the whole app."""
-        for action in (*actions_for(self._where(screen)), *actions_for(Where.EVERYWHERE)):
-            if not action.name.startswith(("digit_", "side_")):
-                yield SystemCommand(
-                    action.help, action.id, lambda command=action.command: self.run_named(command)
-                )
-
-    async def run_named(self, command: str) -> None:
-        """Run an action of the registry as its key would."""
-        await self.screen.run_action(command)
+    async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
+        """Do what was chosen in the palette: an action, or a place to go to."""
+        if value is None:
+            return
+        action = find_action(value)
+        if action is not None:
+            await screen.run_action(action.command)
+        elif not isinstance(screen, HasPlaces) or not screen.go_to_place(value):
+            self.complain(f"There is no place and no action {one_line(value)!r} here")
 
     @staticmethod
     def _where(screen: Screen[Any]) -> Where:
@@ -595,34 +616,26 @@ class MastApp(TextualApp):
     @property
     def judge_at_work(self) -> UnderWay | None:
         """The judge that is at work now."""
-        return self.judges.at_work
+        return None if self._judges is None else self._judges.at_work
 
     @property
     def report(self) -> str:
         """How far the judge at work has come, or nothing; shown in the last line."""
-        return self.judges.report
+        return "" if self._judges is None else self._judges.report
 
     def judge_traces(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""
-        self.judges.begin(traces)
+        if self._judges is None:
+            # Start-up: it brings the judges, and nobody has one at work before it is asked for.
+            from mast_tui.ui.services.judging import JudgeRuns
 
-    def choose_judge(
-        self,
-        configured: JudgeConfiguration,
-        opened: OpenWorkspace,
-        traces: Sequence[Trace],
-        *,
-        rules: Callable[[], None],
-        model: Callable[[Plan], None],
-    ) -> None:
-        """Ask which judge is to run."""
-        from mast_tui.ui.judge_runs.judge_choice import choose_judge
-
-        choose_judge(self, configured, opened, traces, rules=rules, model=model)
+            self._judges = JudgeRuns(self, self.workspace)
+        self._judges.begin(traces)
 
     @on(Judged)
     def _judged(self, message: Judged) -> None:
-        self.judges.judged(message)
+        if self._judges is not None:
+            self._judges.judged(message)
 
     def worker_failed(self, worker: Worker[Any], words: str) -> None:
         """Say that work beside the screen broke, to whatever waits for that work too."""
@@ -639,6 +652,14 @@ class MastApp(TextualApp):
         self.complain(f"Something went wrong in the background: {words}")
 
 
+def _taxonomy_in(path: Path | None) -> Taxonomy:
+    """The taxonomy in a file, or MAST."""
+    # Start-up: the first spans are shown without a taxonomy.
+    from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+
+    return load_mast() if path is None else load_taxonomy(path)
+
+
 def _raise(error: BaseException) -> None:
     """Raise what a write raised where the app deals with bugs."""
     raise error
@@ -648,11 +669,9 @@ def run_app(options: AppOptions) -> int:
     """Run the app to its end; the exit code."""
     taxonomy = None
     if options.taxonomy is not None:
-        from mast_tui.taxonomy.loader import TaxonomyError, load_taxonomy
-
         try:
-            taxonomy = load_taxonomy(options.taxonomy)
-        except TaxonomyError as error:
+            taxonomy = _taxonomy_in(options.taxonomy)
+        except MastError as error:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     take_short_turns()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mast_tui.configuration import Configuration
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
+    from mast_tui.ui.actions.registry import Keymap, Where
     from mast_tui.ui.input_priority import Courtesy
     from mast_tui.ui.options import AppOptions
     from mast_tui.ui.services.judging import UnderWay
@@ -118,6 +119,22 @@ class ShowGuidelines:
     go: Callable[[Case], bool] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ShowHelp:
+    """The keys and signs of a screen, above it."""
+
+    where: Where
+    keymap: Keymap
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPalette:
+    """Every action of a screen, and its places, above it."""
+
+    where: Where
+    keymap: Keymap
+
+
 Destination = (
     ShowLibrary
     | ShowTrace
@@ -129,6 +146,8 @@ Destination = (
     | ShowRuns
     | ShowStudy
     | ShowGuidelines
+    | ShowHelp
+    | ShowPalette
 )
 
 

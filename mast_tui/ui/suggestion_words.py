@@ -106,6 +106,7 @@ def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
     if evidence.wording is None:
         yield Line(f"{sign} quote")
         return
+    # Start-up: few suggestions quote in other words, and it brings what compares them.
     from mast_tui.judges.word_comparison import compare
 
     quoted = evidence.wording[:MOST_OF_A_WORDING]

@@ -1,12 +1,13 @@
 """The workspace: where labels, reviews, runs of judges and decisions are kept."""
 
-from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError, WorkspaceGone
+from mast_tui.errors import ChangedElsewhere, WorkspaceError, WorkspaceGone
 from mast_tui.workspace.events.chain import Foreign, examined
 from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import EventKind, Fact, inverse
 from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.merging import merge
-from mast_tui.workspace.places import default_workspace_path
+from mast_tui.workspace.opening import why_not_trusted
+from mast_tui.workspace.places import default_workspace_path, find_workspace
 from mast_tui.workspace.queries import PassChoice
 from mast_tui.workspace.records import (
     AnnotatorInfo,
@@ -14,6 +15,7 @@ from mast_tui.workspace.records import (
     EventConflict,
     History,
     Judgement,
+    MergeRefused,
     MergeReport,
     PersonChanges,
     Run,
@@ -54,10 +56,12 @@ __all__ = [
     "event_to_dict",
     "examined",
     "examples_of",
+    "find_workspace",
     "held_out",
     "held_out_share",
     "inverse",
     "merge",
     "set_aside",
     "store_judgement",
+    "why_not_trusted",
 ]

@@ -46,6 +46,12 @@ class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
         self.deadline = monotonic() + PATIENCE
         self._over = over
 
+    @staticmethod
+    def running() -> Command | None:
+        """The command that the caller is a part of, if any."""
+        here = getcurrent()
+        return here if isinstance(here, Command) else None
+
     def start(self) -> None:
         """Run up to where it first waits, or to its end."""
         self._go_on(None)
@@ -75,12 +81,6 @@ class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
         return cast(Result, self.parent.switch(future))
 
 
-def running_command() -> Command | None:
-    """The command that the caller is a part of, if any."""
-    here = getcurrent()
-    return here if isinstance(here, Command) else None
-
-
 def whoever_runs() -> object:
     """What tells one caller from another: a command, or else a thread."""
     return getcurrent()
@@ -91,13 +91,13 @@ def deadline() -> float:
 
     A command that had to wait for others before it has waited since it was asked for.
     """
-    command = running_command()
+    command = Command.running()
     return monotonic() + PATIENCE if command is None else command.deadline
 
 
 def pause(seconds: float) -> None:
     """Wait a moment for another program or thread that writes."""
-    command = running_command()
+    command = Command.running()
     if command is None:
         sleep(seconds)
         return
@@ -118,7 +118,7 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
     """Do what blocks: in a command on ``thread``, else where the caller is; its outcome."""
-    command = running_command()
+    command = Command.running()
     if command is None:
         return step()
     future = thread.submit(step)

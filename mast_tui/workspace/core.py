@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace.database import Database
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import bit_columns as packed
 from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace, Usage

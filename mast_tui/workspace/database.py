@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from mast_tui.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.commands import beside_the_loop, deadline, pause, whoever_runs
-from mast_tui.workspace.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import (

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
     AnnotatorKind,
     Finding,
@@ -18,7 +19,6 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events.model import NewEvent
 from mast_tui.workspace.events.types import (
     Fact,

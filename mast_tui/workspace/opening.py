@@ -11,8 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.safe_text import one_line
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION
 
 FOLDER: Final = ".mast-tui"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
@@ -257,6 +259,21 @@ class PersonChanges:
     broken: int | None = None
     refused: bool = False
     replaced: bool = False
+
+
+class MergeRefused(WorkspaceError):
+    """What comes from elsewhere would change what people have said here; nothing was written.
+
+    ``people`` says whose work it is and how it would change.
+    """
+
+    def __init__(self, people: Sequence[PersonChanges]) -> None:
+        self.people = tuple(people)
+        names = ", ".join(change.annotator for change in self.people)
+        super().__init__(
+            f"what comes from elsewhere would change what was said here by {names}; "
+            "nothing was written"
+        )
 
 
 @dataclass(frozen=True, slots=True)

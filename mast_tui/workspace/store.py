@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, Label, Pass, Review, SpanNote, Verdict
 from mast_tui.study.model import Study
@@ -14,7 +15,6 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import queries
 from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import projection
 from mast_tui.workspace.events.append import Growth

@@ -256,7 +256,7 @@ def test_where_nothing_can_be_kept_a_document_is_read_here(
     (tmp_path / "file").write_text("")
     big = BigDocuments(0, tmp_path / "file" / "kept")
     check_same_report(read_one(path, True, big), read_one(path, True))
-    monkeypatch.setattr("mast_tui.traces.index.big_documents.READ_HERE_AT_MOST", 10)
+    monkeypatch.setattr("mast_tui.traces.index.document_process.READ_HERE_AT_MOST", 10)
     failed = read_one(path, True, big).failed
     assert failed is not None
     assert "too big to be read without keeping it" in failed

@@ -175,7 +175,7 @@ def test_links_that_go_round_in_circles_end(tmp_path: Path) -> None:
 def test_scanning_reads_one_file_at_a_time(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         write_json(tmp_path / name, [*CHAT, {"role": "user", "content": name}])
-    reports = scan([tmp_path])
+    reports = iter(scan([tmp_path]))
     next(reports)
     (tmp_path / "b.json").unlink()
     assert next(reports).failed == "no such file or folder"

@@ -44,8 +44,7 @@ AGREED: Final = {
 """The keys that people and scripts rely on. Signatures (``S``) has no screen yet."""
 
 PLAIN_TWINS: Final = {
-    "everywhere.palette": "everywhere.goto",
-    "everywhere.suspend": "everywhere.goto",
+    "everywhere.suspend": "everywhere.palette",
     "annotate.search_regex": "annotate.search",
 }
 """Actions whose only key takes a modifier, and the one with a plain key that does the same:

@@ -142,7 +142,7 @@ def test_the_choice_of_a_judge(
         '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
         '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
     )
-    monkeypatch.setattr("mast_tui.ui.judge_runs.judge_choice.plan_for", planned)
+    monkeypatch.setattr("mast_tui.ui.dialogs.judge_choice.plan_for", planned)
     opened = app(SAMPLE, workspace=judged)
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 

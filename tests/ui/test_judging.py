@@ -17,10 +17,9 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged
 from mast_tui.ui.dialogs.help import help_text
+from mast_tui.ui.dialogs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.judge_runs.judge_choice import JudgeChoice, tokens_of
-from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
@@ -99,7 +98,7 @@ class FakeRun:
 def asked(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
     """What would be asked, where nothing is."""
     fake = FakeRun()
-    monkeypatch.setattr("mast_tui.ui.services.model_judge.run_model", fake)
+    monkeypatch.setattr("mast_tui.ui.services.judging.run_model", fake)
     return fake
 
 
@@ -343,10 +342,10 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
 async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: AppOptions) -> Workspace:
+    def refuse(_: object) -> None:
         raise WorkspaceError("w.db is no workspace")
 
-    monkeypatch.setattr("mast_tui.ui.services.open_workspace.open_workspace", refuse)
+    monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("r", "L", "J")
         assert any("no judge can keep" in note.message for note in on.app._notifications)

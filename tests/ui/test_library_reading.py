@@ -14,9 +14,9 @@ from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.index.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan import file_reader as one_file
-from mast_tui.ui.services import trace_scan as reading
+from mast_tui.ui.services.folder_look import look_at
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
-from mast_tui.ui.services.trace_scan import FilesRead, LastLook, look_at
+from mast_tui.ui.services.trace_scan import FilesRead, LastLook, Looking
 from tests.ui.stage import SMALL, Message, write_trace
 
 
@@ -186,7 +186,7 @@ def test_a_look_that_breaks_is_not_silent() -> None:
     hooked = threading.excepthook
     threading.excepthook = lambda _: None
     try:
-        looking = reading.Looking(broken, lambda _: None)
+        looking = Looking(broken, lambda _: None)
         looking.go_on()
         with pytest.raises(KeyError, match="broken"):
             looking.over.result(60)
@@ -201,7 +201,7 @@ def test_messages_of_a_look_come_in_order_whether_the_first_was_asked_for_or_not
 
     for asked in (False, True):
         posted: list[object] = []
-        looking = reading.Looking(three, posted.append)
+        looking = Looking(three, posted.append)
         first = looking.first(60) if asked else None
         looking.go_on()
         looking.over.result(60)

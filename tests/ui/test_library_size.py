@@ -14,6 +14,7 @@ from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library import screen as library
 from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook
 from tests import waiting
 from tests.ui.settle import settle
@@ -38,18 +39,18 @@ def runs(tmp_path: Path) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts the rows that the library makes, and how often it asks the workspace."""
     counts: Counter[str] = Counter()
-    original, ask = library_rows.row_of, LibraryScreen._ask
+    original, ask = library_rows.row_of, OpenWorkspace.library_view
 
     def counted(trace: Trace, *rest: object, **fields: object) -> LibraryRow:
         counts["rows"] += 1
         return original(trace, *rest, **fields)  # type: ignore[arg-type]
 
-    def asked(opened: object) -> object:
+    def asked(opened: OpenWorkspace) -> object:
         counts["asked"] += 1
-        return ask(opened)  # type: ignore[arg-type]
+        return ask(opened)
 
     monkeypatch.setattr("mast_tui.ui.library.screen.row_of", counted)
-    monkeypatch.setattr(LibraryScreen, "_ask", staticmethod(asked))
+    monkeypatch.setattr(OpenWorkspace, "library_view", asked)
     return counts
 
 
@@ -234,7 +235,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         finally:
             ended.set()
 
-    monkeypatch.setattr("mast_tui.ui.services.traces.look_at", endless)
+    monkeypatch.setattr("mast_tui.ui.services.folder_look.look_at", endless)
     async with stage(runs, settled=False) as on:
         for _ in waiting.until(begun.is_set):
             await on.pilot.pause(0)

@@ -155,7 +155,7 @@ def test_a_workspace_that_does_not_open(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(
-        "mast_tui.ui.services.open_workspace.open_workspace",
+        "mast_tui.ui.services.open_workspace.Opening.open",
         Refusing("w.db is no workspace; name another file"),
     )
     opened = app(SAMPLE, workspace=tmp_path / "w.db")
@@ -168,5 +168,5 @@ class Refusing:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def __call__(self, options: AppOptions) -> Workspace:
+    def __call__(self) -> None:
         raise WorkspaceError(self.reason)

@@ -18,8 +18,7 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
-from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services import open_workspace
+from mast_tui.ui.services.open_workspace import Opening
 from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.ui.settle import settle
@@ -36,13 +35,13 @@ def small(tmp_path: Path) -> Path:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The workspace opens when this is set, and not before."""
     event = threading.Event()
-    opening = open_workspace.open_workspace
+    opening = Opening.open
 
-    def wait_and_open(options: AppOptions) -> Workspace:
+    def wait_and_open(self: Opening) -> None:
         assert event.wait(60)
-        return opening(options)
+        opening(self)
 
-    monkeypatch.setattr(open_workspace, "open_workspace", wait_and_open)
+    monkeypatch.setattr(Opening, "open", wait_and_open)
     yield event
     event.set()
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.shared.common import has_workspace, open_workspace, say
+from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.session import viewer_of, works_blind
-from mast_tui.workspace import WorkspaceError
+from mast_tui.workspace import WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
@@ -135,7 +135,7 @@ def hides_outcomes(
     """
     if blind:
         return "outcomes, scores and what else --blind hides are left out"
-    if workspace is None and not has_workspace():
+    if workspace is None and not find_workspace(None).exists():
         return None
     try:
         place = open_workspace(workspace, create=False)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -118,9 +119,8 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
 
     With ``create`` false a missing one is an error: a command that only reads makes no files.
     """
-    from mast_tui.workspace import Workspace
-    from mast_tui.workspace.opening import why_not_trusted
-    from mast_tui.workspace.places import find_workspace
+    # Commands that look at no labels do without SQLAlchemy.
+    from mast_tui.workspace import Workspace, find_workspace, why_not_trusted
 
     if place is not None and "://" in place:
         return Workspace.open(place)  # which says what it thinks of URLs
@@ -143,17 +143,8 @@ def open_workspace(place: str | None, *, create: bool) -> Workspace:
     return workspace
 
 
-def has_workspace() -> bool:
-    """Whether there is a workspace in this folder or upwards."""
-    from mast_tui.workspace.places import find_workspace
-
-    return find_workspace(None).exists()
-
-
 def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
     """The taxonomy of ``--taxonomy FILE``, or MAST."""
-    from mast_tui.taxonomy.loader import load_mast, load_taxonomy
-
     return load_mast() if path is None else load_taxonomy(path)
 
 

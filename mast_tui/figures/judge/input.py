@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.gold.model import GoldTrace, Source
 from mast_tui.gold.places import Order, no_order
 from mast_tui.gold.sources import only_settled
@@ -21,7 +22,6 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.passes import Which, counted_passes, finished_by
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:

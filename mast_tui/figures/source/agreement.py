@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.report import Retest, StudyInput
 from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, Said, VerdictTable
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.registers.hold_out import examples_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import (
     ALL,
     FAILED,
@@ -25,7 +26,6 @@ from mast_tui.gold.model import GoldTrace
 from mast_tui.gold.places import Order, no_order
 from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome
-from mast_tui.workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -10,18 +10,14 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.packed import holds_more_than
 from mast_tui.traces.io.regular_files import is_regular
 from mast_tui.traces.io.source import Source, is_no_json
-from mast_tui.traces.model import FileReport
+from mast_tui.traces.readers import reads_by_line, recognise
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_cache import KeptDocuments
-    from mast_tui.traces.index.document_process import DocumentProcess
+    from mast_tui.traces.index.document_process import DocumentProcess, DocumentReading
     from mast_tui.traces.index.document_trace import Kept
 
 BIG_BYTES: Final = 8 << 20
 """Above what size, unpacked, a document is read in a process of its own."""
-
-READ_HERE_AT_MOST: Final = 64 << 20
-"""How big it may be to be read here all the same, where nothing can be kept."""
 
 _LEAST_PACKING: Final = 100
 """How many times its size a compressed file is taken to hold at most without being looked into."""
@@ -42,23 +38,7 @@ class BigDocuments:
 
         Whoever asks waits until it is read.
         """
-        if not self._takes(source):
-            return None
-        from mast_tui.traces.index.document_trace import Kept
-
-        kept = self._documents().open(source.path)
-        if kept is None:
-            process = self._process(source.path)
-            if process is None:
-                return None
-            if isinstance(process, str):
-                return Kept(FileReport(source.path, failed=process))
-            process.wait()
-            kept = self._documents().open(source.path)
-            if kept is None:
-                reason = process.failed or "what was read of it is there no more"
-                return Kept(FileReport(source.path, failed=reason))
-        return kept
+        return self._reading().read(source.path) if self._takes(source) else None
 
     def begin(self, path: Path) -> DocumentProcess | None:
         """A process that reads the file at ``path`` first; None where that is read at once, or
@@ -67,12 +47,9 @@ class BigDocuments:
             source = Source(path)
             if not is_regular(path) or not self._takes(source):
                 return None
-            if self._documents().place_of(path).exists():
-                return None
-            process = self._process(path)
+            return self._reading().begin(path)
         except OSError:
             return None
-        return None if isinstance(process, str) else process
 
     def _takes(self, source: Source) -> bool:
         """Whether a file is big, and its reader needs the whole of it."""
@@ -82,36 +59,20 @@ class BigDocuments:
                 return False
             if not holds_more_than(source.path, self.big):
                 return False
-        from mast_tui.traces.readers.codex import reader as codex
-
-        if codex.READER.recognises(source):
-            return False
-        from mast_tui.traces.readers import recognise
-        from mast_tui.traces.readers.codex import exec as codex_exec
-
         if source.is_binary:
             return recognise(source) is not None
+        if reads_by_line(source):
+            return False
         begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
         if not begins_as_json or is_no_json(source.head):
             return recognise(source) is not None
-        return not codex_exec.READER.recognises(source)
+        return True
 
-    def _documents(self) -> KeptDocuments:
-        from mast_tui.traces.index.document_cache import KeptDocuments
+    def _reading(self) -> DocumentReading:
+        # Start-up: few files are that big.
+        from mast_tui.traces.index.document_process import DocumentReading
 
-        return KeptDocuments.of_the_user() if self.folder is None else KeptDocuments(self.folder)
-
-    def _process(self, path: Path) -> DocumentProcess | str | None:
-        """The process, or why there can be none; None where the file can be read here as well."""
-        from mast_tui.traces.index.document_process import DocumentProcess
-
-        documents = self._documents()
-        reason = documents.why_not()
-        if reason is None:
-            return DocumentProcess(path, documents)
-        if path.stat().st_size <= READ_HERE_AT_MOST:
-            return None
-        return f"it is too big to be read without keeping it in {documents.folder}: {reason}"
+        return DocumentReading(self.folder)
 
 
 BIG_DOCUMENTS: Final = BigDocuments()

@@ -17,6 +17,8 @@ from weakref import finalize
 
 from mast_tui.traces.index.document_cache import KeptDocuments
 from mast_tui.traces.index.document_format import path_of_part
+from mast_tui.traces.index.document_trace import Kept
+from mast_tui.traces.model import FileReport
 
 READING: Final = "reading"
 PARSING: Final = "parsing"
@@ -37,6 +39,10 @@ _ASKED_AT_ONCE: Final = 64 * 1024
 _COMPLAINTS_KEPT: Final = 4096
 _ENDING_SECONDS: Final = 10.0
 """How long a process may take to end that has closed its standard output."""
+
+
+READ_HERE_AT_MOST: Final = 64 << 20
+"""How big a document may be to be read here all the same, where nothing can be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +197,52 @@ def _end(process: Popen[bytes], place: Path) -> None:
             stream.close()
     with suppress(OSError):
         path_of_part(place, process.pid).unlink()
+
+
+class DocumentReading:
+    """How big documents are read: each once, in a process of its own, and kept from then on."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Begin with nothing read.
+
+        Args:
+            folder: Where they are kept; None for the user's own folder.
+        """
+        self._kept = KeptDocuments.of_the_user() if folder is None else KeptDocuments(folder)
+
+    def read(self, path: Path) -> Kept | None:
+        """What came of a document, read now or before; whoever asks waits until it is read.
+
+        None where nothing can be kept and it is small enough to be read here.
+        """
+        kept = self._kept.open(path)
+        if kept is not None:
+            return kept
+        process = self._process(path)
+        if process is None:
+            return None
+        if isinstance(process, str):
+            return Kept(FileReport(path, failed=process))
+        process.wait()
+        kept = self._kept.open(path)
+        if kept is None:
+            reason = process.failed or "what was read of it is there no more"
+            return Kept(FileReport(path, failed=reason))
+        return kept
+
+    def begin(self, path: Path) -> DocumentProcess | None:
+        """A process that reads a document; None where none is needed, or there can be none.
+
+        ``OSError`` comes through.
+        """
+        process = None if self._kept.place_of(path).exists() else self._process(path)
+        return None if isinstance(process, str) else process
+
+    def _process(self, path: Path) -> DocumentProcess | str | None:
+        """The process, or why there can be none; None where the file can be read here as well."""
+        reason = self._kept.why_not()
+        if reason is None:
+            return DocumentProcess(path, self._kept)
+        if path.stat().st_size <= READ_HERE_AT_MOST:
+            return None
+        return f"it is too big to be read without keeping it in {self._kept.folder}: {reason}"

@@ -131,6 +131,7 @@ class Source:
         try:
             value = load_json(text)
         except InvalidJSON:
+            # Start-up: few files are damaged.
             from mast_tui.traces.repair.json_repair import salvage
 
             salvaged = salvage(text)

@@ -38,11 +38,14 @@ _MODULES: Final = (
 _BINARY: Final = ("inspect.reader", "mast_data.parquet")
 """Readers of files that are no text."""
 
-_FALLBACK: Final = "chat.reader"
-"""The reader of what many formats share, asked where none of the others knows the file.
+_BY_LINE: Final = ("codex.reader", "codex.exec")
+"""Readers that never need the whole of a file."""
 
-Plain text, which everything is in the end, has its reader in ``logs``.
-"""
+_FALLBACK: Final = "chat.reader"
+"""The reader of what many formats share, asked where none of the others knows the file."""
+
+_TEXT: Final = "logs.reader"
+"""The reader of plain text, asked last and only for what is meant to be read."""
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
@@ -50,9 +53,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
     for module in _BINARY if binary else _MODULES:
         yield _reader(module)
     if not binary:
-        from mast_tui.traces.readers.frameworks import FRAMEWORKS
-
-        yield from FRAMEWORKS
+        yield from import_module(f"{__name__}.frameworks").FRAMEWORKS
 
 
 def claims(source: Source) -> Iterator[Reader]:
@@ -87,6 +88,16 @@ def read_recognised(source: Source) -> FileReport | None:
         if report.format is not None or not isinstance(reader, PluginReader):
             return report
     return None
+
+
+def reads_by_line(source: Source) -> bool:
+    """Whether the file is of a format that is read line by line, whatever its size."""
+    return any(_reader(module).recognises(source) for module in _BY_LINE)
+
+
+def read_text(source: Source) -> FileReport:
+    """What comes of a file as plain text, which everything is in the end."""
+    return _reader(_TEXT).read(source)
 
 
 def _reader(module: str) -> Reader:

@@ -16,7 +16,7 @@ from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Thread
-from mast_tui.traces.readers import read_recognised
+from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
 
 if TYPE_CHECKING:
@@ -42,11 +42,15 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     reason.
     """
     source = Source(path)
-    kept = _read_aside(source, big)
-    if kept is None:
-        report = _guarded(source, lambda: _read(source, named))
+    try:
+        kept = _read_aside(source, big)
+    except TooBig as error:  # unpacking it once to find that out is enough
+        report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
-        report = kept.report or _guarded(source, lambda: _read_text(source, named))
+        if kept is None:
+            report = _guarded(source, lambda: _read(source, named))
+        else:
+            report = kept.report or _guarded(source, lambda: _read_text(source, named))
     assert report is not None
     for trace in report.traces:
         if isinstance(trace, ReadWhole):
@@ -98,13 +102,14 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
 
 
 def _read_aside(source: Source, big: BigDocuments) -> Kept | None:
-    """What came of a big document; None for what is read here, if it can be read at all."""
+    """What came of a big document; None for what is read here, if it can be read at all.
+
+    Raises ``TooBig`` where it holds more than may be unpacked.
+    """
     try:
         return big.read(source) if is_regular(source.path) else None
-    except TooBig as error:  # unpacking it once to find that out is enough
-        from mast_tui.traces.index.document_trace import Kept
-
-        return Kept(FileReport(source.path, failed=error.strerror))
+    except TooBig:
+        raise
     except OSError:
         return None  # it comes again where it is said
 
@@ -126,6 +131,7 @@ def _read_known(source: Source) -> FileReport | None:
     path = source.path
     if source.is_binary:
         return read_recognised(source) or FileReport(path, skipped="binary file")
+    # Start-up: Codex sessions, known by then, need none of what reads whole documents.
     from mast_tui.traces.scan.label_files import label_file
 
     if labels := label_file(source):
@@ -144,9 +150,7 @@ def _read_text(source: Source, named: bool) -> FileReport:
     if kind in _NEVER_TEXT:
         return FileReport(path, skipped=kind)
     if named or path.suffix.lower() in _TEXT_SUFFIXES:
-        from mast_tui.traces.readers.logs import reader as text
-
-        return text.READER.read(source)
+        return read_text(source)
     return FileReport(path, skipped="plain text; name the file to read it as a trace")
 
 

@@ -58,6 +58,21 @@ class Scan:
         self._rows_met: dict[Path, set[str]] = {}
         self._sees_all = not self._seen
 
+    @classmethod
+    def one_run(cls, path: Path) -> FileReport:
+        """What came of a folder that was named as if it were a file: one run, or none."""
+        try:
+            trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
+        except OSError as error:
+            return FileReport(path, failed=error.strerror or str(error))
+        if trial is None:
+            return FileReport(path, failed="a folder, not a file")
+        reports = [report for report in cls((path,)) if report.traces]
+        if len(reports) != 1:
+            words = f"{trial.kind} with {len(reports)} runs; name one of them"
+            return FileReport(path, failed=words)
+        return reports[0]
+
     def __iter__(self) -> Iterator[FileReport]:
         files = [path for path in self._paths if not is_folder(path)]
         among_named = threads_among(filter(may_hold_thread, files))
@@ -197,17 +212,3 @@ class Scan:
         if folder not in self._outcomes:
             self._outcomes[folder] = load_outcomes(folder)
         return self._outcomes[folder]
-
-
-def read_folder(path: Path) -> FileReport:
-    """What came of a folder that was named as if it were a file: one run, or none."""
-    try:
-        trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
-    except OSError as error:
-        return FileReport(path, failed=error.strerror or str(error))
-    if trial is None:
-        return FileReport(path, failed="a folder, not a file")
-    reports = [report for report in Scan((path,)) if report.traces]
-    if len(reports) != 1:
-        return FileReport(path, failed=f"{trial.kind} with {len(reports)} runs; name one of them")
-    return reports[0]

@@ -26,9 +26,12 @@ EVERYWHERE = (
         "help", "? f1", "help", "All keys of this screen", command="app.keys_help", hint=90
     ),
     _everywhere(
-        "palette", "ctrl+p", "palette", "Every action by name", command="app.command_palette"
+        "palette",
+        ": ctrl+p",
+        "go to",
+        "Every action by name; or go to a number or a key",
+        command="app.palette",
     ),
-    _everywhere("goto", ":", "go to", "Go to a number, a key or an action", command="app.goto"),
     _everywhere("undo", "u", "undo", "Take back the last change on this trace"),
     _everywhere("redo", "U ctrl+r", "redo", "Do again what was taken back"),
     _everywhere(

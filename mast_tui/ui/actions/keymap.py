@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES
@@ -57,6 +57,25 @@ def checked(found: Configuration) -> Configuration:
         wrong.append((("theme",), f'there is no theme "{theme}"{meant(theme, BUILTIN_THEMES)}'))
         theme = None
     return found.without(wrong, keys=keymap, theme=theme)
+
+
+class KeySetting(NamedTuple):
+    """The keys of an action as they are set, and whether the person has set them (``own``)."""
+
+    name: str
+    keys: tuple[str, ...]
+    own: bool
+    help: str
+
+
+def key_settings(found: Configuration) -> list[KeySetting]:
+    """What a checked configuration says of the keys of every action."""
+    preset = preset_keys(found.preset)
+    return [
+        KeySetting(action.id, keys, keys != preset.get(action.id, action.keys), action.help)
+        for action in ACTIONS
+        for keys in (keys_of(action, found.keys),)
+    ]
 
 
 def _place(found: Configuration, name: str) -> Place:

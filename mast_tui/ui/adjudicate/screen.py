@@ -62,7 +62,7 @@ MOVING: Final = frozenset(
         *(move.name for move in moves(Where.ADJUDICATE)),
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
-) | {"everywhere.back", "everywhere.goto"}
+) | {"everywhere.back", "everywhere.palette"}
 """Actions of keys that are known while a boundary is moved."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from mast_tui.errors import MastError
+from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import AnnotateState
@@ -121,9 +121,6 @@ class SessionCommands:
         try:
             return self._view.context.kept(partial(command, session))
         except MastError as error:
-            # Start-up: it brings the workspace, which is there by now.
-            from mast_tui.session import ChangedMeanwhile
-
             if isinstance(error, ChangedMeanwhile) and session is self._state.session:
                 self._view.session_changed()
             self._hints.say(one_line(str(error)), error=True)

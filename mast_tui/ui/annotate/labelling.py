@@ -33,7 +33,7 @@ TYPING: Final = frozenset(
 """Actions of keys that are known while a mode is being typed: what it is for may still be found."""
 
 EDITING: Final = TYPING | {
-    "everywhere.goto",
+    "everywhere.palette",
     *(
         f"annotate.{name}"
         for name in (

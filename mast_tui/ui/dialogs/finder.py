@@ -92,6 +92,7 @@ def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
             score = 100.0
         else:
             score = max(
+                20 * (query.casefold() in choice.name.casefold()),
                 4 * matcher.match(choice.name),
                 2 * matcher.match(choice.code),
                 1 + matcher.match(choice.detail)

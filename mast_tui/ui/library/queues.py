@@ -110,9 +110,6 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     ``known`` are the ids of the traces at hand: without a study they are everybody's. Raises
     ``SessionError`` or ``WorkspaceError`` in words.
     """
-    # The session brings SQLAlchemy, for which the library's first frame does not wait.
-    from mast_tui.session import QueueKind, queue
-
     study = opened.study()
     if wanted is None:
         own = study is not None and opened.annotator in study.annotators
@@ -125,14 +122,7 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
         return QueueRead(wanted, left, in_order=False)
     if study is None and wanted.name is QueueName.SAMPLE:
         return QueueRead(wanted, random_sample(known, wanted.seed or 0, wanted.n))
-    items = queue(
-        opened.workspace,
-        opened.taxonomy,
-        opened.annotator,
-        QueueKind(wanted.name.value),
-        n=wanted.n,
-        seed=wanted.seed,
-    )
+    items = opened.queue(wanted.name.value, n=wanted.n, seed=wanted.seed)
     return QueueRead(
         wanted,
         tuple(item.trace_id for item in items),

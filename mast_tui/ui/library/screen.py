@@ -39,7 +39,6 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 def reading_words(catalog: Catalog) -> str:
@@ -133,7 +132,7 @@ class LibraryScreen(Screen[None]):
         app = self.mast
         opened = app.opened
         if opened is not None and self.is_mounted:
-            view = app.guarded(lambda: self._ask(opened))
+            view = app.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
             app.count_finished()
@@ -150,22 +149,13 @@ class LibraryScreen(Screen[None]):
         opened = self.mast.opened
         self._listing.narrow(read.trace_ids, in_order=read.in_order)
         if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
-            view = self.mast.guarded(lambda: self._ask(opened))
+            view = self.mast.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
         if asked:
             self.sort = Sort.QUEUE
             self.hints.clear()
         self._arrange()
-
-    @staticmethod
-    def _ask(opened: OpenWorkspace) -> Mapping[str, LibraryEntry]:
-        # The session brings SQLAlchemy, for which the library's first frame does not wait.
-        from mast_tui.session import library_view
-
-        return library_view(
-            opened.workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind
-        )
 
     def _take(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
         """Make those rows anew of which the workspace tells something else than before."""

@@ -8,27 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 from textual.message import Message
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.configuration import ConfigurationError, read_judge_configuration
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, Judged
+from mast_tui.ui.context import AppContext, HearsJudge, Judged
+from mast_tui.ui.dialogs.judge_choice import choose_judge
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.services.model_judge import Plan, run_model
+from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.screen import Screen
-
-    from mast_tui.configuration import JudgeConfiguration
-    from mast_tui.ui.services.model_judge import Plan
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
-
-Answer = TypeVar("Answer")
 
 RULES: Final = "The rules judge"
 
@@ -65,8 +66,8 @@ class UnderWay:
     stopping: bool = False
 
 
-class JudgeApp(Protocol):
-    """What running a judge asks of the app."""
+class JudgeApp(AppContext, Protocol):
+    """What running a judge asks of the app, beside what screens ask."""
 
     @property
     def screen(self) -> Screen[object]:
@@ -90,23 +91,6 @@ class JudgeApp(Protocol):
 
     def refresh_hints(self) -> None:
         """Draw the last line of every screen anew."""
-
-    def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
-        """Show a dialog, and give its answer to ``answered``."""
-
-    def complain(self, words: str) -> None:
-        """Say what went wrong."""
-
-    def choose_judge(
-        self,
-        configured: JudgeConfiguration,
-        opened: OpenWorkspace,
-        traces: Sequence[Trace],
-        *,
-        rules: Callable[[], None],
-        model: Callable[[Plan], None],
-    ) -> None:
-        """Ask which judge is to run."""
 
 
 class JudgeRuns:
@@ -141,7 +125,8 @@ class JudgeRuns:
         if configured is None or configured.model is None:
             self._start_rules(traces, opened, MODEL_HINT)
             return
-        self._app.choose_judge(
+        choose_judge(
+            self._app,
             configured,
             opened,
             traces,
@@ -150,8 +135,6 @@ class JudgeRuns:
         )
 
     def _ask_to_cancel(self, at_work: UnderWay) -> None:
-        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
-
         def answered(answer: str | None) -> None:
             if answer == "y" and self.at_work is at_work:
                 self._cancel(at_work)
@@ -213,10 +196,6 @@ class JudgeRuns:
 
     def _run_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
         """Run the rules judge on these traces and store what it finds."""
-        from mast_tui.judges.rules import RulesJudge
-        from mast_tui.judges.runner import Progress, run_judge
-        from mast_tui.workspace import WorkspaceError
-
         worker = get_current_worker()
 
         def looked(progress: Progress) -> None:
@@ -248,8 +227,6 @@ class JudgeRuns:
 
     def _run_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         """Ask a model about these traces and store what it finds."""
-        from mast_tui.ui.services.model_judge import run_model
-
         worker = get_current_worker()
         run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
 

@@ -6,20 +6,36 @@ Nothing here is imported before the first frame is on screen: the workspace brin
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from platformdirs import user_data_path
+from textual.screen import Screen
 
 from mast_tui.labels import AnnotatorKind, check_unlike, checked_person
-from mast_tui.session import Session, known_person, remember_person, resolve_sight, retest_progress
+from mast_tui.safe_text import one_line
+from mast_tui.session import (
+    LibraryEntry,
+    QueueItem,
+    QueueKind,
+    Session,
+    known_person,
+    library_view,
+    queue,
+    remember_person,
+    resolve_sight,
+    retest_progress,
+)
 from mast_tui.study import Study, assigned, withheld_traces
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.welcome import WelcomeScreen
 from mast_tui.ui.options import AppOptions
-from mast_tui.workspace import Workspace, default_workspace_path
+from mast_tui.workspace import Workspace, default_workspace_path, why_not_trusted
 from mast_tui.workspace.places import samples_workspace_path, suggested_name
 
 
@@ -64,6 +80,23 @@ class OpenWorkspace:
         study = self.study()
         return frozenset() if study is None else withheld_traces(study, self.annotator)
 
+    def library_view(self) -> Mapping[str, LibraryEntry]:
+        """What the library may tell of each trace."""
+        return library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+
+    def queue(self, kind: str, *, n: int, seed: int | None) -> Sequence[QueueItem]:
+        """The traces of a queue in its order.
+
+        Args:
+            kind: Which queue, a value of ``QueueKind``.
+            n: How many traces to draw where it is a sample.
+            seed: By what they are drawn; None: the study's.
+
+        Raises:
+            MastError: There is no such queue here, in words.
+        """
+        return queue(self.workspace, self.taxonomy, self.annotator, QueueKind(kind), n=n, seed=seed)
+
     @property
     def judges_hidden(self) -> bool:
         """Whether what judges find must not be counted: working blind, or as long as a study
@@ -83,33 +116,102 @@ class OpenWorkspace:
         return found - retest_progress(self.workspace, self.annotator, ref).now
 
 
-def found_workspace(options: AppOptions) -> Path | None:
-    """The workspace that is used because it lies here or above, None where one is named."""
-    if options.workspace is not None or options.samples:
-        return None
-    return default_workspace_path(Path.cwd())
+class Opening:
+    """How a workspace comes to be open: which one it is, what is in doubt, who works in it."""
 
+    workspace: Workspace
+    """The workspace, once it is open."""
+    known: str | None = None
+    """Who works in it, where that is known."""
 
-def open_workspace(options: AppOptions) -> Workspace:
-    """The workspace that the options name, with the samples' labels where it is theirs and new.
+    def __init__(self, options: AppOptions, configured: str | None) -> None:
+        """Look for what the options mean.
 
-    Raises ``WorkspaceError`` in words.
-    """
-    if options.workspace is not None:
-        return Workspace.open(options.workspace)
-    if not options.samples:
-        return Workspace.open(default_workspace_path(Path.cwd()))
-    workspace = Workspace.open(samples_workspace_path())
-    if options.furnish is not None:
-        options.furnish(workspace)
-    return workspace
+        Args:
+            options: Which workspace, who works in it, and under which sight.
+            configured: The name that a file of settings has for the annotator.
+        """
+        self._options = options
+        self._configured = configured
+        self.found = self.found_now()
+        """The workspace that is used because it lies here or above, None where one is named."""
 
+    def found_now(self) -> Path | None:
+        """The workspace that would be used now because it lies here or above."""
+        if self._options.workspace is not None or self._options.samples:
+            return None
+        return default_workspace_path(Path.cwd())
 
-def known_annotator(workspace: Workspace, options: AppOptions) -> str | None:
-    """The annotator given, or the one who worked here last under this login."""
-    if options.annotator is not None:
-        return checked_person(options.annotator)
-    return known_person(workspace)
+    @staticmethod
+    def doubts(found: Path) -> str | None:
+        """Why somebody else may have prepared the workspace that was found; None if nothing says
+        so."""
+        return why_not_trusted(found)
+
+    def open(self) -> None:
+        """Open it, with the samples' labels where it is theirs and new.
+
+        Raises ``MastError`` in words.
+        """
+        options = self._options
+        if options.workspace is not None:
+            self.workspace = Workspace.open(options.workspace)
+        elif not options.samples:
+            self.workspace = Workspace.open(default_workspace_path(Path.cwd()))
+        else:
+            self.workspace = Workspace.open(samples_workspace_path())
+            if options.furnish is not None:
+                options.furnish(self.workspace)
+        given = options.annotator
+        self.known = known_person(self.workspace) if given is None else checked_person(given)
+        self._suggested = suggested_name(self._configured)
+
+    def name_question(self) -> NoteScreen:
+        """Ask who labels, with who is here already."""
+        known = people(self.workspace)
+        question = "Your labels are kept under it, and agreement is counted by name."
+        if known:
+            question += f"\nHere already: {', '.join(map(one_line, known))}."
+        return NoteScreen(
+            "Who is labelling?",
+            self._suggested,
+            question=question,
+            hint="Enter begins · Esc quits",
+            check=partial(unlike_others, self.workspace),
+            offered=True,
+        )
+
+    def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
+        """Remember who works here and under which sight.
+
+        Raises ``MastError`` in words.
+        """
+        workspace, options = self.workspace, self._options
+        name = checked_person(name)
+        workspace.add_taxonomy(taxonomy)
+        workspace.add_annotator(name, AnnotatorKind.HUMAN)
+        if options.annotator is None:
+            remember_person(workspace, name)
+        blind = resolve_sight(
+            workspace,
+            name,
+            blind=options.blind,
+            assisted=options.assisted,
+            taxonomy=taxonomy.ref,
+        )
+        return OpenWorkspace(workspace, taxonomy, name, blind)
+
+    @staticmethod
+    def welcome(ask: Callable[[Screen[bool], Callable[[bool | None], None]], None]) -> None:
+        """Show the welcome, by ``ask``, to who has not seen and dismissed it."""
+        if _welcome_file().exists():
+            return
+
+        def closed(seen: bool | None) -> None:
+            if seen:
+                remember_welcome()
+
+        ask(WelcomeScreen(), closed)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:
@@ -134,40 +236,8 @@ def unlike_others(workspace: Workspace, name: str) -> str:
     return name
 
 
-def name_to_suggest(configured: str | None) -> str:
-    """The name to fill in where nobody is known yet."""
-    return suggested_name(configured)
-
-
-def attach(
-    workspace: Workspace, taxonomy: Taxonomy, name: str, options: AppOptions
-) -> OpenWorkspace:
-    """Remember who works here and under which sight.
-
-    Raises ``MastError`` in words.
-    """
-    name = checked_person(name)
-    workspace.add_taxonomy(taxonomy)
-    workspace.add_annotator(name, AnnotatorKind.HUMAN)
-    if options.annotator is None:
-        remember_person(workspace, name)
-    blind = resolve_sight(
-        workspace,
-        name,
-        blind=options.blind,
-        assisted=options.assisted,
-        taxonomy=taxonomy.ref,
-    )
-    return OpenWorkspace(workspace, taxonomy, name, blind)
-
-
 def _welcome_file() -> Path:
     return user_data_path("mast-tui") / "welcomed"
-
-
-def was_welcomed() -> bool:
-    """Whether this user has seen and dismissed the welcome."""
-    return _welcome_file().exists()
 
 
 def remember_welcome() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from mast_tui.gold import Order
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.trace_names import trace_names
-
-if TYPE_CHECKING:
-    from mast_tui.workspace import TraceRecord, Workspace
+from mast_tui.workspace import TraceRecord, Workspace
 
 
 class TraceLoader:
@@ -96,8 +93,6 @@ class TraceLoader:
         return None
 
     def _is(self, trace: Trace, trace_id: str) -> bool:
-        from mast_tui.workspace import TraceRecord
-
         record = self._records.get(trace_id)
         if record is not None and record.identity == trace.identity:
             return True

@@ -7,29 +7,16 @@ from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from itertools import chain
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.message import Message
 
-from mast_tui.traces.library import read_again
 from mast_tui.traces.model import FileReport, Trace
-
-if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
-
-BATCH_SECONDS: Final = 0.1
-"""How long files are gathered before the screen hears of them."""
 
 TOLD_SECONDS: Final = 0.25
 """How often is told how far the reading of a big document has come."""
-
-BATCH_FILES: Final = 500
-"""How many are gathered at most, so that no key waits until they are listed."""
 
 
 @dataclass
@@ -60,66 +47,6 @@ class StillReading(Message):
     """Another process reads a big document; ``words`` say which one, and how far it is."""
 
     words: str
-
-
-def look_at(
-    paths: Sequence[Path], stopped: Callable[[], bool], post: Callable[[Message], object]
-) -> Iterator[FilesRead | LastLook]:
-    """What was under the paths the last time, and then what is there now, as it is found.
-
-    The first message tells of the last time, even where nothing is known of it. While a big
-    document is read, what is known so far and how far that has come is given to ``post``.
-    """
-    # Who opens a single file needs neither.
-    from mast_tui.traces.index.library_cache import Shelf, shelf_path
-    from mast_tui.traces.scan.scan_diff import Differences, Looked
-
-    with Shelf(shelf_path()) as shelf:
-        news = Differences()
-        parts = shelf.last_look(paths, read_again)
-        for traces in chain((next(parts, ()),), parts):
-            yield LastLook(traces)
-            news.expect(traces)
-        # Whatever the walk needs is imported only now, when the first traces are on screen.
-        from mast_tui.traces.scan.scanning import Scan
-        from mast_tui.ui.trace_names import names_under, natural
-
-        found: list[Looked] = []
-        batch = FilesRead([], False)
-
-        def wait(process: DocumentProcess) -> None:
-            nonlocal batch
-            batch.total, batch.gone = scan.total, news.gone()
-            post(batch)
-            batch = FilesRead([], False)
-            while not process.wait(TOLD_SECONDS):
-                if stopped():
-                    process.stop()
-                post(StillReading(f"{process.path.name}: {process.progress.words}"))
-
-        scan = Scan(paths, shelf=shelf, keep_spans=False, wait=wait)
-        due = monotonic() + BATCH_SECONDS
-        for report in scan:
-            if stopped():
-                return
-            for trace in report.traces:
-                found.append((trace, scan.members.get(str(trace.path), ())))
-            told = news.of(report)
-            if told is None:
-                batch.same += 1
-            else:
-                batch.reports.append(told)
-            if monotonic() > due or len(batch.reports) >= BATCH_FILES:
-                batch.total, batch.gone = scan.total, news.gone()
-                yield batch
-                batch, due = FilesRead([], False), monotonic() + BATCH_SECONDS
-        news.end()
-        batch.done, batch.total, batch.gone = True, scan.total, news.gone()
-        yield batch
-        if news.any:
-            name_of = names_under(paths)
-            found.sort(key=lambda looked: natural(name_of(looked[0])))
-            shelf.keep_look(paths, found)
 
 
 class Looking:

@@ -18,7 +18,6 @@ from mast_tui.ui.services.trace_scan import (
     LastLook,
     Looking,
     StillReading,
-    look_at,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +80,7 @@ class TraceService:
     @cached_property
     def catalog(self) -> Catalog:
         """The traces that were found, none at first."""
+        # Start-up: the first spans are shown without it.
         from mast_tui.ui.services.trace_catalog import Catalog
 
         return Catalog()
@@ -104,6 +104,9 @@ class TraceService:
     def _look(self, stopped: Callable[[], bool]) -> Iterator[Message]:
         """What is found, in a thread of its own."""
         if not self.prefetch.single:
+            # Start-up: who opens a single file needs neither last looks nor a walk.
+            from mast_tui.ui.services.folder_look import look_at
+
             yield from look_at(self._options.paths, stopped, self._app.post_message)
             return
         yield LastLook(())

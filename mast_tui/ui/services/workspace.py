@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from mast_tui.configuration import Configuration
-from mast_tui.errors import MastError
+from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
+    from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
 
 Result = TypeVar("Result")
@@ -48,6 +48,17 @@ class WorkspaceApp(Protocol):
 
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
         """Show a dialog, and give its answer to ``answered``."""
+
+    def ask_key(
+        self,
+        title: str,
+        question: str,
+        answers: tuple[tuple[str, str], ...],
+        answered: Callable[[str | None], None],
+        *,
+        default: str | None = None,
+    ) -> None:
+        """Ask a question that one key answers, and give that to ``answered``."""
 
     def say(self, words: str, *, seconds: float | None = None) -> None:
         """Show a short message."""
@@ -101,27 +112,23 @@ class WorkspaceService:
 
         One that others can have prepared is asked about first, unless it is ``trusted``.
         """
-        from mast_tui.ui.services import open_workspace as opening
-        from mast_tui.workspace.opening import why_not_trusted
+        # Start-up: it brings SQLAlchemy.
+        from mast_tui.ui.services.open_workspace import Opening
 
         then = self._app.call_later
-        found = opening.found_workspace(self._options)
-        doubts = None if found is None or trusted else why_not_trusted(found)
-        if found is not None and doubts is not None:
-            then(self._doubted, found, doubts)
+        opening = Opening(self._options, self._configuration.annotator)
+        doubts = None if opening.found is None or trusted else opening.doubts(opening.found)
+        if opening.found is not None and doubts is not None:
+            then(self._doubted, opening.found, doubts)
             return
         try:
-            workspace = opening.open_workspace(self._options)
-            name = opening.known_annotator(workspace, self._options)
+            opening.open()
         except MastError as error:
             then(self.not_opened, str(error))
             return
-        suggested = opening.name_to_suggest(self._configuration.annotator)
-        then(self._is_open, workspace, name, suggested)
+        then(self._is_open, opening)
 
     def _doubted(self, path: Path, reason: str) -> None:
-        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
-
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -130,20 +137,18 @@ class WorkspaceService:
             else:
                 self._refuse("the workspace that was found here was not opened")
 
-        self._app.ask(
-            Ask(
-                "Open this workspace?",
-                f"{one_line(str(path))} was found here, and {one_line(reason)}: "
-                "somebody else may have prepared it, with a name, labels and settings in it. "
-                "--workspace PATH opens one without asking.",
-                (
-                    ("o", "open it and label in it"),
-                    ("r", "read on without labelling"),
-                    ("q", "quit"),
-                ),
-                default="r",
+        self._app.ask_key(
+            "Open this workspace?",
+            f"{one_line(str(path))} was found here, and {one_line(reason)}: "
+            "somebody else may have prepared it, with a name, labels and settings in it. "
+            "--workspace PATH opens one without asking.",
+            (
+                ("o", "open it and label in it"),
+                ("r", "read on without labelling"),
+                ("q", "quit"),
             ),
             answered,
+            default="r",
         )
 
     def _refuse(self, reason: str) -> None:
@@ -152,63 +157,38 @@ class WorkspaceService:
 
     def not_opened(self, reason: str) -> None:
         """Say why the workspace could not be opened, and let people read on."""
-        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
 
         def answered(answer: str | None) -> None:
             if answer == "q":
                 self._app.leave(1)
 
         self._refuse(reason)
-        self._app.ask(
-            Ask(
-                "The workspace could not be opened",
-                f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
-                (("r", "read on without labelling"), ("q", "quit")),
-                default="r",
-            ),
+        self._app.ask_key(
+            "The workspace could not be opened",
+            f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
+            (("r", "read on without labelling"), ("q", "quit")),
             answered,
+            default="r",
         )
 
-    def _is_open(self, workspace: Workspace, name: str | None, suggested: str) -> None:
-        self._workspace = workspace
-        if name is None:
-            self._ask_for_name(workspace, suggested)
+    def _is_open(self, opening: Opening) -> None:
+        self._workspace = opening.workspace
+        if opening.known is None:
+            self._ask_for_name(opening)
         else:
-            self._writes.do(partial(self._work_as, workspace, name))
+            self._writes.do(partial(self._work_as, opening, opening.known))
 
-    def _ask_for_name(self, workspace: Workspace, suggested: str) -> None:
-        from mast_tui.ui.dialogs.note import NoteScreen  # start-up: dialogs are seldom first
-        from mast_tui.ui.services.open_workspace import people, unlike_others
-
-        known = people(workspace)
-        question = "Your labels are kept under it, and agreement is counted by name."
-        if known:
-            names = ", ".join(one_line(name) for name in known)
-            question += f"\nHere already: {names}."
-
+    def _ask_for_name(self, opening: Opening) -> None:
         def named(name: str | None) -> None:
             if name is None:
                 self._app.leave()
             else:
-                self._writes.do(partial(self._work_as, workspace, name))
+                self._writes.do(partial(self._work_as, opening, name))
 
-        self._app.ask(
-            NoteScreen(
-                "Who is labelling?",
-                suggested,
-                question=question,
-                hint="Enter begins · Esc quits",
-                check=partial(unlike_others, workspace),
-                offered=True,
-            ),
-            named,
-        )
+        self._app.ask(opening.name_question(), named)
 
-    def _work_as(self, workspace: Workspace, name: str) -> None:
-        from mast_tui.ui.services import open_workspace as opening
-
-        taxonomy = self._app.taxonomy
-        opened = self.guarded(lambda: opening.attach(workspace, taxonomy, name, self._options))
+    def _work_as(self, opening: Opening, name: str) -> None:
+        opened = self.guarded(lambda: opening.attach(self._app.taxonomy, name))
         if opened is None:
             return
         self.opened = opened
@@ -216,21 +196,13 @@ class WorkspaceService:
         waiting, self._waiting = self._waiting, []
         for step in waiting:
             step(opened)
-        found = opening.found_workspace(self._options)
+        found = opening.found_now()
         if found is not None and found.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(found))}")
-        self._watch = Watch(workspace, self._app.post_message)
+        self._watch = Watch(opened.workspace, self._app.post_message)
         if self._configuration.problem is not None:
             self._app.complain(self._configuration.problem)
-        if not opening.was_welcomed():
-            # Start-up: dialogs are seldom first.
-            from mast_tui.ui.dialogs.welcome import WelcomeScreen
-
-            def closed(seen: bool | None) -> None:
-                if seen:
-                    opening.remember_welcome()
-
-            self._app.ask(WelcomeScreen(), closed)
+        opening.welcome(self._app.ask)
 
     # What screens ask
 
@@ -262,14 +234,11 @@ class WorkspaceService:
         Raises:
             WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
         """
-        from mast_tui.workspace import WorkspaceGone
-        from mast_tui.workspace.commands import running_command
-
         while True:
             try:
                 return step()
             except WorkspaceGone:
-                if running_command() is None or not self._goes_on_elsewhere():
+                if self._writes.running is None or not self._goes_on_elsewhere():
                     raise
 
     # The file, while it is open
@@ -282,23 +251,20 @@ class WorkspaceService:
 
     def _goes_on_elsewhere(self) -> bool:
         """Ask whether to write everything that is open to a new file, and do it."""
-        from mast_tui.ui.dialogs.question import Ask  # start-up: dialogs are seldom first
-        from mast_tui.workspace import WorkspaceError
-
         assert self.opened is not None
         workspace = self.opened.workspace
         assert workspace.path is not None
         place = place_for_a_copy(workspace.path)
         again = "there again" if place == workspace.path else f"to {place.name} beside it"
-        question = Ask(
+        question = partial(
+            self._app.ask_key,
             "The workspace is gone",
             f"{one_line(str(workspace.path))} was deleted, moved or replaced by another program. "
             "All that you have labelled is still open in this window, and only here.",
             (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
             default="w",
         )
-
-        if self._writes.ask(partial(self._app.ask, question)) != "w":
+        if self._writes.ask(question) != "w":
             return False
         try:
             workspace.move_to(place)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
+from mast_tui.errors import WorkspaceError, WorkspaceGone
+
 if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
@@ -52,8 +54,6 @@ class Watch:
         self._over.set()
 
     def _run(self) -> None:
-        from mast_tui.workspace import WorkspaceError, WorkspaceGone
-
         lost = False
         while not self._over.wait(LOOK_EVERY):
             try:

@@ -88,6 +88,11 @@ class Writes:
         count = f" · {more} change{'' if more == 1 else 's'} not saved" if more else ""
         return f"Waiting for {what}{count}"
 
+    @property
+    def running(self) -> Command | None:
+        """The piece of work that the caller is a part of, if any."""
+        return _command_class().running()
+
     def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
         """Do ``work`` when all that was asked for before is done; at once if it is a part of that.
 
@@ -95,9 +100,7 @@ class Writes:
             work: What to do. It says itself what came of it, also where it cannot be done.
             holds: Which keys wait for it.
         """
-        from mast_tui.workspace.commands import running_command
-
-        if running_command() is not None:
+        if self.running is not None:
             work()
             return
         self._queue.append(_Write(work, holds))
@@ -113,9 +116,7 @@ class Writes:
         Returns:
             The answer, when it has come.
         """
-        from mast_tui.workspace.commands import running_command
-
-        command = running_command()
+        command = self.running
         assert command is not None, "only a piece of work can wait for an answer"
         answered: Future[Answer] = get_running_loop().create_future()
         self._asking = True
@@ -127,11 +128,9 @@ class Writes:
             self._asking = False
 
     def _next(self) -> None:
-        from mast_tui.workspace.commands import Command
-
         while self._queue and self._running is None:
             write = self._running = self._queue.popleft()
-            write.command = Command(write.work, self._over)
+            write.command = _command_class()(write.work, self._over)
             write.command.start()
         if self._running is not None and self._soon is None:
             self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
@@ -155,6 +154,13 @@ class Writes:
             self._slow = True
             self._changed()
             self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
+
+
+def _command_class() -> type[Command]:
+    # Start-up: nothing is written before the workspace is open, which has brought it by then.
+    from mast_tui.workspace.commands import Command
+
+    return Command
 
 
 class _HasWrites(Protocol):

@@ -10,16 +10,22 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from mast_tui.errors import ChangedElsewhere, WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
-from mast_tui.workspace.errors import ChangedElsewhere, MergeRefused, WorkspaceError
 from mast_tui.workspace.events import chain, changes, projection
 from mast_tui.workspace.events.codec import KIND_NAMES
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row
 from mast_tui.workspace.events.types import Fact, LabelAdded, LabelChanged, LabelRemoved
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import EventConflict, History, MergeReport, PersonChanges
+from mast_tui.workspace.records import (
+    EventConflict,
+    History,
+    MergeRefused,
+    MergeReport,
+    PersonChanges,
+)
 from mast_tui.workspace.registers.settings import note_annotator
 from mast_tui.workspace.statements import Insertion, Values
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.workspace.errors import WorkspaceError
+from mast_tui.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from mast_tui.workspace.core import WorkspaceCore

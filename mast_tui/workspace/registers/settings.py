@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import schema
-from mast_tui.workspace.errors import WorkspaceError
 from mast_tui.workspace.records import AnnotatorInfo
 
 

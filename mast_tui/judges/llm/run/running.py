@@ -134,6 +134,7 @@ def _connected(
     setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
 ) -> AbstractAsyncContextManager[Asks]:
     """A client of the server that the setup names."""
+    # It brings the model's client, slow to import, which a run of its own kind does without.
     from mast_tui.judges.llm.run.connecting import connected
 
     return connected(setup, spent, on_wait, on_remark)
