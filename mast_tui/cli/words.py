@@ -23,6 +23,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.inspect:inspect_command",
             "Show what was recognised in files and folders.",
         ),
+        "search": Command(
+            "mast_tui.cli.search:search_command",
+            "Find text in all traces of files and folders.",
+        ),
         "convert": Command(
             "mast_tui.cli.convert:convert_command",
             "Write traces as JSON lines, one trace a line.",

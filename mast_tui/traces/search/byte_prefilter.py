@@ -12,15 +12,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from operator import gt
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.model import Trace
+
+if TYPE_CHECKING:
+    import re2
 
 _RUN: Final = re.compile(r"[A-Za-z0-9_]+(?:[ .-][A-Za-z0-9_]+)*")
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]*(e[+-]?[0-9]*)?")
 _ANY_DIGIT: Final = bytes.maketrans(b"123456789.", b"0000000000")
+_GAP: Final = rb"(?:[^0-9A-Za-z_]|\\+[bfnrt]|\\+u[0-9a-f]{4})+"
+"""What parts two words of a text in a file: a reader may make one space of it."""
 _EXPONENTS: Final = (b"0e0", b"0e+", b"0e-")
 _WITH_EXPONENT: Final = re.compile(rb"(?:[^0-9a-z_.-]|\\[nrt]|^)-?[0-9.]+e[+-]?[0-9]")
 _EXACT_DIGITS: Final = 16
@@ -103,6 +108,29 @@ class Sieve:
         if None in words:
             return None
         return self if found == self._parts else Sieve(*found)
+
+    def any_in(self, block: bytes) -> bool:
+        """Whether a part of a file may become a text, or a row, that holds the needle.
+
+        It looks at whole files at the speed of a disk, and so it asks for no more than this.
+        """
+        found = any(expression.search(block) for expression in self._expressions)
+        return found or (self._numeric and any(True for _ in _odd_numbers(block.lower())))
+
+    @cached_property
+    def _expressions(self) -> tuple[re2._Regexp, ...]:
+        import re2  # few sift whole files, and only in processes of their own
+
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.log_errors = False
+        words = [map(re.escape, _WORD.findall(part)) for part in self._parts if part.isascii()]
+        parts = [b"(?i)" + _GAP.join(word.encode() for word in of_part) for of_part in words]
+        marks = [mark for mark in self._marks if b"\\" in mark or not mark.isascii()]
+        parts += [b"(?i)" + re.escape(mark) for mark in marks]
+        if self._escape is not None:  # its first letters are found quickest as they are
+            parts.append(self._escape.pattern.replace(b"(?:", b"(?i:"))
+        return tuple(re2.compile(part, options) for part in parts)
 
     def may_be_in(self, shown: str) -> bool:
         """Whether a line that is shown to people holds that part of one of the needles."""

@@ -28,15 +28,16 @@ class InvalidPattern(MastError, ValueError):
 
 
 class Pattern:
-    """A regular expression: case counts where it has a capital; ``^`` and ``$`` mean lines.
+    """A regular expression: case counts where it has a capital, or is ``exact``; ``^`` and ``$``
+    mean lines.
 
     Raises ``InvalidPattern``. ``count`` and ``places`` raise ``TooSlow`` where a text takes longer
     than ``seconds`` (``SECONDS``); they may be called from any thread.
     """
 
-    def __init__(self, text: str, seconds: float | None = None) -> None:
+    def __init__(self, text: str, seconds: float | None = None, *, exact: bool = False) -> None:
         plain = _ESCAPED.sub("", text)
-        self.exact = plain != plain.lower()
+        self.exact = exact or plain != plain.lower()
         self._flags = re.MULTILINE | (0 if self.exact else re.IGNORECASE)
         try:
             with warnings.catch_warnings():

@@ -53,10 +53,11 @@ class Matcher(Protocol):
 
 
 class Needle:
-    """Plain text: small letters find capitals too; with a capital in it case counts."""
+    """Plain text: small letters find capitals too; with a capital in it, or ``exact``, case
+    counts."""
 
-    def __init__(self, text: str) -> None:
-        self.exact = text != text.lower()
+    def __init__(self, text: str, *, exact: bool = False) -> None:
+        self.exact = exact or text != text.lower()
         self._wanted = text if self.exact else folded(text)
         self._sieve = Sieve.for_needle(text)
 

@@ -1,0 +1,330 @@
+"""Finding text in all traces of files and folders: what is asked, which files, and what one holds.
+
+A file is looked at as bytes first, and read only where it may hold what is asked for. What a reader
+adds to a text of its own, such as "scored by" before a scorer's name, is found only in files that
+are read for another reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mast_tui.traces.file_places import file_place
+from mast_tui.traces.io.packed import TooBig, packing_of, unpack
+from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.scan.file_reader import read_run
+from mast_tui.traces.scan.folder import Entry, entries_under
+from mast_tui.traces.scan.outcomes import FILE_NAME
+from mast_tui.traces.scan.sub_agents import (
+    Threads,
+    may_hold_thread,
+    members_beside,
+    threads_among,
+)
+from mast_tui.traces.search.byte_prefilter import Sieve
+from mast_tui.traces.search.pattern import Pattern
+from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, TooSlow
+
+PREVIEW_BEFORE: Final = 40
+"""How many code points of a text are shown before what was found in it."""
+
+PREVIEW_CHARS: Final = 160
+"""How many are shown in all."""
+
+_BLOCK: Final = 1 << 20
+_OVERLAP: Final = 4096
+_ADVANCED: Final = 8 << 20
+_ARCHIVE: Final = b"PK\x03\x04"
+_TOOL_KINDS: Final = frozenset((SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is looked for: a text, and what else must be true of a span.
+
+    Without a text every span is found of which the rest is true. Small letters find capitals too;
+    with a capital in the text, or ``exact``, case counts. ``kinds`` are values of ``SpanKind``,
+    none of them means any; ``tool`` and ``agent`` are names, in which case does not count.
+    """
+
+    text: str = ""
+    regex: bool = False
+    exact: bool = False
+    tool: str | None = None
+    agent: str | None = None
+    kinds: tuple[str, ...] = ()
+    failed: bool = False
+
+    def matcher(self) -> Matcher | None:
+        """Make what looks for the text; None where there is none.
+
+        Raises:
+            InvalidPattern: The text is no regular expression.
+        """
+        if not self.text:
+            return None
+        return (Pattern if self.regex else Needle)(self.text, exact=self.exact)
+
+    def takes(self, span: Span) -> bool:
+        """Whether all but the text is as asked for."""
+        if self.failed and span.status is not SpanStatus.ERROR:
+            return False
+        if self.kinds and span.kind not in self.kinds:
+            return False
+        if self.agent is not None and span.agent.casefold() != self.agent.casefold():
+            return False
+        if self.tool is None:
+            return True
+        return span.kind in _TOOL_KINDS and (span.name or "").casefold() == self.tool.casefold()
+
+
+class Hit(NamedTuple):
+    """A span that was found.
+
+    ``path`` and ``record`` tell the trace, ``span`` counts from 0; ``place`` is where it stands, as
+    ``file:line`` or ``file#/pointer``. ``matches`` is how often the text stands in the span;
+    ``start`` and ``end`` of the first are code points of the span's text, None where only its name
+    or its row has it. ``preview`` is foreign text on one line, of which the match is what lies from
+    ``lit`` to ``unlit``.
+    """
+
+    path: str
+    record: int | None
+    trace_id: str
+    place: str
+    span: int
+    key: str
+    kind: str
+    agent: str
+    name: str | None
+    status: str
+    matches: int
+    start: int | None
+    end: int | None
+    preview: str
+    lit: int
+    unlit: int
+
+
+class NotSearched(NamedTuple):
+    """A file in which not everything could be looked at, and why."""
+
+    path: str
+    reason: str
+
+
+class FileToSearch(NamedTuple):
+    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents."""
+
+    path: str
+    members: tuple[str, ...] = ()
+    named: bool = False
+
+
+def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:
+    """The files under paths in which traces may be, each once, in the order of a scan.
+
+    Args:
+        paths: Files, which are searched whatever they are called, and folders.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        if is_folder(path):
+            yield from _in_folder(path, seen)
+        elif not path.exists():
+            yield NotSearched(str(path), "no such file or folder; name a trace or a folder of them")
+        elif _is_new(path, seen):
+            yield FileToSearch(str(path), tuple(map(str, members_beside(path))), named=True)
+
+
+def _in_folder(folder: Path, seen: set[str]) -> Iterator[FileToSearch | NotSearched]:
+    entries = [*entries_under(folder)]
+    threads = threads_among(
+        entry.path
+        for entry in entries
+        if entry.skipped is None and entry.trial is None and may_hold_thread(entry.path)
+    )
+    for entry in entries:
+        if entry.failed is not None:
+            yield NotSearched(str(entry.path), entry.failed)
+        elif _holds_trace(entry, threads) and _is_new(entry.path, seen):
+            members = threads.members.get(entry.path, ())
+            yield FileToSearch(str(entry.path), tuple(map(str, members)))
+
+
+def _holds_trace(entry: Entry, threads: Threads) -> bool:
+    if entry.skipped is not None or entry.path in threads.run_of:
+        return False
+    return entry.path.name != FILE_NAME
+
+
+def _is_new(path: Path, seen: set[str]) -> bool:
+    real = os.path.realpath(path)
+    if real in seen:
+        return False
+    seen.add(real)
+    return True
+
+
+def search_file(
+    file: FileToSearch, query: Query, matcher: Matcher | None
+) -> Iterator[Hit | NotSearched]:
+    """Look for something in all traces of one file.
+
+    Args:
+        file: The file.
+        query: What is looked for.
+        matcher: What the query has made; the same for all files.
+
+    Returns:
+        The hits in reading order, as they are found.
+    """
+    try:
+        sieve = None if matcher is None else matcher.sieve
+        if sieve is not None and not _may_hold(file, sieve):
+            return
+        path = Path(file.path)
+        if is_folder(path):
+            report = read_file(path, named=file.named)
+        else:
+            report = read_run(path, [*map(Path, file.members)], named=file.named)
+        if report.failed is not None:
+            yield NotSearched(file.path, report.failed)
+        for trace in report.traces:
+            yield from _search_trace(trace, query, matcher)
+    except OSError as error:
+        yield NotSearched(file.path, error.strerror or str(error))
+
+
+def _may_hold(file: FileToSearch, sieve: Sieve) -> bool:
+    path = Path(file.path)
+    parts = path.rglob("*") if is_folder(path) else (path, *map(Path, file.members))
+    return any(_any_in(part, sieve) for part in parts if is_regular(part))
+
+
+def _any_in(path: Path, sieve: Sieve) -> bool:
+    """Whether a file may hold what the sieve lets through; what is no plain text always may."""
+    with open_regular(path) as file:
+        block = file.read(_BLOCK) or b""
+        if packing_of(block) is not None:
+            try:
+                return sieve.any_in(unpack(path).data)
+            except TooBig:
+                return True  # whoever reads it says so
+        if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
+            return True
+        while not sieve.any_in(block):
+            more = file.read(_BLOCK)
+            if not more:
+                return False
+            if sieve.any_in(block[-_OVERLAP:] + more[:_OVERLAP]):
+                break
+            block = more
+    return True
+
+
+def _search_trace(
+    trace: Trace, query: Query, matcher: Matcher | None
+) -> Iterator[Hit | NotSearched]:
+    if matcher is None:
+        yield from _all_spans(trace, query)
+        return
+    search = TextSearch(trace, matcher, 0)
+    while (found := search.step(max_bytes=_BLOCK)) is not None:
+        for index, times in found.hits:
+            span = trace.span(index)
+            if query.takes(span):
+                yield _hit(trace, span, times, matcher)
+        if found.waits:
+            trace.advance(_ADVANCED)
+    if search.too_slow:
+        spans = ", ".join(f"#{index + 1}" for index in search.too_slow)
+        given_up = "; the rest was not searched" if search.given_up else ""
+        yield NotSearched(str(trace.path), f"the pattern takes too long on {spans}{given_up}")
+
+
+def _all_spans(trace: Trace, query: Query) -> Iterator[Hit]:
+    begin = 0
+    while begin < len(trace) or trace.advance(_ADVANCED):
+        end = len(trace)
+        for span in map(trace.span, range(begin, end)):
+            if query.takes(span):
+                yield _hit(trace, span, 0, None)
+        begin = end
+
+
+def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
+    places: Sequence[tuple[int, int]] = ()
+    text = ""
+    try:
+        if matcher is not None:
+            text = trace.text(span.index)
+            places = matcher.places(text)
+    except (OSError, TooSlow):  # it was found all the same
+        places = ()
+    start, end = places[0] if places else (None, None)
+    if start is not None and end is not None:
+        preview = excerpt(text, start, end)
+    else:
+        preview = _of_row(span, matcher)
+    return Hit(
+        str(trace.path),
+        trace.record,
+        trace.identity.trace_id,
+        file_place(trace.path, span.place),
+        span.index,
+        span.key,
+        span.kind.value,
+        span.agent,
+        span.name,
+        span.status.value,
+        times,
+        start,
+        end,
+        *preview,
+    )
+
+
+def _of_row(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
+    """What is shown of a span in whose text nothing stands: its row."""
+    try:
+        places = () if matcher is None else matcher.places(span.preview)
+    except TooSlow:
+        places = ()
+    if places:
+        return excerpt(span.preview, *places[0])
+    return excerpt(span.preview, 0, 0)
+
+
+def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
+    """Cut a text around a place in it, on one line.
+
+    Args:
+        text: The whole text.
+        start: Where the place begins, in code points.
+        end: Where it ends.
+
+    Returns:
+        The line, with ``…`` where something is left out, and where the place stands in it.
+    """
+    first = max(0, start - PREVIEW_BEFORE)
+    last = min(len(text), max(first + PREVIEW_CHARS, start + 1))
+    end = min(end, last)
+    before = " ".join(text[first:start].split())
+    found = " ".join(text[start:end].split())
+    behind = " ".join(text[end:last].split())
+    if first and text[:first].strip():
+        before = f"…{before}"
+    if text[last : last + PREVIEW_CHARS].strip():
+        behind = f"{behind}…"
+    if before and start and text[start - 1].isspace():
+        before += " "
+    if behind and end < len(text) and text[end].isspace():
+        behind = f" {behind}"
+    return before + found + behind, len(before), len(before) + len(found)

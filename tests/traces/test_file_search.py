@@ -1,0 +1,248 @@
+"""Finding text in many files: which are read, what a hit tells, and what cannot be searched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.samples import samples_folder
+from mast_tui.traces.search import file_search
+from mast_tui.traces.search.byte_prefilter import Sieve
+from mast_tui.traces.search.file_search import (
+    FileToSearch,
+    Hit,
+    NotSearched,
+    Query,
+    excerpt,
+    files_to_search,
+    search_file,
+)
+from mast_tui.traces.search.search_processes import ManyFilesSearch
+from tests.traces.rollouts import call, message, meta, output, write
+
+WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def hits(query: Query, *paths: Path) -> list[Hit | NotSearched]:
+    """What is found in this process."""
+    found: list[Hit | NotSearched] = []
+    for file in files_to_search(paths):
+        if isinstance(file, NotSearched):
+            found.append(file)
+        else:
+            found += search_file(file, query, query.matcher())
+    return found
+
+
+def spans(query: Query, *paths: Path) -> list[int]:
+    """The numbers of the spans that are found."""
+    return [hit.span for hit in hits(query, *paths) if isinstance(hit, Hit)]
+
+
+@pytest.fixture
+def rollout(tmp_path: Path) -> Path:
+    """A rollout of seven spans."""
+    (tmp_path / "traces").mkdir()
+    return write(
+        tmp_path / "traces",
+        meta(),
+        message("user", "Find the Zebra in the log"),
+        call("a", '{"command": ["grep", "zebra", "log"]}'),
+        output("a", '{"output": "no zebra, no ZEBRA", "metadata": {"exit_code": 1}}'),
+        call("b"),
+        output("b", '{"output": "log", "metadata": {"exit_code": 0}}'),
+        message("assistant", "There is\nno zebra."),
+        name="run.jsonl",
+    )
+
+
+def test_a_hit_tells_the_trace_the_span_its_place_and_the_text_around(rollout: Path) -> None:
+    found = hits(Query("no zebra"), rollout.parent)
+    assert all(isinstance(hit, Hit) for hit in found)
+    first, last = (hit for hit in found if isinstance(hit, Hit))
+    assert (first.path, first.record) == (str(rollout), None)
+    assert first.place == f"{rollout}:4"
+    assert (first.kind, first.name, first.matches) == ("tool_result", "shell", 2)
+    assert first.preview[first.lit : first.unlit] == "no zebra"
+    assert last.place == f"{rollout}:7"
+    assert last.preview == "There is no zebra."
+    assert (last.start, last.end) == (9, 17)
+
+
+def test_case_counts_with_a_capital_or_where_it_is_asked_for(rollout: Path) -> None:
+    everywhere = spans(Query("zebra"), rollout)
+    assert len(everywhere) == 4
+    assert spans(Query("Zebra"), rollout) == everywhere[:1]
+    assert spans(Query("zebra", exact=True), rollout) == everywhere[1:]
+    assert spans(Query("no z.bra", regex=True), rollout) == everywhere[2:]
+
+
+def test_conditions_narrow_what_is_found_and_need_no_text(rollout: Path) -> None:
+    call_, result = spans(Query("zebra", tool="Shell"), rollout)
+    assert spans(Query("zebra", kinds=("tool_call",)), rollout) == [call_]
+    assert spans(Query(failed=True), rollout) == [result]
+    assert spans(Query("zebra", agent="nobody"), rollout) == []
+    assert len(spans(Query(tool="shell"), rollout)) == 4
+
+
+def test_a_file_without_the_words_is_never_read(
+    rollout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_args: object, **_more: object) -> None:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(file_search, "read_run", read)
+    assert hits(Query("giraffe"), rollout) == []
+    assert hits(Query("(giraffe|elephant)s?", regex=True), rollout) == []
+    with pytest.raises(AssertionError):
+        hits(Query("zebra"), rollout)
+
+
+def test_packed_and_wide_files_are_searched_too(rollout: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl.gz").write_bytes(gzip.compress(rollout.read_bytes()))
+    chat = json.dumps([{"role": "user", "content": "zebra"}, {"role": "assistant", "content": ""}])
+    (tmp_path / "wide.json").write_bytes(b"\xff\xfe" + chat.encode("utf-16-le"))
+    (tmp_path / "escaped.json").write_text(chat.replace("zebra", r"\u007aebra"))
+    assert len(spans(Query("zebra"), tmp_path / "run.jsonl.gz")) == 4
+    assert spans(Query("zebra"), tmp_path / "wide.json") == [0]
+    assert spans(Query("zebra"), tmp_path / "escaped.json") == [0]
+
+
+def test_sub_agents_are_searched_with_their_run(tmp_path: Path) -> None:
+    own, sub = (f"0199a213-81c0-7800-8aa1-bbab2a03000{number}" for number in (1, 2))
+    run = write(tmp_path, meta(own), message("user", "go"), name="a.jsonl")
+    part = meta(sub, parent_thread_id=own)
+    write(tmp_path, part, message("user", "the zebra"), name="b.jsonl")
+    for paths in ([tmp_path], [run]):
+        (hit,) = hits(Query("zebra"), *paths)
+        assert isinstance(hit, Hit)
+        assert (hit.path, hit.trace_id) == (str(run), own)
+        assert hit.place == f"{tmp_path / 'b.jsonl'}:2"
+
+
+def test_what_cannot_be_searched_is_told(rollout: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "traces" / "broken.json"
+    broken.write_text('{"zebra": nothing,,}')
+    missing = tmp_path / "missing"
+    found = hits(Query("zebra"), rollout.parent, missing)
+    told = [one for one in found if isinstance(one, NotSearched)]
+    assert [one.path for one in told] == [str(broken), str(missing)]
+    assert "not JSON" in told[0].reason
+    assert "no such file" in told[1].reason
+
+
+def test_every_file_is_searched_once(rollout: Path) -> None:
+    os.link(rollout, rollout.parent / "z.jsonl")
+    (rollout.parent / "y.jsonl").symlink_to(rollout)
+    files = [*files_to_search([rollout, rollout.parent, rollout])]
+    assert files == [
+        FileToSearch(str(rollout), named=True),
+        FileToSearch(str(rollout.parent / "z.jsonl")),
+    ]
+
+
+@pytest.mark.slow
+def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
+    """What the bytes are sifted for is true of real files: no reader makes words of its own."""
+    for report in scan([samples_folder()]):
+        if not report.traces:
+            continue
+        data = report.path.read_bytes()
+        for trace in report.traces:
+            read_fully(trace)
+            texts = [*map(trace.text, range(len(trace)))]
+            for word in sorted({word for text in texts for word in WORD.findall(text)}):
+                sieve = Sieve.for_needle(word)
+                assert sieve is None or sieve.any_in(data), (report.path, word)
+
+
+PIECES = (
+    *("error", "Error", "k", "\u212a", "é", "É", "日本", "404", "1e2", "x_1", "no such file", "ß"),
+    *(" ", "\n", "\t", "-", ".", '"', "\\", "\u2014", "{", ":"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=8), st.data())
+def test_no_spelling_of_a_text_is_sifted_out(pieces: list[str], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(pieces) - 1))
+    last = data.draw(st.integers(first + 1, len(pieces)))
+    text, needle = "".join(pieces), "".join(pieces[first:last])
+    row = " ".join(text.split())
+    for wanted in {
+        needle,
+        *([" ".join(needle.split())] if " ".join(needle.split()) in row else []),
+    }:
+        sieve = Sieve.for_needle(wanted)
+        for escaped in (True, False):
+            once = json.dumps(text, ensure_ascii=escaped)
+            twice = json.dumps(once, ensure_ascii=escaped)
+            assert sieve is None or sieve.any_in(once.encode())
+            assert sieve is None or sieve.any_in(twice.encode())
+
+
+def test_a_preview_is_cut_around_what_was_found() -> None:
+    assert excerpt("short", 0, 5) == ("short", 0, 5)
+    line, lit, unlit = excerpt("a" * 100 + "\n\n needle \n" + "b" * 300, 103, 109)
+    assert line[lit:unlit] == "needle"
+    assert line.startswith("…aaa")
+    assert "a needle b" in line
+    assert line.endswith("b…")
+    long, lit, unlit = excerpt("x" * 1000, 10, 900)
+    assert len(long) < 200
+    assert (lit, unlit) == (10, len(long) - 1)
+
+
+# Processes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve rollouts; every third holds the word."""
+    for number in range(12):
+        words = "a zebra" if number % 3 == 0 else "nothing"
+        ident = f"0199a213-81c0-7800-8aa1-bbab2a03{number:04d}"
+        write(tmp_path, meta(ident), message("user", words), name=f"run-{number:02d}.jsonl")
+    return tmp_path
+
+
+def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None:
+    search = ManyFilesSearch([folder], Query("zebra"), processes=3)
+    found = [one for one in search.results() if one is not None]
+    assert found == hits(Query("zebra"), folder)
+    assert len(found) == 4
+    assert (search.looked_at, search.total) == (12, 12)
+
+
+def test_whoever_has_enough_may_stop_it(folder: Path) -> None:
+    search = ManyFilesSearch([folder], Query("zebra"), processes=2)
+    results = search.results()
+    assert isinstance(next(results), Hit)
+    search.close()
+    assert [*results] == []
+
+
+def test_a_process_that_is_ended_costs_one_file(folder: Path) -> None:
+    search = ManyFilesSearch([folder], Query("zebra"), processes=1)
+    results = search.results()
+    assert isinstance(next(results), Hit)
+    (searcher,) = search._searchers
+    searcher._process.kill()
+    told = [one for one in results if one is not None]
+    (lost,) = (one for one in told if isinstance(one, NotSearched))
+    assert "was ended" in lost.reason
+    assert len(told) == 4
+    assert search.looked_at == 12
+
+
+def test_a_bug_in_a_process_is_told(folder: Path) -> None:
+    wrong = Query("zebra", kinds=5)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="TypeError"):
+        [*ManyFilesSearch([folder], wrong).results()]
