@@ -4,7 +4,6 @@ from mast_tui.errors import ChangedMeanwhile, SessionError
 from mast_tui.session.progress import Progress, anybody_finished, progress
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
-from mast_tui.session.reanchor import Place, reanchor
 from mast_tui.session.retests import Retests
 from mast_tui.session.session import LabelsStand, Session, known_trace
 from mast_tui.session.status import AnnotatorStatus, StatusReport, status
@@ -30,7 +29,6 @@ __all__ = [
     "ChangedMeanwhile",
     "LabelsStand",
     "LibraryEntry",
-    "Place",
     "Progress",
     "QueueItem",
     "QueueKind",
@@ -48,7 +46,6 @@ __all__ = [
     "may_see_others",
     "progress",
     "queue",
-    "reanchor",
     "record_reveal",
     "remember_person",
     "resolve_sight",

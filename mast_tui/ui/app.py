@@ -55,9 +55,9 @@ from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
-from mast_tui.ui.titles import trace_title
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.wording import trace_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session

@@ -9,8 +9,6 @@ import pytest
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Label, Target
-from mast_tui.session.reanchor import reanchor
 from mast_tui.traces.index import lines
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -37,10 +35,3 @@ def test_the_rules_do_not_judge_it(changed: Trace) -> None:
 def test_nothing_of_it_is_sent_to_a_model(changed: Trace) -> None:
     with pytest.raises(OSError, match="the file has been cut"):
         list(RedactedView(changed, Redaction()).spans(0, 3))
-
-
-def test_no_quote_is_found_in_it(changed: Trace) -> None:
-    key = changed.span(2).key
-    target = Target(key, key, "the file has been cut", 0, 21)
-    label = Label("l", "alice", "t", "mast@3", "m", target)
-    assert reanchor(label, changed) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_tui.labels import WHOLE_TRACE, Target
-from mast_tui.ui.place_words import QUOTE_CHARS, place_words
+from mast_tui.ui.wording import QUOTE_CHARS, place_words
 from tests.ui.build import SmallTrace
 
 INDEX_OF = SmallTrace("a", "b", "c", "d").index_of

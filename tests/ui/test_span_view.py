@@ -11,8 +11,8 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from mast_tui.ui.text.layout import CHUNK_CHARS, COUNTED_CHARS
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.wording import plain_title
 from tests import waiting
 from tests.ui.counting_text import CountingText
 

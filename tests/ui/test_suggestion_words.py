@@ -6,7 +6,7 @@ import pytest
 
 from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
-from mast_tui.ui.suggestion_words import (
+from mast_tui.ui.suggestion_wording import (
     MOST_OF_A_NAME,
     Line,
     judge_name,

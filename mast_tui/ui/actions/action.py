@@ -50,11 +50,11 @@ class Action:
 
 def action(
     where: Where,
+    *,
     name: str,
     keys: str,
     title: str,
-    words: str,
-    *,
+    help: str,
     command: str = "",
     hint: int = 0,
     priority: bool = False,
@@ -66,22 +66,46 @@ def action(
         name: What it is called in a file of settings.
         keys: Its keys, with spaces between them.
         title: What it is called in the footer.
-        words: What it does, for help and palette.
+        help: What it does, for help and palette.
         command: The Textual action that it runs, where that is not called as it is.
         hint: Its place in the footer; 0 keeps it out.
         priority: Whether its keys do the same while somebody types.
     """
-    return Action(where, name, tuple(keys.split()), title, words, command or name, hint, priority)
+    return Action(where, name, tuple(keys.split()), title, help, command or name, hint, priority)
 
 
 def moves(where: Where) -> tuple[Action, ...]:
     """The actions that move over a list."""
     here = partial(action, where)
     return (
-        here("up", "up k", "up", "One line up", command="move(-1)"),
-        here("down", "down j", "down", "One line down", command="move(1)"),
-        here("top", "g home", "first", "To the first line", command="move_to_start"),
-        here("bottom", "G end", "last", "To the last line", command="move_to_end"),
-        here("page_up", "pageup", "page up", "One page up", command="move_page(-1)"),
-        here("page_down", "pagedown", "page down", "One page down", command="move_page(1)"),
+        here(name="up", keys="up k", title="up", help="One line up", command="move(-1)"),
+        here(name="down", keys="down j", title="down", help="One line down", command="move(1)"),
+        here(
+            name="top",
+            keys="g home",
+            title="first",
+            help="To the first line",
+            command="move_to_start",
+        ),
+        here(
+            name="bottom",
+            keys="G end",
+            title="last",
+            help="To the last line",
+            command="move_to_end",
+        ),
+        here(
+            name="page_up",
+            keys="pageup",
+            title="page up",
+            help="One page up",
+            command="move_page(-1)",
+        ),
+        here(
+            name="page_down",
+            keys="pagedown",
+            title="page down",
+            help="One page down",
+            command="move_page(1)",
+        ),
     )

@@ -10,25 +10,78 @@ _study = partial(action, Where.STUDY)
 
 STUDY = (
     *moves(Where.STUDY),
-    _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
-    _study("add", "a", "take in traces", "Take in what of the library is not in it yet", hint=20),
-    _study("text_down", "d", "text ↓", "Scroll what was set up down", command="text(1)"),
-    _study("text_up", "b", "text ↑", "Scroll what was set up up", command="text(-1)"),
+    _study(name="set_up", keys="e", title="set up", help="Set the study up, or change it", hint=10),
+    _study(
+        name="add",
+        keys="a",
+        title="take in traces",
+        help="Take in what of the library is not in it yet",
+        hint=20,
+    ),
+    _study(
+        name="text_down",
+        keys="d",
+        title="text ↓",
+        help="Scroll what was set up down",
+        command="text(1)",
+    ),
+    _study(
+        name="text_up",
+        keys="b",
+        title="text ↑",
+        help="Scroll what was set up up",
+        command="text(-1)",
+    ),
 )
 
 _guidelines = partial(action, Where.GUIDELINES)
 
 GUIDELINES = (
     *moves(Where.GUIDELINES),
-    _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
-    _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
-    _guidelines("write", "m", "write", "Write down what was agreed about the mode", hint=30),
-    _guidelines("edit", "e", "edit", "Put the guideline under the cursor otherwise", hint=40),
-    _guidelines("take_back", "x", "take back", "Take the guideline under the cursor back", hint=50),
     _guidelines(
-        "next_mode", "} >", "next mode", "The page of the next mode", command="mode(1)", hint=60
+        name="open",
+        keys="enter",
+        title="open case",
+        help="Go to the decided case under the cursor",
+        hint=10,
     ),
     _guidelines(
-        "previous_mode", "{ <", "previous mode", "The page of the previous mode", command="mode(-1)"
+        name="entry", keys="tab", title="next entry", help="Next guideline or case", hint=20
+    ),
+    _guidelines(
+        name="write",
+        keys="m",
+        title="write",
+        help="Write down what was agreed about the mode",
+        hint=30,
+    ),
+    _guidelines(
+        name="edit",
+        keys="e",
+        title="edit",
+        help="Put the guideline under the cursor otherwise",
+        hint=40,
+    ),
+    _guidelines(
+        name="take_back",
+        keys="x",
+        title="take back",
+        help="Take the guideline under the cursor back",
+        hint=50,
+    ),
+    _guidelines(
+        name="next_mode",
+        keys="} >",
+        title="next mode",
+        help="The page of the next mode",
+        command="mode(1)",
+        hint=60,
+    ),
+    _guidelines(
+        name="previous_mode",
+        keys="{ <",
+        title="previous mode",
+        help="The page of the previous mode",
+        command="mode(-1)",
     ),
 )

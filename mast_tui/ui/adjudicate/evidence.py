@@ -6,12 +6,12 @@ from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
-from mast_tui.ui.titles import origin_title, plain_title
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
+from mast_tui.ui.wording import origin_title, plain_title
 
 READING = "Reading the trace …"
 NO_FILE = "The file of this trace is not on this machine: the sides are all there is to see."

@@ -39,10 +39,10 @@ from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate.conflict_list import QueueRow, RowState
-from mast_tui.ui.place_words import IndexOf, place_words
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.widgets.sides_panel import Place, SideView
+from mast_tui.ui.wording import IndexOf, place_words
 
 MOST_SIDES: Final = 9
 """Sides that a digit can take."""

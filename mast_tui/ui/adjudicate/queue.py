@@ -8,7 +8,7 @@ from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagr
 from mast_tui.safe_text import one_line
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, QueueRow, RowState
 from mast_tui.ui.adjudicate.items import Cases, Thing, TraceItems, letters_of
-from mast_tui.ui.phrases import joined
+from mast_tui.ui.wording import joined
 
 HIDDEN = "hidden"
 FINISH_FIRST = "finish it first"

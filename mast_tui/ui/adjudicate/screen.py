@@ -28,18 +28,17 @@ from mast_tui.ui.adjudicate.items import Cases, TraceItems, mode_words, read_cas
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.phrases import joined
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import Holds, writes
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import joined, plain_title
 from mast_tui.workspace import WorkspaceError
 
 Result = TypeVar("Result")

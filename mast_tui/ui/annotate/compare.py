@@ -16,9 +16,9 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.repeats import twin_of
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
+from mast_tui.ui.wording import plain_title
 
 AT_ONCE_CHARS: Final = 1 << 16
 """Texts that are longer together are compared in the background."""

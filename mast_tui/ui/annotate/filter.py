@@ -23,7 +23,7 @@ from mast_tui.ui.annotate.span_filter import (
     ranges_of,
 )
 from mast_tui.ui.annotate.state import BackgroundView
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.filter_choice import FilterChoice

@@ -18,7 +18,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import EVERYTHING, KIND_NAMES, SpanFilter
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.wording import plain_title
 
 KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.MESSAGE: "m",

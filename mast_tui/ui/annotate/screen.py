@@ -26,7 +26,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.index.pending import awaited_words
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
-from mast_tui.ui import clock
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.filter import Filter
@@ -49,7 +48,6 @@ from mast_tui.ui.context import (
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import ANNOTATE, WIDE
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.titles import origin_title, plain_title, trace_title
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
@@ -60,6 +58,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -398,7 +397,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
         left = trace_title(trace, outcome, awaited_words(trace))
         if self.timeline.duration:
-            left.append(clock.duration(self.timeline.duration))
+            left.append(duration(self.timeline.duration))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
         self.title_bar.show(tuple(left), self._who())
@@ -976,7 +975,7 @@ def _span_title(trace: Trace, span: Span) -> str:
         if call is not None:
             parts.append(f"of #{call + 1}")
     if span.start is not None and span.end is not None and span.end > span.start:
-        parts.append(clock.duration(span.end - span.start))
+        parts.append(duration(span.end - span.start))
     if span.status == "error":
         parts.append("error")
     return " · ".join(parts)

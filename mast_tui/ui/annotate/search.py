@@ -17,9 +17,9 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, TooSlow
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.wording import plain_title
 
 GROWING: Final = 0.05
 """Seconds between looks at an index that is still growing."""

@@ -14,13 +14,13 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.context import AppContext
-from mast_tui.ui.place_words import place_words
 from mast_tui.ui.text.word_motions import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.wording import place_words
 
 if TYPE_CHECKING:
     from mast_tui.session import Session  # it brings the workspace, which opens behind the screen

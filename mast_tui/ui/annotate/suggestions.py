@@ -16,10 +16,10 @@ from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import AnnotateView, Selection
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.suggestion_words import Line, source_words, warnings_on
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.suggestion_wording import Line, source_words, warnings_on
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
+from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion

@@ -19,9 +19,9 @@ from textual.widgets import Input
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.dialogs.note import TypingDialog
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_title
 
 
 @dataclass(frozen=True, slots=True)

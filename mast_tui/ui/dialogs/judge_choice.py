@@ -28,7 +28,7 @@ from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, p
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.titles import plain_lines, plain_title
+from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 
 RULES_KEY: Final = "r"

@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.titles import plain_lines, plain_title
 from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.wording import plain_lines, plain_title
 
 
 class TypingDialog(ModalScreen[str | None]):

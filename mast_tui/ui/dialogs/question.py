@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.titles import plain_lines, plain_title
+from mast_tui.ui.wording import plain_lines, plain_title
 
 
 @runtime_checkable

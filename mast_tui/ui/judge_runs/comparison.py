@@ -36,17 +36,16 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.place_words import place_words
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
-from mast_tui.ui.suggestion_words import judge_name
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError, examples_of
 
 

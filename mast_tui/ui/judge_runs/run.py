@@ -19,10 +19,10 @@ from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
-from mast_tui.ui.suggestion_words import ALTERED, judge_name
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.suggestion_wording import ALTERED, judge_name
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import RunTrace
 

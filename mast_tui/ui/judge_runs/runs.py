@@ -24,16 +24,15 @@ from mast_tui.ui.judge_runs.run_view import (
     run_views,
     share_found,
 )
-from mast_tui.ui.phrases import cost_words, short_count
 from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
-from mast_tui.ui.suggestion_words import judge_name
-from mast_tui.ui.titles import plain_title
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.trace_names import trace_names
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import cost_words, plain_title, short_count
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Run, RunSettings, RunTrace
 

@@ -24,8 +24,8 @@ from mast_tui.study import random_sample
 from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.titles import plain_lines, plain_title
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.wording import plain_lines, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace

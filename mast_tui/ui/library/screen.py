@@ -29,13 +29,13 @@ from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_names import names_under
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry

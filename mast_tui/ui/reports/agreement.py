@@ -30,7 +30,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
-from mast_tui.ui.phrases import counted, joined
 from mast_tui.ui.reports.agreement_traces import (
     Cases,
     behind_judge,
@@ -49,8 +48,9 @@ from mast_tui.ui.reports.source import (
     until,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.trace_names import trace_names
+from mast_tui.ui.wording import counted, joined
 
 PassChoice = Literal["first", "last"]
 

@@ -18,10 +18,10 @@ from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.context import ShowDisagreement, TraceLocation
-from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.wording import counted
 
 MOST_PLACES: Final = 4
 """Places of one side that are named in a row."""

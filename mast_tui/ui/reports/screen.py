@@ -24,7 +24,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.agreement import AgreementSource
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
@@ -34,12 +33,12 @@ from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.page_bar import PageBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import counted, plain_title
 
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 

@@ -20,9 +20,9 @@ from mast_tui.figures.signatures.places import Chain, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.source import MOST, Listing
 from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.wording import counted
 
 COLUMNS: Final = (
     Column("trace", "trace", Kind.TEXT),

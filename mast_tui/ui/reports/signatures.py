@@ -36,7 +36,6 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import Choice as Offered
 from mast_tui.ui.dialogs.finder import Finder
-from mast_tui.ui.phrases import counted
 from mast_tui.ui.reports.signature_traces import (
     Listed,
     Wanted,
@@ -56,8 +55,9 @@ from mast_tui.ui.reports.source import (
     until,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.suggestion_words import judge_name
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.trace_names import trace_names
+from mast_tui.ui.wording import counted
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"

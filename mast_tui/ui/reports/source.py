@@ -12,9 +12,9 @@ from mast_tui.adjudication import OrderOf
 from mast_tui.gold import Order
 from mast_tui.reports.model import Behind, Note, Row, Section, Table
 from mast_tui.ui.context import AppContext, Destination, TraceLocation
-from mast_tui.ui.phrases import counted
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.wording import counted
 
 Stage = TypeVar("Stage")
 

@@ -20,7 +20,7 @@ from mast_tui.judges.runner import Progress, Step
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import Judged
-from mast_tui.ui.phrases import cost_words, short_count
+from mast_tui.ui.wording import cost_words, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:

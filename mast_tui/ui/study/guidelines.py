@@ -29,18 +29,17 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.place_words import place_words
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import place_words, plain_title
 
 MOST_PLACES = 3
 """Places of a case that are named."""

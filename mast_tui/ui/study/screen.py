@@ -24,9 +24,9 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace, people
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.study.setup import StudySetup, Texts, study_of, texts_of
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
-from mast_tui.ui.titles import plain_title
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_title
 
 BAR_CELLS: Final = 24
 

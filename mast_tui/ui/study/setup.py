@@ -23,8 +23,8 @@ from mast_tui.safe_text import one_line
 from mast_tui.study import OpenModes, Study
 from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS, STUDY
-from mast_tui.ui.titles import plain_lines, plain_title
 from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.wording import plain_lines, plain_title
 
 Texts = Mapping[str, str]
 """What stands in the fields, by their names."""

@@ -21,7 +21,6 @@ from textual.worker import get_current_worker
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
-from mast_tui.ui import clock
 from mast_tui.ui.context import HasKeys
 from mast_tui.ui.input_priority import Courtesy
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, look_on
@@ -29,6 +28,7 @@ from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_a
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import offset
 
 BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
@@ -62,7 +62,7 @@ class Columns:
         """The columns for this many spans on a timeline of ``width`` cells."""
         time = 0
         if facts.start is not None:
-            time = max(5, len(clock.offset(facts.total)))
+            time = max(5, len(offset(facts.total)))
         who = 7
         if len(facts.agents) > 1:
             most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
@@ -111,7 +111,23 @@ def time_words(span: Span, facts: TraceFacts) -> str:
     """When the step began, from the beginning of the run."""
     if span.start is None or facts.start is None:
         return ""
-    return clock.offset(span.start - facts.start)
+    return offset(span.start - facts.start)
+
+
+def time_bar(start: float, end: float, total: float, cells: int) -> str:
+    """Where in a run of ``total`` seconds a step stands, ``cells`` wide.
+
+    The step fills the cells it touches; a short one leaves one mark.
+    """
+    if total <= 0:
+        return " " * cells
+    first = min(cells - 1, max(0, int(start / total * cells)))
+    last = min(cells - 1, max(first, int(end / total * cells)))
+    if first == last:
+        part = (end - start) / total * cells
+        glyph = "▏" if part < 0.3 else "▌" if part < 0.75 else "█"
+        return " " * first + glyph + " " * (cells - first - 1)
+    return " " * first + "█" * (last - first + 1) + " " * (cells - last - 1)
 
 
 def bar_words(span: Span, facts: TraceFacts) -> str:
@@ -120,7 +136,7 @@ def bar_words(span: Span, facts: TraceFacts) -> str:
         return f"▕{' ' * BAR_CELLS}▏"
     end = span.start if span.end is None else span.end
     start = span.start - facts.start
-    return f"▕{clock.time_bar(start, end - facts.start, facts.total, BAR_CELLS)}▏"
+    return f"▕{time_bar(start, end - facts.start, facts.total, BAR_CELLS)}▏"
 
 
 def whole_words(span: Span) -> str:

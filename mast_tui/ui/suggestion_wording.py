@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import JUDGE_PREFIX, Match
 from mast_tui.safe_text import one_line
-from mast_tui.ui.place_words import IndexOf, place_words
+from mast_tui.ui.wording import IndexOf, place_words
 
 if TYPE_CHECKING:
     from mast_tui.labels import Evidence

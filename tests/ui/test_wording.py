@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui import clock
+from mast_tui.ui.trace_view.timeline import time_bar
+from mast_tui.ui.wording import duration, offset
 
 seconds = st.floats(-1e6, 1e6)
 
 
 @given(seconds, seconds, st.one_of(st.floats(-1, 0), st.floats(1e-6, 1e6)), st.integers(1, 30))
 def test_a_bar_is_as_wide_as_asked(start: float, end: float, total: float, cells: int) -> None:
-    assert len(clock.time_bar(start, end, total, cells)) == cells
+    assert len(time_bar(start, end, total, cells)) == cells
 
 
 @given(st.data(), st.floats(1, 1e6), st.integers(1, 30))
@@ -24,7 +25,7 @@ def test_a_step_inside_the_run_leaves_a_mark_where_it_stands(
 ) -> None:
     start = data.draw(st.floats(0, total))
     end = data.draw(st.floats(start, total))
-    bar = clock.time_bar(start, end, total, cells)
+    bar = time_bar(start, end, total, cells)
     first = len(bar) - len(bar.lstrip())
     last = len(bar.rstrip()) - 1
     assert bar.strip()
@@ -34,12 +35,12 @@ def test_a_step_inside_the_run_leaves_a_mark_where_it_stands(
 
 
 def test_a_longer_step_in_one_cell_fills_more_of_it() -> None:
-    bars = [clock.time_bar(0, end, 80, 8) for end in (1, 5, 9)]
+    bars = [time_bar(0, end, 80, 8) for end in (1, 5, 9)]
     assert [bar.strip() for bar in bars] == ["▏", "▌", "█"]
 
 
 def test_a_run_without_a_length_has_an_empty_bar() -> None:
-    assert clock.time_bar(0, 0, 0, 8) == " " * 8
+    assert time_bar(0, 0, 0, 8) == " " * 8
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_a_run_without_a_length_has_an_empty_bar() -> None:
     ],
 )
 def test_an_offset_is_read_like_a_clock(given_seconds: float, shown: str) -> None:
-    assert clock.offset(given_seconds) == shown
+    assert offset(given_seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -69,11 +70,11 @@ def test_an_offset_is_read_like_a_clock(given_seconds: float, shown: str) -> Non
     ],
 )
 def test_a_length_of_time_is_rounded_to_what_matters(given_seconds: float, shown: str) -> None:
-    assert clock.duration(given_seconds) == shown
+    assert duration(given_seconds) == shown
 
 
 @given(st.floats(0, 1e6))
 def test_no_unit_overflows_into_the_next(given_seconds: float) -> None:
-    shown = clock.duration(given_seconds)
+    shown = duration(given_seconds)
     number, unit = re.findall(r"(\d+(?:\.\d)?)(ms|s|m|h)", shown)[-1]
     assert float(number) < (1000 if unit == "ms" else 60)

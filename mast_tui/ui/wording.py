@@ -1,0 +1,149 @@
+"""How things are put into words on screen: numbers, times, places, names of traces, titles.
+
+Titles and paragraphs are made of foreign text: they are never markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+from textual.content import Content
+
+from mast_tui.safe_text import display_lines, one_line
+from mast_tui.traces.model import Outcome, Span, Trace
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Target
+
+IndexOf = Callable[[str], int | None]
+
+QUOTE_CHARS: Final = 30
+"""How much of a quote stands in a place's name, in code points."""
+
+# Numbers and names
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Put a number before its noun: ``1 trace``, ``2 traces``.
+
+    Args:
+        count: How many.
+        one: The noun for one.
+        many: The noun for several, where an s does not make it.
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Put names into a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def short_count(number: int) -> str:
+    """A number in at most five characters: ``812``, ``4.1k``, ``812k``, ``1.2M``."""
+    if number < 1_000:
+        return str(number)
+    for size, unit in ((1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
+        value = number / size
+        if value < 999.5:
+            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
+    return f"{number / 1e9:.0f}G"
+
+
+def cost_words(cost: float) -> str:
+    """Money, in whatever currency the prices were told."""
+    return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
+
+
+# Times
+
+
+def offset(seconds: float) -> str:
+    """Time since the start of a run: ``0:41``, ``12:05``, ``1:02:03``."""
+    whole = max(0, int(seconds))
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minutes}:{second:02d}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
+    # Rounded first, so that no unit is full: a second short of a minute is 59.9s or 1m00s.
+    milliseconds = round(max(0.0, seconds) * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    tenths = round(seconds * 10)
+    if tenths < 600:
+        return f"{tenths / 10:.1f}s"
+    minutes, second = divmod(tenths // 10, 60)
+    if minutes < 60:
+        return f"{minutes}m{second:02d}s"
+    return f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+# Places
+
+
+def place_words(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
+    """A target for people: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
+
+    Spans that are not known go by their key. Fit for display.
+    """
+    if target.first is None or target.last is None:
+        return "the whole trace"
+    places = []
+    for key in dict.fromkeys((target.first, target.last)):
+        index = index_of(key)
+        places.append(f"#{index + 1}" if index is not None else one_line(key, 24))
+    words = " to ".join(places)
+    if quoted and target.quote:
+        return f"“{one_line(target.quote, QUOTE_CHARS)}” in {words}"
+    return words
+
+
+# Titles and paragraphs
+
+
+def plain_title(text: str) -> Text:
+    """A border title: one line, control characters made visible, brackets as they are."""
+    return Text(one_line(text), end="")
+
+
+def trace_title(
+    trace: Trace, outcome: Outcome = Outcome.UNKNOWN, awaited: str | None = None
+) -> list[str]:
+    """What a trace is called, who made it, how it came out, and how far it has been read.
+
+    ``awaited`` tells how far another process has come with it, where one reads it.
+    """
+    record = "" if trace.record is None else f"#{trace.record}"
+    words = [one_line(f"{trace.path.stem}{record}")]
+    words += [one_line(part, 40) for part in (trace.meta.model or trace.meta.system,) if part]
+    if outcome is not Outcome.UNKNOWN:
+        words.append(str(outcome))
+    if awaited is not None:
+        return [*words, awaited]
+    count = len(trace)
+    words.append(f"{count} span{'' if count == 1 else 's'}")
+    if not trace.loaded.complete:
+        words.append(f"{trace.loaded.done / max(1, trace.loaded.total):.0%} read")
+    return words
+
+
+def origin_title(span: Span) -> Text:
+    """Where a span stands in its source, and what its model call took and gave in tokens."""
+    counts = []
+    if span.tokens is not None:
+        given, taken = span.tokens.output, span.tokens.input
+        counts = [f"{taken:,} tokens in"] if taken is not None else []
+        counts += [f"{given:,} out" if counts else f"{given:,} tokens out"] if given else []
+    return plain_title(" · ".join([*counts, span.place]))
+
+
+def plain_lines(text: str) -> Content:
+    """A text of some lines: control characters made visible, brackets as they are."""
+    return Content("\n".join(display_lines(text)))
