@@ -119,14 +119,14 @@ def answer_to(body: dict[str, Any]) -> dict[str, Any]:
     for code, finding in findings(spans):
         found.setdefault(code, []).append(finding)
     answer: dict[str, Any] = {
-        "modes": [
-            {
-                "mode": code,
-                "verdict": "present" if code in found else "absent",
+        "modes": {
+            code: {
+                "notes": "",
                 "findings": found.get(code, []),
+                "verdict": "present" if code in found else "absent",
             }
             for code in codes
-        ]
+        }
     }
     if "give the digest too" in user and spans:
         errors = ", ".join(f"#{span.number}" for span in spans if span.failed)[:200]

@@ -47,14 +47,14 @@ def said(
     }
     modes = asked_modes(body)
     answer: dict[str, object] = {
-        "modes": [
-            {
-                "mode": code,
-                "verdict": "present" if code == mode else "absent",
+        "modes": {
+            code: {
+                "notes": "",
                 "findings": [finding] if code == mode else [],
+                "verdict": "present" if code == mode else "absent",
             }
             for code in modes
-        ]
+        }
     }
     if "give the digest too" in user_text(body):
         answer["digest"] = "nothing of note"

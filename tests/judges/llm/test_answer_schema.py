@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mast_tui.judges.llm.answer.parsing import answer_schema
-from tests.judges.llm.entries import entry, finding
+from tests.judges.llm.entries import finding
 from tests.judges.llm.views import MAST
 
 CODES = [mode.code for mode in MAST.modes]
@@ -15,7 +15,7 @@ CODES = [mode.code for mode in MAST.modes]
 
 def check_strict(schema: Any) -> None:
     assert set(schema) <= {
-        "type", "properties", "required", "additionalProperties", "items", "enum",
+        "type", "properties", "required", "additionalProperties", "items", "maxItems", "enum",
     }  # fmt: skip
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     assert set(kinds) <= {"object", "array", "string", "integer", "number", "boolean", "null"}
@@ -41,7 +41,8 @@ def accepts(schema: Any, value: Any) -> bool:
             accepts(properties[name], inner) for name, inner in value.items()
         )
     if isinstance(value, list):
-        return "array" in kinds and all(accepts(schema["items"], v) for v in value)
+        few = len(value) <= schema.get("maxItems", len(value))
+        return "array" in kinds and few and all(accepts(schema["items"], v) for v in value)
     if isinstance(value, str):
         return "string" in kinds and value in schema.get("enum", [value])
     return "number" in kinds or (isinstance(value, int) and "integer" in kinds)
@@ -52,18 +53,36 @@ def test_the_schema_is_strict(digest: bool) -> None:
     check_strict(answer_schema(CODES, digest=digest))
 
 
+def entry(verdict: str = "absent", *findings: object) -> dict[str, object]:
+    return {"notes": "", "findings": list(findings), "verdict": verdict}
+
+
+def answered(**said: dict[str, object]) -> dict[str, object]:
+    """An answer about all modes, of 1.3 as it is given."""
+    return {"modes": {**{code: entry() for code in CODES}, "1.3": said.get("of_1_3", entry())}}
+
+
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
     schema = answer_schema(CODES, digest=False)
-    good = {"modes": [entry("1.3", "present", finding()), entry("2.1", "absent")]}
+    good = answered(of_1_3=entry("present", finding()))
     assert accepts(schema, good)
-    assert accepts(schema, {"modes": [entry("1.3", "present", finding(quote=None))]})
+    assert accepts(schema, answered(of_1_3=entry("present", finding(quote=None))))
     assert not accepts(schema, {**good, "digest": "so far"})
-    assert not accepts(schema, {"modes": [entry("9.9", "absent")]})
-    assert not accepts(schema, {"modes": [entry("1.3", "yes")]})
-    assert not accepts(schema, {"modes": [entry("1.3", "present", finding(first="x"))]})
+    assert not accepts(schema, {"modes": {**answered(), "9.9": entry()}})
+    assert not accepts(schema, {"modes": {"1.3": entry()}}), "no mode may be left out"
+    assert not accepts(schema, answered(of_1_3=entry("yes")))
+    assert not accepts(schema, answered(of_1_3=entry("present", finding(first="x"))))
+    assert not accepts(schema, answered(of_1_3=entry("present", *[finding()] * 6)))
 
 
 def test_only_a_part_has_a_digest() -> None:
     whole, part = answer_schema(CODES, digest=False), answer_schema(CODES, digest=True)
-    assert accepts(part, {"modes": [], "digest": "so far"})
-    assert not accepts(whole, {"modes": [], "digest": "so far"})
+    assert accepts(part, {**answered(), "digest": "so far"})
+    assert not accepts(whole, {**answered(), "digest": "so far"})
+
+
+def test_evidence_comes_before_the_verdict() -> None:
+    modes: Any = answer_schema(CODES, digest=False)["properties"]
+    mode = modes["modes"]["properties"]["1.3"]["properties"]
+    assert list(mode) == ["notes", "findings", "verdict"]
+    assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]

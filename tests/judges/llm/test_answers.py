@@ -287,6 +287,87 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one() -> None:
             read(text[:end])
 
 
+SMALL_FAULTS = {
+    "an escape that is none": PLAIN.replace("the same", r"the \d+ same"),
+    "a trailing comma": PLAIN.replace("}]}", "},]}"),
+    "a comment": PLAIN.replace("}]}", "} // that is all\n]}"),
+    "a quote mark that is not escaped": PLAIN.replace("the same call", 'the "same" call'),
+    "Python's own way": repr(json.loads(PLAIN)),
+    "an escaped apostrophe": PLAIN.replace("the same", r"the agent\'s same"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_FAULTS)
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```\nThat is all."])
+def test_json_with_a_small_fault_is_mended_and_that_is_said(name: str, around: str) -> None:
+    answer = read(around.replace("{}", SMALL_FAULTS[name]))
+    assert answer.verdicts == {REPEATS: PRESENT}
+    quote = quote_of(answer.findings[0])
+    assert quote is not None
+    assert "same" in quote
+    assert quote.endswith("call")
+    assert answer.remarks == ("the answer's JSON had faults, which were mended",)
+
+
+def test_a_cut_answer_with_a_fault_is_not_mended() -> None:
+    modes = {code: entry(code, "present", finding()) for code in CODES}
+    text = json.dumps({"modes": modes}, indent=1).replace("the same", r"the \d+ same")
+    assert read(text).remarks
+    for end in range(0, len(text), 7):
+        with pytest.raises(Malformed):
+            read(text[:end])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [entry("1.3", "present", finding())],
+        {"failure_modes": [entry("1.3", "present", finding())]},
+        {"answer": {"modes": [entry("1.3", "present", finding())]}, "meta": {"model": "m"}},
+        json.dumps({"modes": {"1.3": {"verdict": "present", "findings": [finding()]}}}),
+        {"modes": {"1.3": {"notes": "x", "findings": [finding()], "verdict": "present"}}},
+        {"modes": {"1.3": {"verdict": "present", **finding()}}},
+    ],
+)
+def test_the_place_is_read_in_other_shapes_too(answer: object) -> None:
+    said = read(json.dumps(answer))
+    assert said.verdicts == {REPEATS: PRESENT}
+    assert [(place_of(found), quote_of(found)) for found in said.findings] == [
+        ((11, 13), "the same call")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "place"),
+    [
+        ({"span": 3}, (2, 2)),
+        ({"spans": [3, 4]}, (2, 3)),
+        ({"spans": "3-4"}, (2, 3)),
+        ({"range": "#3 to #4"}, (2, 3)),
+        ({"step": "#3"}, (2, 2)),
+        ({"spans": []}, (None, None)),
+    ],
+)
+def test_places_under_other_names_are_read(
+    named: dict[str, object], place: tuple[int | None, int | None]
+) -> None:
+    bare = {"evidence": "the same call", "reason": "it repeats", **named}
+    (found,) = read_one(bare).findings
+    assert (place_of(found), quote_of(found)) == (place, "the same call")
+    assert found.rationale == "it repeats"
+
+
+def test_confidences_on_another_scale_are_taken_as_of_that_and_it_is_said() -> None:
+    for scale, said in ((5, (4, 1)), (10, (8, 2)), (100, (80, 20))):
+        places = (finding(confidence=said[0]), finding(first=1, last=1, confidence=said[1]))
+        answer = read_one(*places)
+        assert [found.confidence for found in answer.findings] == [
+            said[0] / scale,
+            said[1] / scale,
+        ]
+        assert answer.remarks == (f"confidences are taken as of {scale}",)
+
+
 def test_a_line_break_within_a_text_does_no_harm() -> None:
     answer = read(PLAIN.replace("the same call", "the same\n\tcall"))
     assert quote_of(answer.findings[0]) == "the same\n\tcall"

@@ -40,7 +40,7 @@ def run_of(spans: int, words: int = 40) -> MemoryTrace:
 def codes_of(request: Request) -> list[str]:
     """The codes of the modes that a request asks for."""
     modes = request.schema["properties"]["modes"]  # type: ignore[index]
-    return list(modes["items"]["properties"]["mode"]["enum"])
+    return list(modes["properties"])
 
 
 def wants_digest(request: Request) -> bool:
@@ -67,15 +67,14 @@ def finding(first: int, quote: str | None, last: int | None = None) -> dict[str,
 
 def answer(request: Request, digest: str = "so far so good", **found: object) -> Reply:
     """All modes absent but those in ``found``, by code with ``_`` for the dot."""
-    modes: list[dict[str, object]] = []
+    modes: dict[str, object] = {}
     for code in codes_of(request):
         said = found.get("m" + code.replace(".", "_"), [])
         if said == "unsure":
-            modes.append({"mode": code, "verdict": "unsure", "findings": []})
+            modes[code] = {"notes": "", "findings": [], "verdict": "unsure"}
         elif said is not None:
-            modes.append(
-                {"mode": code, "verdict": "present" if said else "absent", "findings": said}
-            )
+            verdict = "present" if said else "absent"
+            modes[code] = {"notes": "", "findings": said, "verdict": verdict}
     body: dict[str, object] = {"modes": modes}
     if wants_digest(request):
         body["digest"] = digest

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mast_tui.judges.llm.answer.parsing import Malformed
-from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
+from mast_tui.judges.llm.errors import (
+    AllowanceSpent,
+    ContextOverflow,
+    RunStops,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.judges.llm.model import Correction, Finish, Reply, Request
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop, answer_key
 
@@ -25,13 +31,17 @@ class Scripted:
 
     script: list[Reply | Exception]
     rooms: list[int] = field(default_factory=list)
+    corrections: list[Correction | None] = field(default_factory=list)
+    noted: list[str | None] = field(default_factory=list)
 
-    def note(self, problem: str | None) -> None: ...
+    def note(self, problem: str | None) -> None:
+        self.noted.append(problem)
 
     async def ask(
         self, request: Request, answer_tokens: int, correction: Correction | None = None
     ) -> Reply:
         self.rooms.append(answer_tokens)
+        self.corrections.append(correction)
         said = self.script.pop(0)
         if isinstance(said, Exception):
             raise said
@@ -106,6 +116,52 @@ async def test_what_is_cut_twice_is_not_guessed_at() -> None:
     with pytest.raises(TraceFails, match="#1 to #4 was cut twice"):
         await ask(ledger, reply("12", "length"), reply("123", "length"))
     assert not ledger.usable
+
+
+THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
+"""A model that thought until its room was used up."""
+
+
+async def test_a_model_that_thinks_gets_four_times_the_room_for_the_whole_run() -> None:
+    asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerRoom(4_000)
+    loop: RequestLoop[int] = RequestLoop(
+        asks, ledger, room, lambda request, room: f"{request.user} {room}"
+    )
+    assert await loop.answer(REQUEST, number, "#1") == 7
+    other: RequestLoop[int] = RequestLoop(
+        asks, ledger, room, lambda request, room: f"{request.user} {room}"
+    )
+    assert await other.answer(replace(REQUEST, user=("more",)), number, "#1") == 8
+    assert asks.rooms == [4_000, 16_000, 16_000]
+
+
+async def test_a_model_that_never_ends_to_think_fails_in_words_that_name_the_option() -> None:
+    asks = Scripted([THOUGHT] * 3)
+    loop: RequestLoop[int] = RequestLoop(
+        asks, Kept(), AnswerRoom(4_000), lambda request, room: f"{request.user} {room}"
+    )
+    with pytest.raises(Unanswered, match=r"thought about #1 until the 32,000 .*--answer-tokens"):
+        await loop.answer(REQUEST, number, "#1")
+    assert asks.rooms == [4_000, 16_000, 32_000]
+
+
+async def test_what_was_wrong_is_said_when_it_is_asked_for_once_more() -> None:
+    ledger = Kept()
+    asks = Scripted([reply("x"), reply("y")])
+    loop: RequestLoop[int] = RequestLoop(
+        asks, ledger, AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
+    )
+    with pytest.raises(Unanswered, match="it began “y”"):
+        await loop.answer(REQUEST, number, "#1")
+    assert asks.corrections == [None, Correction("x", "'x' is no number")]
+    assert asks.noted == ["'x' is no number", "'y' is no number"]
+
+
+async def test_a_shorter_answer_is_asked_for_where_only_that_was_too_long() -> None:
+    overflow = ContextOverflow("too long", room=60)
+    ledger = Kept()
+    assert await ask(ledger, overflow, reply("7")) == (7, [ROOM, 60])
+    assert await ask(ledger) == (7, [])
 
 
 async def test_a_cut_and_a_useless_answer_are_each_forgiven_once() -> None:

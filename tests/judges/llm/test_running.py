@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mast_tui.configuration import Prices
+from mast_tui.judges.llm.client import client
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -25,7 +26,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import EventKind, Usage, Workspace
-from tests.judges.llm.made_answers import said, shown, write_runs
+from tests.judges.llm.made_answers import said, shown, user_text, write_runs
 from tests.judges.llm.server import Action, ModelServer, Script, answer, hang, status
 
 MAST = load_mast()
@@ -396,6 +397,70 @@ def test_what_is_found_in_each_window_is_kept_at_once(tmp_path: Path, workspace:
     assert len(workspace.labels()) == windows
     [run] = workspace.runs()
     assert run.traces[0].windows == windows
+
+
+USELESS: dict[str, Action] = {
+    "no server behind it": status(500, "boom"),
+    "no answer": reply("I see no failure."),
+    "an answer that is cut": reply('{"modes": {', finish="length"),
+    "a model that only thinks": answer(None, tokens_in=3_000, tokens_out=4_000, finish="length"),
+    "a refused form": status(400, "response_format is not supported"),
+    "a bad request": status(400, "no such thing"),
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_a_run_in_which_every_request_fails_ends_after_eight(
+    name: str, tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "back_off", lambda *_: 0.0)
+    write_runs(tmp_path / "many", 12)
+    with ModelServer(lambda _body, _n: USELESS[name]) as server:
+        summary = judged(server, tmp_path / "many", workspace, concurrency=8)
+        assert len(server.chats) <= 8
+    assert summary.stopped is not None
+    assert "in a row failed for the same reason" in summary.stopped or "none of 8" in (
+        summary.stopped
+    )
+    assert not summary.by_mode
+
+
+def test_traces_that_fail_for_one_reason_end_a_run_also_later(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    write_runs(tmp_path / "many", 12)
+
+    def script(body: dict[str, Any], n: int) -> Action:
+        return right(body, n) if n < 4 else status(400, f"no such thing as {n}")
+
+    with ModelServer(script) as server:
+        summary = judged(server, tmp_path / "many", workspace, concurrency=1)
+        assert len(server.chats) < 12, "but for those that were at hand already"
+    assert summary.steps[Step.JUDGED] == 4
+    assert summary.steps[Step.FAILED] >= 3
+    assert summary.stopped is not None
+    assert "3 traces in a row failed for the same reason" in summary.stopped
+    with ModelServer(right) as server:
+        again = judged(server, tmp_path / "many", workspace, concurrency=1)
+    assert dict(again.steps) == {Step.KNOWN: 4, Step.JUDGED: 8}
+
+
+def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    write_runs(tmp_path / "many", 12)
+
+    def script(body: dict[str, Any], n: int) -> Action:
+        of_these = any(f"run {number} says" in user_text(body) for number in (1, 2, 3))
+        return status(400, "no such thing") if of_these else right(body, n)
+
+    with ModelServer(script) as server:
+        first = judged(server, tmp_path / "many", workspace, concurrency=1)
+        second = judged(server, tmp_path / "many", workspace, concurrency=1)
+    assert first.stopped is not None
+    assert second.stopped is None
+    assert second.steps[Step.FAILED] == 3
+    assert second.steps[Step.JUDGED] + second.steps[Step.KNOWN] == 9
 
 
 def test_samples_are_part_of_the_judges_name(runs: Path, workspace: Workspace) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
+import json_repair
 import orjson
 
 from mast_tui.judges.llm.errors import AskError
@@ -20,28 +21,95 @@ _MOST_READ: Final = 20_000_000
 """So many characters are read in all of these tries together."""
 
 
+MOST_MENDED: Final = 200_000
+"""A longer answer is not mended, in code points: that takes much longer than reading one."""
+
+_AFTER: Final = re.compile(r"[^\"'{}\[\]:]*")
+"""What may follow an object that is whole: words, and the end of a fence."""
+
+
+_BRACKETS: Final = re.compile(r"\\*\"|[{}\[\]]")
+_BRACKETS_OF_PYTHON: Final = re.compile(r"\\*'|[{}\[\]]")
+"""Brackets, and what begins or ends a text: a quote mark after an even number of backslashes."""
+
+
 class Malformed(AskError):
     """A model's answer cannot be used; the message says what is wrong and where."""
 
 
-def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> Mapping[str, object]:
-    """The last whole JSON object in ``text`` for which ``fits`` holds.
+class FoundObject(NamedTuple):
+    """An object of an answer; ``mended`` says that it was no right JSON as it stood."""
+
+    value: Mapping[str, object]
+    mended: bool = False
+
+
+def find_object(text: str, fits: Callable[[Mapping[str, object]], bool]) -> FoundObject:
+    """Find the last whole JSON object of a text.
+
+    JSON with small faults, as models write it, is mended by a library; what breaks off is not.
+
+    Args:
+        text: A model's answer, with whatever stands around the JSON.
+        fits: Whether an object is the one that is looked for.
+
+    Returns:
+        The object.
 
     Raises:
-        Malformed: there is none, or an object after it breaks off.
+        Malformed: There is none, or an object after it breaks off.
     """
     stripped = text.strip()
     if not stripped:
         raise Malformed("the answer is empty")
     try:
         whole = orjson.loads(stripped)
+        if isinstance(whole, str) and whole.lstrip().startswith("{"):
+            whole = orjson.loads(whole)  # JSON that was written as a text within JSON
     except orjson.JSONDecodeError:
-        return _search(_after_thoughts(text), fits)
+        after = _after_thoughts(text)
+        try:
+            return FoundObject(_search(after, fits))
+        except Malformed:
+            mended = _mended(after)
+            if mended is None or not fits(mended):
+                raise
+            return FoundObject(mended, mended=True)
+    if isinstance(whole, list) and whole and isinstance(whole[0], dict):
+        whole = {"modes": whole}
     if not isinstance(whole, dict):
         raise Malformed(f"the answer is {_kind(whole)}, not a JSON object")
     if not fits(whole):
         raise Malformed("the answer's JSON object holds no list of modes")
-    return whole
+    return FoundObject(whole)
+
+
+def _mended(text: str) -> Mapping[str, object] | None:
+    """The one object of a text with the faults of its JSON mended; None where it breaks off."""
+    begin, end = text.find("{"), text.rfind("}")
+    if not 0 <= begin < end <= begin + MOST_MENDED or not _AFTER.fullmatch(text, end + 1):
+        return None
+    if _left_open(text, begin, end + 1):
+        return None
+    try:
+        value = json_repair.loads(text[begin : end + 1])
+    except RecursionError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _left_open(text: str, begin: int, end: int) -> bool:
+    """Whether more brackets are opened than closed, outside of texts: then something is missing."""
+    marks = _BRACKETS if '"' in text else _BRACKETS_OF_PYTHON
+    depth = 0
+    inside = False
+    for mark in marks.finditer(text, begin, end):
+        char = mark[0][-1]
+        if char in "\"'":
+            inside ^= len(mark[0]) % 2 == 1
+        elif not inside:
+            depth += 1 if char in "{[" else -1
+    return depth > 0
 
 
 def _after_thoughts(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -25,6 +25,9 @@ QUOTE_CHARS: Final = 10_000
 RATIONALE_CHARS: Final = 4_000
 """So are quotes and rationales."""
 
+ASKED_FINDINGS: Final = 5
+"""Of one mode so many findings are asked for at most."""
+
 MOST_FINDINGS: Final = 20
 """Of one mode no more findings are taken from an answer: each is looked for in the trace."""
 
@@ -35,7 +38,15 @@ MOST_REMARKS: Final = 20
 """Of so many odd things in one answer a person is told."""
 
 _NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
+_RANGE: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
 _SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
+_MODES: Final = ("modes", "failure_modes")
+_VERDICT: Final = ("verdict", "present", "answer")
+_QUOTE: Final = ("quote", "evidence")
+_RATIONALE: Final = ("rationale", "reason", "explanation")
+_SPANS: Final = ("spans", "span", "range", "steps", "step")
+"""The names under which models give things: that which is asked for first."""
+
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _VERDICTS_BY_WORD: Final = {
@@ -65,24 +76,33 @@ class Answer:
 
 
 def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
-    """The JSON schema of an answer about the modes with these codes, in the strict form.
+    """Make the JSON schema of an answer about the modes with these codes, in the strict form.
 
-    Every property is required and no other is allowed, as structured outputs ask for.
+    Every property is required and no other is allowed, as structured outputs ask for. Properties
+    stand in the order in which they are written: what was looked at and the evidence first, the
+    verdict after. An object with a property for each mode leaves none out, and has an end.
+
+    Args:
+        codes: The modes' codes.
+        digest: Whether notes for the next part of the run are asked for.
+
+    Returns:
+        The schema.
     """
     finding = _object(
+        rationale={"type": "string"},
+        quote={"type": ["string", "null"]},
         first={"type": ["integer", "null"]},
         last={"type": ["integer", "null"]},
-        quote={"type": ["string", "null"]},
-        rationale={"type": "string"},
         confidence={"type": "number"},
         decisive={"type": ["boolean", "null"]},
     )
     mode = _object(
-        mode={"type": "string", "enum": list(codes)},
+        notes={"type": "string"},
+        findings={"type": "array", "items": finding, "maxItems": ASKED_FINDINGS},
         verdict={"type": "string", "enum": list(_VERDICTS)},
-        findings={"type": "array", "items": finding},
     )
-    modes: dict[str, object] = {"type": "array", "items": mode}
+    modes = _object(**dict.fromkeys(codes, mode))
     return _object(modes=modes, digest={"type": "string"}) if digest else _object(modes=modes)
 
 
@@ -114,7 +134,8 @@ def parse_answer(
         Malformed: No answer can be read from the text, in words.
     """
     reader = _Reader(taxonomy, window, spans, key_of)
-    return reader.read(find_object(text, reader.fits))
+    found = find_object(text, reader.fits)
+    return reader.read(found.value, mended=found.mended)
 
 
 class _Reader:
@@ -131,15 +152,22 @@ class _Reader:
         self._verdicts: dict[str, VerdictValue] = {}
         self._found: dict[tuple[object, ...], Finding] = {}
         self._taken: Counter[str] = Counter()
+        self._scale = 1
 
     def fits(self, value: Mapping[str, object]) -> bool:
         """Whether an object can be an answer."""
         return self._entries(value) is not None
 
-    def read(self, value: Mapping[str, object]) -> Answer:
-        """What the object says."""
+    def read(self, value: Mapping[str, object], *, mended: bool) -> Answer:
+        """What the object says; ``mended`` tells that it was no right JSON as it stood."""
+        if mended:
+            self._remarks.add("the answer's JSON had faults, which were mended")
         value = _unwrapped(value)
-        for name, entry in self._entries(value) or ():
+        entries = self._entries(value) or ()
+        self._scale = _scale_of(entries)
+        if self._scale > 1:
+            self._remarks.add(f"confidences are taken as of {self._scale}")
+        for name, entry in entries:
             self._entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
@@ -153,7 +181,7 @@ class _Reader:
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
         """Each mode's name and what is said of it; None where this is no answer."""
         value = _unwrapped(value)
-        modes = value.get("modes")
+        modes = _first_of(value, _MODES)
         if isinstance(modes, list):
             return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
         if isinstance(modes, dict):
@@ -191,8 +219,10 @@ class _Reader:
             self._remarks.add(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = _as_verdict(entry.get("verdict"))
+            verdict = _as_verdict(_first_of(entry, _VERDICT))
             findings = entry.get("findings")
+            if findings is None and _first_of(entry, _QUOTE) is not None:
+                findings = entry  # one finding, whose fields stand beside the verdict
         else:
             verdict, findings = _as_verdict(entry), None
         self._take(mode, verdict, self._findings(mode, findings))
@@ -244,19 +274,19 @@ class _Reader:
 
     def _finding(self, mode: Mode, finding: Mapping[str, object]) -> Finding:
         first, last = self._range(mode, finding)
-        quote = _as_text(finding.get("quote"))
+        quote = _as_text(_first_of(finding, _QUOTE))
         if len(quote) > QUOTE_CHARS:
             self._remarks.add(
                 f"{mode.code}: a quote has more than {QUOTE_CHARS:,} characters, and was cut"
             )
-        confidence = _as_confidence(finding.get("confidence"))
+        confidence = _as_confidence(finding.get("confidence"), self._scale)
         if confidence is None:
             self._remarks.add(f"{mode.code}: a confidence cannot be read, and counts as 0.5")
         return Finding(
             mode=mode.slug,
             first=first,
             last=last,
-            rationale=_as_text(finding.get("rationale")).strip()[:RATIONALE_CHARS],
+            rationale=_as_text(_first_of(finding, _RATIONALE)).strip()[:RATIONALE_CHARS],
             confidence=0.5 if confidence is None else confidence,
             decisive=_as_decisive(finding.get("decisive")),
             evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
@@ -265,6 +295,8 @@ class _Reader:
     def _range(self, mode: Mode, finding: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The keys of the range's ends as far as there are such spans."""
         said = [_as_number(finding.get(end)) for end in ("first", "last")]
+        if said == [None, None]:
+            said = _as_range(_first_of(finding, _SPANS))
         named = [number for number in said if number is not None]
         there = sorted(number for number in named if 1 <= number <= self._spans)
         if len(there) < len(named):
@@ -286,8 +318,28 @@ class _Reader:
 
 def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
     """The object with the modes, where it is the only one within another."""
+    if _first_of(value, _MODES) is not None:
+        return value
     inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
-    return inner[0] if "modes" not in value and len(inner) == 1 and "modes" in inner[0] else value
+    inner = [entry for entry in inner if _first_of(entry, _MODES) is not None]
+    return inner[0] if len(inner) == 1 else value
+
+
+def _first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
+    """What stands under the first of some names that is there."""
+    return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def _scale_of(entries: Iterable[tuple[object, object]]) -> int:
+    """What the confidences of an answer are of: 1, or 5, 10 or 100 where one is above that."""
+    largest = 0.0
+    for _, entry in entries:
+        findings = entry.get("findings") if isinstance(entry, Mapping) else None
+        for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
+            said = finding.get("confidence") if isinstance(finding, Mapping) else None
+            if isinstance(said, int | float) and not isinstance(said, bool) and said <= 100:
+                largest = max(largest, said)
+    return next((scale for scale in (1, 5, 10) if largest <= scale), 100)
 
 
 def _name_in(entry: object) -> object:
@@ -340,19 +392,29 @@ def _as_verdict(value: object) -> VerdictValue | None:
     )
 
 
-def _as_confidence(value: object) -> float | None:
-    """A confidence in [0, 1]; a number above 1 is in percent."""
-    percent = False
+def _as_range(value: object) -> list[int | None]:
+    """Spans that are named in one value: ``3``, ``[3, 4]``, ``"3-4"``."""
+    if isinstance(value, str):
+        ends = _RANGE.fullmatch(value)
+        value = [ends[1], ends[2]] if ends else [value]
+    named = value if isinstance(value, list) else [value]
+    numbers = [number for number in map(_as_number, named) if number is not None]
+    return [min(numbers), max(numbers)] if numbers else [None, None]
+
+
+def _as_confidence(value: object, scale: int) -> float | None:
+    """A confidence in [0, 1] of a number on a scale, or of a text, where above 1 it is percent."""
     if isinstance(value, str):
         match = _SHARE.fullmatch(value)
         if match is None:
             return None
-        value, percent = float(match[1]), bool(match[2])
+        value = float(match[1])
+        scale = 100 if match[2] or value > 1 else scale
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if not math.isfinite(value) or not 0 <= value <= 100:
+    if not math.isfinite(value) or not 0 <= value <= scale:
         return None
-    return value / 100 if percent or value > 1 else float(value)
+    return value / scale
 
 
 def _as_decisive(value: object) -> bool | None:

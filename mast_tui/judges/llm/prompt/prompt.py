@@ -163,20 +163,20 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> tuple[str, ...]:
 
 
 def _form(taxonomy: Taxonomy) -> str:
-    """A made-up answer about the first two modes."""
+    """The shape of an answer about the first two modes, with nothing in it that is an answer."""
     finding = {
-        "first": 12,
-        "last": 14,
-        "quote": "words of one of these spans",
-        "rationale": "#14 does again what #12 did …",
-        "confidence": 0.8,
-        "decisive": True,
+        "rationale": "<why, with #numbers>",
+        "quote": "<words of one span>",
+        "first": "<number>",
+        "last": "<number>",
+        "confidence": "<0 to 1>",
+        "decisive": "<true, false or null>",
     }
     said: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
-    modes = [
-        {"mode": mode.code, "verdict": verdict, "findings": findings}
-        for mode, (verdict, findings) in zip(taxonomy.modes, said, strict=False)
-    ]
+    modes = {
+        mode.code: {"notes": "<what comes into question>", "findings": found, "verdict": verdict}
+        for mode, (verdict, found) in zip(taxonomy.modes, said, strict=False)
+    }
     return json.dumps({"modes": modes}, ensure_ascii=False)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.traces.model import SpanKind
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Raise it where requests change in a way that no text here shows."""
 
 ROLE: Final = """\
@@ -69,12 +69,17 @@ Answer with one JSON object and nothing else, in this form:
 
 FORM
 
-- `modes` has exactly one entry for each mode that the request asks for, none for others, in that \
-order. `mode` is the mode's code; `verdict` is `present`, `absent` or `unsure`.
-- `findings` has at least one finding where the verdict is `present` and is empty otherwise.
+- `modes` has one entry under the code of each mode that the request asks for, none for others, \
+in that order.
+- In each the evidence comes before the verdict. `notes`: in a sentence or two which spans come \
+into question, and what speaks for and against. `findings`: the places that hold, at most five, \
+each with `rationale` and `quote` before its numbers; empty where there are none. `verdict`: \
+`present`, `absent` or `unsure`, as notes and findings have it; `present` wants a finding.
 - `first` and `last` are span numbers as the headers give them, equal for a single span; both \
-null only where the run as a whole shows the mode and no spans do."""
-"""FORM stands for an answer that is made up, with codes of the taxonomy."""
+null only where the run as a whole shows the mode and no spans do.
+- What stands in angle brackets above is put in by you."""
+"""FORM stands for the shape of an answer, with codes of the taxonomy and nothing that could be
+taken for one."""
 
 DIGEST: Final = """\
 - Where the request says that the run goes on after what is shown, the object also has "digest": \
