@@ -79,7 +79,10 @@ def main() -> None:
         table = Path(folder) / "labels.csv"
         database = str(Path(folder) / "samples.db")
         write_table(table, traces)
-        command("judge", str(SAMPLES), "--judge", "rules", "--quiet", "--workspace", database)
+        command(
+            "judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet",
+            "--workspace", database,
+        )  # fmt: skip
         command(
             "import", str(table), "--format", "csv-long", "--allow-new", "--workspace", database
         )

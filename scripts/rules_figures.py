@@ -1,35 +1,53 @@
-"""Print how well the rules judge does: on what was planted, on hard negatives, and against people.
+"""Print how well each rule of the rules judge does, set by set.
 
-    python scripts/rules_figures.py [--json] [--misses] [--corpus FOLDER …]
+    python scripts/rules_figures.py [--half seen|unseen|both] [--misses] [--json | --write]
 
-The plants and negatives are those of ``sample_traces``; a plant is found, and a negative hit, where
-a suggestion of the same mode overlaps its spans. The people are those of the MAST study: trace ×
-mode, their majority against whether the rules suggest the mode at all. What no rule looks at is
-left out there; the plants that no rule could see are counted with and without. With several
-folders the people's records of all of them are counted together.
+On the ``sample_traces`` the rules were made: there a plant is found, and a negative hit, where a
+suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
+sets of the corpus are split once, by task and seed, into a half that is looked at while rules are
+mended and a half that never is. What counts as right on each set stands with the function that
+reads it, and in docs/judge.md.
+
+``--write`` puts the tables between the comments in README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.figures.intervals import share
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import (
+    DEFAULT,
+    RULES,
+    Rule,
+    RulesJudge,
+    mismatch,
+    termination,
+    verification,
+)
 from mast_tui.labels import Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Outcome, Trace
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
 CORPUS: Final = ROOT.parent / "shared" / "corpus"
+README: Final = ROOT / "README.md"
+BEGIN: Final = "<!-- rules figures -->"
+END: Final = "<!-- /rules figures -->"
+SEED: Final = "rules-2"
+HALVES: Final = ("seen", "unseen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +82,41 @@ class Tally:
         return {"n": self.total.total(), "hit": self.hit.total(), "modes": modes}
 
 
+Found = list[tuple[Rule, Finding]]
+
+
 class Judged:
-    """Traces with what the rules say about them, each read and judged once."""
+    """Traces with what all rules say about them, each read and judged once."""
 
     def __init__(self) -> None:
-        self._judge = RulesJudge()
-        self._files: dict[Path, list[tuple[Trace, tuple[Finding, ...]]]] = {}
+        self._judge = RulesJudge(RULES)
+        self._files: dict[Path, list[tuple[Trace, Found]]] = {}
 
-    def of(self, path: Path) -> list[tuple[Trace, tuple[Finding, ...]]]:
-        """The traces of a file in their order, with their findings."""
+    def of(self, path: Path) -> list[tuple[Trace, Found]]:
+        """The traces of a file in their order, with what each rule finds."""
         if path not in self._files:
             judged = []
             for trace in read_file(path, True).traces:
                 read_fully(trace)
-                judged.append((trace, self._judge.judge(trace).findings))
+                judged.append((trace, self._judge.findings(trace)))
             self._files[path] = judged
         return self._files[path]
 
-    def hits(self, row: Row) -> list[Finding]:
-        """The findings of the row's mode that overlap its spans."""
-        trace, findings = self.of(SAMPLES / row.file)[row.record]
-        first, last = _range(trace, row.first, row.last)
+    def hits(self, row: Row, rules: Sequence[Rule]) -> list[Finding]:
+        """The findings of the row's mode, by these rules, that overlap its spans."""
+        trace, found = self.of(SAMPLES / row.file)[row.record]
+        first, last = place_of(trace, row.first, row.last)
         hits = []
-        for finding in findings:
-            begin, end = _range(trace, finding.first, finding.last)
-            if finding.mode == row.slug and begin <= last and first <= end:
+        for rule, finding in found:
+            begin, end = place_of(trace, finding.first, finding.last)
+            if rule in rules and rule.mode == row.slug and begin <= last and first <= end:
                 hits.append(finding)
         return hits
 
 
-def _range(trace: Trace, first: str, last: str) -> tuple[int, int]:
-    begin, end = trace.index_of(first), trace.index_of(last)
+def place_of(trace: Trace, first: str | None, last: str | None) -> tuple[int, int]:
+    """The indices of two spans."""
+    begin, end = trace.index_of(first or ""), trace.index_of(last or "")
     if begin is None or end is None:
         raise SystemExit(f"{trace.path}: no span {first!r} or {last!r}")
     return begin, end
@@ -116,20 +138,20 @@ def rows(name: str) -> Iterator[Row]:
         )
 
 
-def on_samples(judged: Judged) -> tuple[dict[str, Tally], list[str]]:
+def on_samples(judged: Judged, rules: Sequence[Rule]) -> tuple[dict[str, Tally], list[str]]:
     """The tallies on plants and negatives, and the lines that tell what went wrong."""
     tallies = {name: Tally() for name in ("mechanical", "all plants", "clean", "clean looked at")}
-    looked_at = RulesJudge().looks_at
+    looked_at = {rule.mode for rule in rules}
     wrong = []
     for row in rows("planted.jsonl"):
-        found = bool(judged.hits(row))
+        found = bool(judged.hits(row, rules))
         tallies["all plants"].add(row.code, found)
         if row.mechanical:
             tallies["mechanical"].add(row.code, found)
             if not found:
                 wrong.append(f"missed {row.code} in {row.file}, {row.first}: {row.why}")
     for row in rows("clean.jsonl"):
-        hits = judged.hits(row)
+        hits = judged.hits(row, rules)
         tallies["clean"].add(row.code, bool(hits))
         if row.slug in looked_at:
             tallies["clean looked at"].add(row.code, bool(hits))
@@ -137,71 +159,74 @@ def on_samples(judged: Judged) -> tuple[dict[str, Tally], list[str]]:
     return tallies, wrong
 
 
-@dataclass(slots=True)
-class People:
-    """How often people and rules see each mode, and what the people's labels are worth.
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a set says of one trace.
 
-    ``table`` is by code: both, people only, rules only, neither. ``blocks`` are the labels of whole
-    records, each once: where there are fewer than records, some were copied. ``split`` counts the
-    answers (mode of a record) on which the people differ.
+    ``places`` are the spans (indices) that it marks, each of which can be missed. ``right`` tells
+    of a suggestion whether it is right, or None where the set cannot tell. ``whole`` says that the
+    set labels traces, not places: then a rule's suggestions of a trace count as one, and ``modes``
+    are those that the trace shows.
     """
 
-    table: dict[str, Counter[str]]
-    records: int = 0
-    blocks: set[str] = field(default_factory=set)
-    answers: int = 0
-    split: int = 0
-
-    def count(self, people: int, rules: int) -> int:
-        """How often both, one or neither of them (1 or 0) see a mode."""
-        return sum(cells[f"people {people} rules {rules}"] for cells in self.table.values())
-
-    def as_json(self) -> dict[str, object]:
-        both, people, rules = self.count(1, 1), self.count(1, 0), self.count(0, 1)
-        return {
-            "records": self.records,
-            "distinct_blocks": len(self.blocks),
-            "answers": self.answers,
-            "answers_that_differ": self.split,
-            "precision": share(both, both + rules).to_json(),
-            "recall": share(both, both + people).to_json(),
-        }
+    right: Callable[[Rule, range], bool | None]
+    places: tuple[range, ...] = ()
+    whole: bool = False
+    modes: frozenset[str] = frozenset()
 
 
-def against_people(judged: Judged, corpora: Iterable[Path]) -> People:
-    """Per mode how often people (their majority) and rules see it, over all corpora."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled trace of a set, with what the rules find and the task by which it is split."""
+
+    task: str
+    trace: Trace
+    found: Found
+    truth: Truth
+
+    @property
+    def half(self) -> str:
+        """In which half it is; runs of one task are in the same, also across sets."""
+        digest = hashlib.sha256(f"{SEED}:{self.task}".encode()).digest()
+        return HALVES[digest[0] % 2]
+
+
+def touches(place: range, places: Iterable[range]) -> bool:
+    """Whether a range of spans overlaps one of others."""
+    return any(place.start < other.stop and other.start < place.stop for other in places)
+
+
+def of_mast_human(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """Three people on whole traces; the majority is the truth.
+
+    A suggestion is right where they call its mode present, wrong where absent. Only modes count
+    that had a nameable ancestor in the rounds' taxonomies.
+    """
     names = _names_in_older_schemes()
-    mast = load_mast()
-    looked_at = RulesJudge().looks_at
-    found = People({mode.code: Counter() for mode in mast.modes if mode.slug in looked_at})
-    for record, findings in _labelled_records(judged, corpora):
-        suggested = {finding.mode for finding in findings}
-        votes = record["hf_annotations"]
-        people = _majority(votes, names)
-        found.records += 1
-        found.blocks.add(json.dumps(votes, sort_keys=True))
-        found.answers += len(votes)
-        found.split += sum(len(set(one.values())) > 1 for one in votes.values())
-        for slug in looked_at:
-            if slug in people:
-                cell = f"people {people[slug]:d} rules {slug in suggested:d}"
-                found.table[mast.mode(slug).code][cell] += 1
-    return found
+    for record, trace, found in _labelled_records(judged, corpus):
+        people = _majority(record["hf_annotations"], names)
+        yield Case(
+            trace.identity.content_hash,
+            trace,
+            found,
+            Truth(
+                lambda rule, _, people=people: people.get(rule.mode),
+                whole=True,
+                modes=frozenset(mode for mode, present in people.items() if present),
+            ),
+        )
 
 
-def _labelled_records(
-    judged: Judged, corpora: Iterable[Path]
-) -> Iterator[tuple[Any, tuple[Finding, ...]]]:
-    """The people's records of all corpora, each with what the rules find in its trace."""
-    for corpus in corpora:
-        findings: dict[str, tuple[Finding, ...]] = {}
-        for path in sorted((corpus / "mast-human").glob("iaa_*.json")):
-            records = json.loads(path.read_text(encoding="utf-8"))
-            for trace, found in judged.of(path):
-                findings[f"hf_{records[trace.record or 0]['index']}"] = found
-        for path in sorted((corpus / "mast-human").glob("annotations_*.json")):
-            for record in json.loads(path.read_text(encoding="utf-8")):
-                yield record, findings[record["trace_id"]]
+def _labelled_records(judged: Judged, corpus: Path) -> Iterator[tuple[Any, Trace, Found]]:
+    """The people's records, each with its trace and what the rules find there."""
+    traces: dict[str, tuple[Trace, Found]] = {}
+    for path in sorted((corpus / "mast-human").glob("iaa_*.json")):
+        records = json.loads(path.read_text(encoding="utf-8"))
+        for trace, found in judged.of(path):
+            traces[f"hf_{records[trace.record or 0]['index']}"] = trace, found
+    for path in sorted((corpus / "mast-human").glob("annotations_*.json")):
+        for record in json.loads(path.read_text(encoding="utf-8")):
+            yield record, *traces[record["trace_id"]]
 
 
 def _names_in_older_schemes() -> dict[str, str]:
@@ -225,71 +250,289 @@ def _majority(
     return people
 
 
-def _print_tally(name: str, tally: Tally, codes: Iterable[str]) -> None:
-    n, hit = tally.total.total(), tally.hit.total()
-    print(f"{name}: {hit} of {n} ({100 * hit / n:.0f} %)")
-    for code in codes:
-        if tally.total[code]:
-            print(f"  {code}  {tally.hit[code]:3d} of {tally.total[code]:3d}")
+def of_agentrx(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """Every failed step of a run, with categories of its own.
+
+    Only 2.6 has a counterpart among them (misread results): a suggestion of it is right where it
+    covers a marked step, else wrong. Of the other modes a step without a mark says nothing.
+    """
+    for case in _marked(judged, read_agentrx([corpus / "agentrx"])):
+        task, trace, found, places = case
+
+        def right(rule: Rule, place: range, places: Sequence[range] = places) -> bool | None:
+            return touches(place, places) if rule.mode == mismatch.MODE else None
+
+        yield Case(task, trace, found, Truth(right, tuple(places)))
 
 
-def _print_people(people: People) -> None:
-    table = people.table
-    print(
-        f"against the majority of three people on {people.records} records, trace × mode "
-        "(both, people only, rules only, none)"
+def of_who_and_when(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """The one decisive step of a failed run: what else went wrong nobody has marked."""
+    for task, trace, found, places in _marked(judged, read_who_and_when([corpus / "who-and-when"])):
+        yield Case(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
+
+
+def _marked(judged: Judged, read: Any) -> Iterator[tuple[str, Trace, Found, list[range]]]:
+    """The traces that an importer has labels of, with the places that these mark."""
+    files = {record.trace_id: Path(record.path) for record in read.traces if record.path}
+    for work in read.work:
+        for trace, found in judged.of(files[work.trace_id]):
+            if trace.identity.trace_id == work.trace_id:
+                places = []
+                for label in work.labels:
+                    first, last = place_of(trace, label.target.first, label.target.last)
+                    places.append(range(first, last + 1))
+                yield _task_of(trace), trace, found, places
+
+
+def _task_of(trace: Trace) -> str:
+    """The benchmark's id of a trace's task."""
+    document = json.loads(trace.path.read_text("utf-8"))
+    if isinstance(document, dict) and "question_ID" in document:
+        return str(document["question_ID"])
+    return trace.path.stem if trace.record is None else f"{trace.path.stem}:{trace.record}"
+
+
+def of_tau_bench(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """Whether a run reached its goal.
+
+    Two rules say that it did not (3.1 by its last words, 3.3 by its last check): they are right
+    where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
+    """
+    ends = {termination.TOO_EARLY, verification.FAILING}
+    for path in sorted((corpus / "tau-bench").glob("*.json")):
+        for trace, found in judged.of(path):
+            failed = trace.meta.outcome is Outcome.FAILED
+
+            def right(rule: Rule, _: range, failed: bool = failed) -> bool | None:
+                return failed if rule.mode in ends else None
+
+            yield Case(f"tau:{trace.record}", trace, found, Truth(right))
+
+
+SETS: Final = {
+    "mast-human": of_mast_human,
+    "agentrx": of_agentrx,
+    "who-and-when": of_who_and_when,
+    "tau-bench": of_tau_bench,
+}
+
+
+@dataclass(slots=True)
+class Count:
+    """What came of a rule on a half of a set.
+
+    ``traces`` are those with a suggestion. Of the suggestions ``right`` and ``wrong`` are told by
+    the set. ``touched`` of ``placed`` lie on a marked step, ``chance`` is how many would if they
+    were put anywhere. ``met`` of ``marked`` is what it was to find and has.
+    """
+
+    said: int = 0
+    right: int = 0
+    wrong: int = 0
+    placed: int = 0
+    touched: int = 0
+    chance: float = 0.0
+    met: int = 0
+    marked: int = 0
+
+    def add(self, case: Case, rules: Sequence[Rule]) -> list[tuple[Rule, range, bool | None]]:
+        """Count a trace, and give what was judged."""
+        truth = case.truth
+        mine = []
+        for rule, finding in case.found:
+            if rule in rules:
+                first, last = place_of(case.trace, finding.first, finding.last)
+                mine.append((rule, range(first, last + 1)))
+        told = [(rule, place, truth.right(rule, place)) for rule, place in mine]
+        if truth.whole:
+            # One word for each rule's mode: the labels say no more.
+            told = list({one[0].mode: one for one in told}.values())
+            wanted = truth.modes & {rule.mode for rule in rules}
+            self.marked += len(wanted)
+            self.met += len(wanted & {rule.mode for rule, _ in mine})
+        self.said += len(told)
+        self.right += sum(right is True for *_, right in told)
+        self.wrong += sum(right is False for *_, right in told)
+        if truth.places:
+            self.placed += len(mine)
+            self.touched += sum(touches(place, truth.places) for _, place in mine)
+            self.chance += sum(_chance(place, truth.places, len(case.trace)) for _, place in mine)
+            self.marked += len(truth.places)
+            self.met += sum(touches(place, [one for _, one in mine]) for place in truth.places)
+        return told
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "suggestions": self.said,
+            "right": self.right,
+            "wrong": self.wrong,
+            "precision": share(self.right, self.right + self.wrong).to_json(),
+            "on_a_marked_step": {"n": self.placed, "hit": self.touched, "by_chance": self.chance},
+            "recall": {
+                "n": self.marked,
+                "hit": self.met,
+                **share(self.met, self.marked).to_json(),
+            },
+        }
+
+
+def _chance(place: range, places: Sequence[range], spans: int) -> float:
+    """How often a range of this length, put anywhere in a trace, lies on one of the places."""
+    starts = range(spans - len(place) + 1)
+    return sum(touches(range(at, at + len(place)), places) for at in starts) / len(starts)
+
+
+Counts = dict[tuple[str, str], dict[str, Count]]
+"""By rule's name (or ``on``, ``all``) and half, then by set (or ``pooled``)."""
+
+
+def on_corpus(judged: Judged, corpus: Path, halves: Sequence[str]) -> tuple[Counts, list[str]]:
+    """What comes of each rule on these halves of each set, and a line for every suggestion."""
+    groups = {rule.name: (rule,) for rule in RULES} | {"on": DEFAULT, "all": RULES}
+    counts: Counts = {}
+    lines = []
+    for name, cases in SETS.items():
+        for case in cases(judged, corpus):
+            if case.half not in halves:
+                continue
+            for group, rules in groups.items():
+                of_half = counts.setdefault((group, case.half), {})
+                told = of_half.setdefault(name, Count()).add(case, rules)
+                of_half.setdefault("pooled", Count()).add(case, rules)
+                if group == "all":
+                    lines += [_line(name, case, rule, place, right) for rule, place, right in told]
+    return counts, lines
+
+
+def _line(name: str, case: Case, rule: Rule, place: range, right: bool | None) -> str:
+    word = {True: "right", False: "wrong", None: "untold"}[right]
+    why = next(
+        finding.rationale
+        for one, finding in case.found
+        if one is rule and place_of(case.trace, finding.first, finding.last)[0] == place.start
     )
-    total: Counter[str] = Counter()
-    for code, cells in [*table.items(), ("all", total)]:
-        counts = [cells[f"people {p} rules {r}"] for p, r in ((1, 1), (1, 0), (0, 1), (0, 0))]
-        print(f"  {code:4}" + "".join(f"{count:5d}" for count in counts))
-        total.update(cells)
-    both = people.count(1, 1)
-    for name, missed in (("precision", people.count(0, 1)), ("recall", people.count(1, 0))):
-        figure = share(both, both + missed)
-        value = "none" if figure.value is None else f"{figure.value:.2f}"
-        ends = "" if figure.ci is None else f" [{figure.ci[0]:.2f}, {figure.ci[1]:.2f}]"
-        print(f"  {name} {value}{ends} ({both} of {both + missed})")
-    print(
-        f"  the people's labels: {len(people.blocks)} distinct blocks on {people.records} records; "
-        f"the people differ in {people.split} of {people.answers} answers"
+    return f"{word}: {name} {case.trace.identity.trace_id} {rule.name}: {why}"
+
+
+def _estimate(hits: int, n: int) -> str:
+    figure = share(hits, n)
+    if figure.value is None or figure.ci is None:
+        return "—"
+    return f"{figure.value:.2f} [{figure.ci[0]:.2f}, {figure.ci[1]:.2f}]"
+
+
+def _corpus_table(counts: Counts, halves: Sequence[str]) -> Iterator[str]:
+    yield (
+        "| rule | mode | half | set | suggestions | right | wrong | precision | on a marked step "
+        "(by chance) | recall |"
     )
+    yield "|---|---|---|---|---:|---:|---:|---|---|---|"
+    codes = {mode.slug: mode.code for mode in load_mast().modes}
+    named = {rule.name: codes[rule.mode] for rule in RULES}
+    for group in (*named, "on", "all"):
+        for half in halves:
+            for name, count in counts.get((group, half), {}).items():
+                if not count.said and group in named:
+                    continue
+                placed = (
+                    ""
+                    if name == "pooled" or not count.placed
+                    else (f"{count.touched} of {count.placed} ({count.chance:.1f})")
+                )
+                recall = "" if name == "pooled" else _estimate(count.met, count.marked)
+                yield (
+                    f"| {_title(group)} | {named.get(group, '')} | {half} | {name} | {count.said} "
+                    f"| {count.right} | {count.wrong} "
+                    f"| {_estimate(count.right, count.right + count.wrong)} | {placed} "
+                    f"| {recall} |"
+                )
+
+
+def _title(group: str) -> str:
+    return {"on": "**all that are on**", "all": "**all rules**"}.get(group, f"`{group}`")
+
+
+def _sample_table(judged: Judged) -> Iterator[str]:
+    yield "| on the samples, which the rules were mended on | by those that are on | by all |"
+    yield "|---|---|---|"
+    by_default, by_all = (on_samples(judged, rules)[0] for rules in (DEFAULT, RULES))
+    for name, words in (
+        ("mechanical", "plants that a rule could see, found"),
+        ("all plants", "all plants, with those that take understanding, found"),
+        ("clean", "hard negatives beside them, hit"),
+    ):
+        cells = (f"{t[name].hit.total()} of {t[name].total.total()}" for t in (by_default, by_all))
+        yield f"| {words} | {' | '.join(cells)} |"
+
+
+def _rules_table() -> Iterator[str]:
+    codes = {mode.slug: mode.code for mode in load_mast().modes}
+    yield "| rule | mode | what it sees | runs |"
+    yield "|---|---|---|---|"
+    for rule in RULES:
+        runs = "by default" if rule.default else "when asked for"
+        yield f"| `{rule.name}` | {codes[rule.mode]} | {rule.sees} | {runs} |"
+
+
+def tables(judged: Judged, corpus: Path, halves: Sequence[str]) -> Iterator[str]:
+    """All tables in Markdown, and under them the suggestions on halves that may be looked at."""
+    yield from _rules_table()
+    yield ""
+    yield from _sample_table(judged)
+    yield ""
+    if not corpus.is_dir():
+        yield "No corpus, so no labelled sets."
+        return
+    yield from _corpus_table(on_corpus(judged, corpus, halves)[0], halves)
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument("--misses", action="store_true", help="name what was missed and hit")
     parser.add_argument(
-        "--corpus", type=Path, nargs="+", default=[CORPUS], help="where the corpus lies, or several"
+        "--half",
+        choices=(*HALVES, "both"),
+        default="seen",
+        help="which half of the corpus; 'unseen' is for the end alone",
     )
+    parser.add_argument(
+        "--misses", action="store_true", help="name what went wrong, on the half that is looked at"
+    )
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document")
+    form.add_argument("--write", action="store_true", help="put the tables into README.md")
     options = parser.parse_args(arguments)
     judged = Judged()
-    tallies, wrong = on_samples(judged)
-    corpora = [one for one in options.corpus if (one / "mast-human").is_dir()]
-    people = against_people(judged, corpora) if corpora else None
+    halves = HALVES if options.half == "both" else (options.half,)
     if options.json:
-        document: dict[str, object] = {name: tally.as_json() for name, tally in tallies.items()}
-        document["people"] = None if people is None else people.table
-        document["against_people"] = None if people is None else people.as_json()
+        found = {name: on_samples(judged, rules)[0] for name, rules in _GROUPS.items()}
+        counts = on_corpus(judged, options.corpus, halves)[0] if options.corpus.is_dir() else {}
+        document = {
+            "samples": {
+                group: {name: tally.as_json() for name, tally in tallies.items()}
+                for group, tallies in found.items()
+            },
+            "corpus": {
+                f"{group}/{half}": {name: count.as_json() for name, count in sets.items()}
+                for (group, half), sets in counts.items()
+            },
+        }
         print(json.dumps(document, indent=2))
         return
-    codes = [mode.code for mode in load_mast().modes]
-    _print_tally("plants that a rule could see, found", tallies["mechanical"], codes)
-    _print_tally(
-        "all plants, with those that no rule could see, found", tallies["all plants"], codes
-    )
-    _print_tally("hard negatives, hit", tallies["clean"], ())
-    _print_tally(
-        "hard negatives of modes that a rule looks at, hit", tallies["clean looked at"], codes
-    )
-    if people is None:
-        print("no corpus, so no comparison with people")
-    else:
-        _print_people(people)
+    text = "\n".join(tables(judged, options.corpus, halves))
+    if options.write:
+        page = README.read_text("utf-8")
+        before, rest = page.split(BEGIN)
+        README.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", "utf-8")
+        return
+    print(text)
     if options.misses:
-        print(*wrong, sep="\n")
+        print(*on_samples(judged, RULES)[1], sep="\n")
+        if options.corpus.is_dir():
+            print(*on_corpus(judged, options.corpus, ("seen",))[1], sep="\n")
 
+
+_GROUPS: Final = {"on": DEFAULT, "all": RULES}
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -67,3 +67,19 @@ def test_only_judges_that_there_are_can_be_named(cli: Cli, tmp_path: Path) -> No
     missing = cli("judge", "nowhere.json", "--judge", "rules")
     assert missing.code == 1
     assert "nowhere.json" in missing.err
+
+
+def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    silent = cli("judge", "run.json", "--judge", "rules", "--rules", "limit,overlong", "--json")
+    assert silent.json["judge"].endswith("+limit+overlong")
+    assert (silent.json["traces"]["judged"], silent.json["suggestions"]) == (1, 0)
+    every = cli("judge", "run.json", "--judge", "rules", "--rules", "all", "--json")
+    assert every.json["judge"].endswith("+all")
+    assert every.json["modes"]["1.3"] >= 1
+    wrong = cli("judge", "run.json", "--judge", "rules", "--rules", "lmit")
+    assert wrong.code != 0
+    assert "no rule 'lmit'" in wrong.err
+    assert "repeated-call" in wrong.err
+    model = cli("judge", "run.json", "--judge", "llm", "--model", "m", "--rules", "all")
+    assert model.code == 2

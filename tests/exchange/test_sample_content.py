@@ -12,7 +12,7 @@ from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.selection import gold_export
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully, scan
@@ -75,7 +75,7 @@ def test_every_label_and_its_words_are_where_they_say(
 def test_the_judges_suggestions_are_those_of_the_rules(
     filled: Workspace, traces: dict[str, Trace]
 ) -> None:
-    judge = RulesJudge()
+    judge = RulesJudge(RULES)
     kept = {
         (label.trace_id, label.mode, label.target)
         for label in filled.labels(annotator=judge.name, pass_number=None)

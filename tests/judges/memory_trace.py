@@ -22,14 +22,16 @@ from mast_tui.traces.model import (
 class MemoryTrace:
     """A trace whose spans are added one by one; it follows the ``Trace`` protocol."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace_id: str = "memory", meta: TraceMeta | None = None) -> None:
+        self._trace_id = trace_id
+        self._meta = meta or TraceMeta()
         self._spans: list[Span] = []
         self._texts: list[str] = []
         self._calls = 0
 
     @property
     def identity(self) -> TraceIdentity:
-        return TraceIdentity("memory", "0" * 64, 0, "memory", 1, True)
+        return TraceIdentity(self._trace_id, "0" * 64, 0, "memory", 1, True)
 
     @property
     def path(self) -> Path:
@@ -41,7 +43,7 @@ class MemoryTrace:
 
     @property
     def meta(self) -> TraceMeta:
-        return TraceMeta()
+        return self._meta
 
     @property
     def problems(self) -> Sequence[Problem]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import RULES, RulesJudge, UnknownRule, chosen_rules
+from mast_tui.judges.rules.overlong import UsualLengths
 from mast_tui.labels import Evidence, Finding
+from mast_tui.traces.model import Outcome, TraceMeta
 from tests.judges.memory_trace import MemoryTrace
 
 REPETITION = "step_repetition"
@@ -27,7 +32,7 @@ def start() -> MemoryTrace:
 def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
     """Where the mode is suggested, in the numbers that people see."""
     places = []
-    for finding in RulesJudge().judge(trace).findings:
+    for finding in RulesJudge(RULES).judge(trace).findings:
         if finding.mode == mode:
             assert finding.first is not None
             assert finding.last is not None
@@ -39,7 +44,7 @@ def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
 
 
 def only(trace: MemoryTrace) -> Finding:
-    (finding,) = RulesJudge().judge(trace).findings
+    (finding,) = RulesJudge(RULES).judge(trace).findings
     return finding
 
 
@@ -140,7 +145,146 @@ class TestRepetition:
         trace = start()
         for turn in range(3):
             trace.say(asked, "lead").say(f"I could not open it, attempt {turn}.", "reader")
-        assert found(trace, REPETITION) == [(4, 6)]
+        assert found(trace, REPETITION) == [(4, 4), (6, 6)]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            pytest.param("Please ask {} what a parcel of two kilograms to Lyon costs.", id="names"),
+            pytest.param("Look for flights from {} to Lisbon on the first of May, please.", id="x"),
+        ],
+    )
+    def test_words_that_differ_make_another_question(self, words: str) -> None:
+        trace = start()
+        for name in ("FedEx", "DHL", "USPS", "JFK"):
+            trace.say(words.format(name) + " Tell me the cheapest way there is.", "lead")
+            trace.say(f"{name}: nothing", "reader")
+        assert found(trace, REPETITION) == []
+
+    def test_a_prompt_that_several_agents_share_is_nobody_s_words(self) -> None:
+        prompt = "You are at a company that makes software. Answer in one word, and nothing else. "
+        trace = start()
+        for _ in range(3):
+            trace.say(prompt + "Python.", "chief").say(prompt + "Done.", "clerk")
+        assert found(trace, REPETITION) == []
+
+    def test_what_a_log_prints_twice_was_said_once(self) -> None:
+        words = "I look at the ledger's pods now, and then at the events of the last hour. " * 10
+        trace = start()
+        for turn in range(3):
+            trace.say(words).log(f"copy {turn}")
+        assert found(trace, REPETITION) == []
+
+    def test_two_questions_in_turns_are_one_place(self) -> None:
+        trace = start()
+        for _ in range(3):
+            trace.run("kubectl get pods", PODS).run("kubectl get events", "none")
+        assert found(trace, REPETITION) == [(6, 13)]
+
+    def test_what_lies_between_two_repetitions_is_not_marked(self) -> None:
+        trace = start().run("kubectl get pods", PODS).run("kubectl get pods", PODS)
+        trace.run("kubectl get events", "none").run("kubectl get pods", PODS)
+        assert found(trace, REPETITION) == [(4, 5), (8, 9)]
+
+    def test_an_argument_that_is_mended_after_an_error(self) -> None:
+        trace = start().run("kubectl get pod ledger", "Error: not found", failed=True)
+        trace.run("kubectl get pod ledger-0", "Error: not found", failed=True)
+        assert found(trace, REPETITION) == []
+
+
+class TestViews:
+    PAGE = "Address: https://a.example/p\nTitle: P\nViewport position: page {} of 3.\n===\nText"
+
+    def test_the_same_view_once_more(self) -> None:
+        trace = start()
+        for page in (1, 1, 2, 1):
+            trace.say("Open the page of the shop.", "lead").say(self.PAGE.format(page), "surfer")
+        assert found(trace, REPETITION) == [(5, 5)]
+
+    def test_another_click_with_the_same_view_is_another_step(self) -> None:
+        shown = " Here is a screenshot of [P](https://a.example/p). The viewport shows 30%.\nText"
+        trace = start().say("I clicked 'Next'." + shown).say("I clicked 'More'." + shown)
+        assert found(trace, REPETITION) == []
+
+
+class TestLoops:
+    def rounds(self, *answers: str) -> MemoryTrace:
+        trace = start()
+        for answer in answers:
+            trace.run("kubectl scale deploy/ledger --replicas=3", "scaled")
+            trace.run("kubectl get pods", PODS)
+            trace.run("kubectl scale deploy/ledger --replicas=1", answer)
+        return trace
+
+    def test_rounds_that_lead_back(self) -> None:
+        assert found(self.rounds("scaled", "scaled", "scaled"), REPETITION) == [(8, 19)]
+
+    def test_rounds_with_other_answers_lead_somewhere(self) -> None:
+        assert found(self.rounds("1 left", "2 left", "3 left"), REPETITION) == []
+
+
+class TestOverlong:
+    META = TraceMeta(task="Mend the ledger.", outcome=Outcome.SUCCEEDED)
+
+    def run(self, name: str, turns: int, outcome: Outcome) -> MemoryTrace:
+        trace = MemoryTrace(name, replace(self.META, outcome=outcome))
+        for turn in range(turns):
+            trace.say(f"Step {turn} of the work on the ledger.")
+        return trace
+
+    def judged(self, successes: int, turns: int) -> list[str | None]:
+        done = [self.run(f"s{n}", 10 + n, Outcome.SUCCEEDED) for n in range(successes)]
+        run = self.run("long", turns, Outcome.FAILED)
+        judge = RulesJudge(chosen_rules("overlong"), UsualLengths.measured([*done, run]))
+        assert all(not judge.judge(trace).findings for trace in done)
+        return [finding.first for finding in judge.judge(run).findings]
+
+    def test_twice_as_long_as_the_longest_success(self) -> None:
+        assert self.judged(successes=2, turns=30) == ["line 12"]
+
+    def test_one_success_or_a_little_more_tells_nothing(self) -> None:
+        assert self.judged(successes=1, turns=60) == []
+        assert self.judged(successes=2, turns=15) == []
+
+    def test_without_other_runs_nothing_is_said(self) -> None:
+        run = self.run("long", 300, Outcome.FAILED)
+        assert RulesJudge(chosen_rules("overlong")).judge(run).findings == ()
+
+
+class TestInvented:
+    def asked(self, user: str, order: str) -> list[tuple[int, int]]:
+        trace = MemoryTrace().user(user).call("get_order", json.dumps({"order_id": order}), "none")
+        return found(trace, "fail_to_ask_for_clarification")
+
+    def test_a_value_that_nobody_gave(self) -> None:
+        assert self.asked("Cancel my order, please.", "#W1234567") == [(2, 2)]
+        assert self.asked("Cancel my order, please.", "your_order_id") == [(2, 2)]
+
+    def test_a_value_that_was_given_in_another_spelling(self) -> None:
+        assert self.asked("Cancel my order w-1234567, please.", "#W1234567") == []
+
+    def test_a_value_from_a_long_answer(self) -> None:
+        trace = MemoryTrace().user("Cancel my order.")
+        trace.call("list_orders", "{}", "x" * 5000 + " #W1234567 " + "x" * 5000)
+        trace.call("get_order", '{"order_id": "#W1234567"}', "pending")
+        assert found(trace, "fail_to_ask_for_clarification") == []
+
+
+class TestChoice:
+    def test_the_name_tells_which_rules_ran(self) -> None:
+        names = [RulesJudge(chosen_rules(which)).name for which in ("default", "all", "limit,loop")]
+        assert names[0] == RulesJudge().name
+        assert names[1] == f"{names[0]}+all"
+        assert names[2] == f"{names[0]}+loop+limit"
+
+    def test_only_modes_of_rules_that_run_have_a_verdict(self) -> None:
+        assert RulesJudge(chosen_rules("limit")).looks_at == (TOO_LATE,)
+
+    @pytest.mark.parametrize("names", ["", "loops", "all,nothing"])
+    def test_an_unknown_name_is_refused_with_those_there_are(self, names: str) -> None:
+        with pytest.raises(UnknownRule) as refused:
+            chosen_rules(names)
+        assert "repeated-call" in str(refused.value)
 
 
 class TestTooLate:
@@ -279,6 +423,10 @@ class TestMismatch:
             ("I will not delete the pod.", "kubectl get pods"),
             ("I know what to do.", "kubectl delete pod ledger-0"),
             ("I'll run `   ` now.", "kubectl get pods"),
+            ("Let's run this file and see the result.", "python find_the_ledger.py"),
+            ("Let me look at the page with curl.", "curl -X POST -d a=b http://ledger/"),
+            ("Let me check what the script prints.", "echo 'print(1)' > check.py"),
+            ("If that helps I'll look at the pods.", "kubectl delete pod ledger-0"),
         ],
     )
     def test_words_that_are_followed(self, words: str, command: str) -> None:
@@ -304,6 +452,11 @@ class TestTooEarly:
     def test_the_run_ends_with_its_goal_unmet(self, words: str) -> None:
         trace = start().run("kubectl get pods", PODS).say(words)
         assert found(trace, TOO_EARLY) == [(4, 4)]
+
+    def test_a_refusal_by_policy_is_the_end_that_was_asked_for(self) -> None:
+        trace = start().call("get_order", "{}", '{"status": "delivered"}')
+        trace.say("I cannot complete this: by our policy a delivered order is not cancelled.")
+        assert found(trace, TOO_EARLY) == []
 
     def test_words_in_the_middle_end_nothing(self) -> None:
         trace = start().say("I could not determine the cause.").run("kubectl get pods", PODS)
@@ -349,6 +502,18 @@ class TestVerification:
         )
         trace = start().call("cancel_order", '{"order_id": "W77"}', order)
         assert found(trace.say("Your order has been closed."), LEFT_OUT) == []
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ("Order W77 was cancelled.", "Your order is cancelled and done."),
+            ("Success", "The change is complete."),
+            ("scaled", "I could not reach the pod: the last step failed. The rest is done."),
+        ],
+    )
+    def test_a_claim_that_the_tool_confirms_or_that_owns_up(self, answer: str, words: str) -> None:
+        trace = start().call("cancel_order", '{"order_id": "W77"}', answer)
+        assert found(trace.say(words), LEFT_OUT) == []
 
     def test_no_claim_no_failure(self) -> None:
         trace = start().run("kubectl set env deploy/ledger MODE=safe", "updated")

@@ -33,7 +33,7 @@ def figures() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_at_least_four_in_five_mechanical_plants_are_found(figures: dict[str, Any]) -> None:
-    tally = figures["mechanical"]
+    tally = figures["samples"]["all"]["mechanical"]
     assert tally["n"] >= 20
     assert tally["hit"] >= 0.8 * tally["n"]
 
@@ -41,33 +41,24 @@ def test_at_least_four_in_five_mechanical_plants_are_found(figures: dict[str, An
 @pytest.mark.slow
 def test_at_most_one_in_ten_hard_negatives_is_hit(figures: dict[str, Any]) -> None:
     for name in ("clean", "clean looked at"):
-        tally = figures[name]
+        tally = figures["samples"]["all"][name]
         assert tally["n"] >= 20
         assert tally["hit"] <= 0.1 * tally["n"]
+    assert figures["samples"]["on"]["clean"]["hit"] == 0
 
 
-def test_the_comparison_with_people_covers_every_trace(figures: dict[str, Any]) -> None:
-    if figures["people"] is None:
+def test_the_readme_has_the_script_s_tables_whole() -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    shown = printed("--half", page.split("rules_figures.py --half ")[1].split("`")[0])
+    if "No corpus" in shown:
         pytest.skip("the corpus is not here")
-    for code, cells in figures["people"].items():
-        assert sum(cells.values()) == 10, code
-
-
-def test_the_readme_tells_what_the_script_prints_of_people(figures: dict[str, Any]) -> None:
-    if figures["people"] is None:
-        pytest.skip("the corpus is not here")
-    readme = (ROOT / "README.md").read_text("utf-8")
-    told = figures["against_people"]
-    for name in ("precision", "recall"):
-        low, high = told[name]["ci"]
-        assert f"{name} {told[name]['value']:.2f} [{low:.2f}, {high:.2f}]" in readme
-    assert f"hold {told['distinct_blocks']} distinct blocks" in readme
-    assert f"their {told['answers']} answers" in readme
-    assert told["answers_that_differ"] == 0
+    assert page.split("<!-- rules figures -->")[1].split("<!-- /rules figures -->")[0].strip() == (
+        shown.strip()
+    )
 
 
 def study(folder: Path, yes: list[list[bool]]) -> Path:
-    """A folder with records of one mode that no rule finds there, by what three people say."""
+    """A corpus with records of one mode that no rule finds there, by what three people say."""
     people = folder / "mast-human"
     people.mkdir(parents=True)
     traces = [
@@ -88,16 +79,12 @@ def study(folder: Path, yes: list[list[bool]]) -> Path:
 
 
 @pytest.mark.slow
-def test_the_records_of_several_folders_are_counted_together(tmp_path: Path) -> None:
-    first = study(tmp_path / "first", [[True, True, False], [False] * 3, [False] * 3])
-    second = study(tmp_path / "second", [[True] * 3])
-    found = json.loads(printed("--json", "--corpus", first, second))
-    told = found["against_people"]
-    assert found["people"]["1.3"] == {"people 1 rules 0": 2, "people 0 rules 0": 2}
-    assert (told["records"], told["distinct_blocks"]) == (4, 3)
-    assert (told["answers"], told["answers_that_differ"]) == (4, 1)
-    assert told["recall"]["value"] == 0
-    assert told["precision"] == {"value": None, "undefined": "no_overlap"}
-    text = printed("--corpus", first, second)
-    assert "on 4 records" in text
-    assert "recall 0.00 [0.00, 0.66] (0 of 2)" in text
+def test_the_halves_are_apart_and_together_the_whole(tmp_path: Path) -> None:
+    corpus = study(tmp_path, [[True, True, False], [False] * 3, [True] * 3, [False] * 3] * 3)
+    both = json.loads(printed("--json", "--half", "both", "--corpus", corpus))["corpus"]
+    seen = json.loads(printed("--json", "--corpus", corpus))["corpus"]
+    assert {name.split("/")[1] for name in seen} == {"seen"}
+    missed = [both[f"all/{half}"]["mast-human"]["recall"] for half in ("seen", "unseen")]
+    assert sum(one["n"] for one in missed) == 6
+    assert all(one["value"] == 0 for one in missed)
+    assert both["all/seen"] == seen["all/seen"]

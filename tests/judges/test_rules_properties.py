@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from tests.judges.memory_trace import MemoryTrace
 
@@ -71,7 +71,7 @@ def traces(draw: st.DrawFn) -> MemoryTrace:
 
 @given(traces())
 def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
-    judge = RulesJudge()
+    judge = RulesJudge(RULES)
     findings = judge.judge(trace).findings
     starts = []
     for finding in findings:
@@ -96,19 +96,19 @@ def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
 
 @given(traces())
 def test_judging_twice_gives_the_same(trace: MemoryTrace) -> None:
-    assert RulesJudge().judge(trace) == RulesJudge().judge(trace)
+    assert RulesJudge(RULES).judge(trace) == RulesJudge(RULES).judge(trace)
 
 
 def test_an_empty_trace_has_no_findings() -> None:
-    assert RulesJudge().judge(MemoryTrace()).findings == ()
+    assert RulesJudge(RULES).judge(MemoryTrace()).findings == ()
 
 
 def test_of_long_texts_only_the_ends_are_looked_at() -> None:
     filler = "nothing of note here\n" * 100_000
     hidden = MemoryTrace().say(filler + "I give up on it here.\n" + filler)
     shown = MemoryTrace().say(filler + "I give up on it here.")
-    assert RulesJudge().judge(hidden).findings == ()
-    (finding,) = RulesJudge().judge(shown).findings
+    assert RulesJudge(RULES).judge(hidden).findings == ()
+    (finding,) = RulesJudge(RULES).judge(shown).findings
     words = finding.evidence
     assert words is not None
     assert shown.text(0)[words.char_start : words.char_end] == words.quote

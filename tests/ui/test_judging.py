@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mast_tui.configuration import configuration_path
 from mast_tui.errors import MastError
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged
@@ -273,7 +274,7 @@ async def test_the_rules_can_be_chosen_and_a_wrong_configuration_leaves_them(
     with model() as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J", "r")
-            assert {s.judge for s in on.session.suggestions} == {"judge:rules@1"}
+            assert {s.judge for s in on.session.suggestions} == {RulesJudge().name}
             assert not server.chats
             configure(server.base_url, "concurrency = 0\n")
             await on.press("J")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
 from mast_tui.traces.samples import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -63,7 +63,7 @@ def judged(tmp_path: Path) -> Path:
     remember_welcome()
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as workspace:
-        run_judge(RulesJudge(), MAST, [read_trace(SAMPLE)], workspace)
+        run_judge(RulesJudge(RULES), MAST, [read_trace(SAMPLE)], workspace)
     return place
 
 

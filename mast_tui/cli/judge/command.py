@@ -22,16 +22,26 @@ from mast_tui.cli.shared.common import (
     open_workspace,
     print_json,
 )
-from mast_tui.judges.rules import RulesJudge
+from mast_tui.judges.rules import Rule, RulesJudge, chosen_rules
+from mast_tui.judges.rules.overlong import UsualLengths
 from mast_tui.judges.runner import run_judge
+from mast_tui.traces.library import read_fully
 
 if TYPE_CHECKING:
-    from mast_tui.traces.model import FileReport
+    from collections.abc import Iterator
+
+    from mast_tui.traces.model import FileReport, Trace
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
 @click.option("--judge", "judge_name", type=click.Choice(["rules", "llm"]), required=True)
+@click.option(
+    "--rules",
+    "rule_names",
+    metavar="all|NAME,…",
+    help="Which rules run. Default: those that have earned it; docs/judge.md has them all.",
+)
 @click.option(
     "--again",
     is_flag=True,
@@ -47,6 +57,7 @@ def judge_command(
     /,
     paths: tuple[Path, ...],
     judge_name: str,
+    rule_names: str | None,
     again: bool,
     quiet: bool,
     workspace: str | None,
@@ -68,10 +79,13 @@ def judge_command(
     checked_sight(blind, assisted)
     asks = Asks(annotator, blind, assisted)
     if judge_name == "llm":
+        if rule_names is not None:
+            raise click.UsageError("--rules is for --judge rules; a model is asked about all modes")
         command = ModelCommand(paths, workspace, taxonomy, again, quiet, as_json, asked, asks)
         return judge_with_model(command)
     _refuse_model_options(context)
-    return _judge_by_rules(paths, workspace, taxonomy, again, quiet, as_json, asks)
+    rules = chosen_rules(rule_names or "default")
+    return _judge_by_rules(rules, paths, workspace, taxonomy, again, quiet, as_json, asks)
 
 
 def _refuse_model_options(context: click.Context) -> None:
@@ -84,6 +98,7 @@ def _refuse_model_options(context: click.Context) -> None:
 
 
 def _judge_by_rules(
+    rules: tuple[Rule, ...],
     paths: tuple[Path, ...],
     workspace: str | None,
     taxonomy: Path | None,
@@ -98,7 +113,7 @@ def _judge_by_rules(
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
     summary = run_judge(
-        RulesJudge(),
+        RulesJudge(rules, _usual_lengths(rules, paths)),
         chosen,
         traces_under(paths, reports),
         place,
@@ -114,3 +129,20 @@ def _judge_by_rules(
     else:
         print_summary(document, chosen)
     return failed_files(document)
+
+
+def _usual_lengths(rules: tuple[Rule, ...], paths: tuple[Path, ...]) -> UsualLengths | None:
+    """How long successful runs of the tasks took, if a rule asks: it takes a reading of its own."""
+    if not any(rule.compares_runs for rule in rules):
+        return None
+    return UsualLengths.measured(_readable(paths))
+
+
+def _readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
+    """The traces there, read to their ends, but those that cannot be; the run tells of them."""
+    for trace in traces_under(paths, []):
+        try:
+            read_fully(trace)
+        except OSError:
+            continue
+        yield trace

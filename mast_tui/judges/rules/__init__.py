@@ -2,52 +2,189 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.rules import (
+    invented,
+    loops,
     mismatch,
+    overlong,
     repeated_words,
     repetition,
     reset,
     termination,
     verification,
+    views,
 )
-from mast_tui.judges.rules.walk import walk
+from mast_tui.judges.rules.overlong import UsualLengths
+from mast_tui.judges.rules.walk import Walk, walk
+from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
 
-VERSION: Final = 1
+VERSION: Final = 2
+
+
+class UnknownRule(MastError, ValueError):
+    """A name that no rule has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way to see a mode.
+
+    Args:
+        name: What ``--rules`` calls it.
+        mode: The slug of the mode that it suggests.
+        sees: What it looks for, in a few words.
+        find: Gives what it finds in a trace.
+        default: Whether it runs unless something else is asked for. What earns that is in
+            docs/judge.md.
+        compares_runs: Whether it needs to know how long successful runs of the tasks took.
+    """
+
+    name: str
+    mode: str
+    sees: str
+    find: Callable[[Walk], Iterator[Finding]]
+    default: bool = False
+    compares_runs: bool = False
+
+
+RULES: Final = (
+    Rule(
+        "repeated-call",
+        repetition.MODE,
+        "the same call, the same answer, no change between",
+        repetition.find_same,
+        default=True,
+    ),
+    Rule(
+        "same-view",
+        repetition.MODE,
+        "a browsing agent's last view once more, after the same act",
+        views.find,
+        default=True,
+    ),
+    Rule(
+        "similar-call",
+        repetition.MODE,
+        "nearly the same call, or answers that differ in numbers only",
+        repetition.find_similar,
+    ),
+    Rule("repeated-message", repetition.MODE, "the same words again", repeated_words.find),
+    Rule(
+        "loop", repetition.MODE, "a round of calls, changes among them, that leads back", loops.find
+    ),
+    Rule(
+        "after-done",
+        termination.TOO_LATE,
+        "work after it was declared finished",
+        termination.find_after_done,
+    ),
+    Rule(
+        "limit",
+        termination.TOO_LATE,
+        "a limit ends the run while it is at work",
+        termination.find_limit,
+    ),
+    Rule(
+        "overlong",
+        overlong.MODE,
+        "far longer than successful runs of the same task",
+        overlong.find,
+        compares_runs=True,
+    ),
+    Rule("reset", reset.MODE, "the opening again in the middle", reset.find),
+    Rule("invented-value", invented.MODE, "a value in a call that nobody gave", invented.find),
+    Rule("mismatch", mismatch.MODE, "another call than the one announced", mismatch.find),
+    Rule(
+        "early-end",
+        termination.TOO_EARLY,
+        "the end, with the goal unmet by its own words",
+        termination.find_early_end,
+    ),
+    Rule(
+        "unchecked",
+        verification.LEFT_OUT,
+        "success claimed without a look after the last change",
+        verification.find_unchecked,
+    ),
+    Rule(
+        "failed-check",
+        verification.FAILING,
+        "success claimed against the last check",
+        verification.find_failed_check,
+    ),
+)
+DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
+
+
+def chosen_rules(names: str) -> tuple[Rule, ...]:
+    """Give the rules that ``default``, ``all`` or ``NAME,NAME,…`` stands for, in their order.
+
+    Raises:
+        UnknownRule: There is no rule of such a name, or none is named.
+    """
+    wanted = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = wanted - {rule.name for rule in RULES} - {"all", "default"}
+    if unknown or not wanted:
+        there = ", ".join(rule.name for rule in RULES)
+        wrong = f"no rule {', '.join(map(repr, sorted(unknown)))}" if unknown else "no rule named"
+        raise UnknownRule(f"{wrong}; there are default, all, and {there}")
+    return tuple(
+        rule
+        for rule in RULES
+        if "all" in wanted or rule.name in wanted or ("default" in wanted and rule.default)
+    )
 
 
 class RulesJudge:
     """Suggests the modes that can be seen without understanding, each with its evidence.
 
     Its cost grows with the number of spans; of long texts only the two ends are looked at.
+
+    Args:
+        rules: Those that run.
+        usual: How long successful runs of the tasks took, where that is known.
     """
+
+    def __init__(self, rules: Sequence[Rule] = DEFAULT, usual: UsualLengths | None = None) -> None:
+        self.rules = tuple(rules)
+        self._usual = usual
 
     @property
     def name(self) -> str:
-        """The annotator under which its labels are kept."""
-        return f"judge:rules@{VERSION}"
+        """The annotator under which its labels are kept; it tells which rules ran."""
+        name = f"judge:rules@{VERSION}"
+        if self.rules == DEFAULT:
+            return name
+        if self.rules == RULES:
+            return f"{name}+all"
+        return "+".join([name, *(rule.name for rule in self.rules)])
 
     @property
     def looks_at(self) -> tuple[str, ...]:
-        """The slugs on which the rules give a verdict."""
-        return (
-            repetition.MODE,
-            termination.TOO_LATE,
-            reset.MODE,
-            mismatch.MODE,
-            termination.TOO_EARLY,
-            verification.LEFT_OUT,
-            verification.FAILING,
-        )
+        """The slugs on which its rules give a verdict."""
+        return tuple(dict.fromkeys(rule.mode for rule in self.rules))
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Judge a trace whose index is complete; ``OSError`` where its source cannot be read."""
-        walked = walk(trace)
-        families = (repetition, repeated_words, termination, reset, mismatch, verification)
-        findings = [finding for family in families for finding in family.find(walked)]
+        return Judgement(tuple(finding for _, finding in self.findings(trace)))
+
+    def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
+        """What each rule finds in a trace, in reading order; ``OSError`` as ``judge``."""
+        walked = walk(trace, None if self._usual is None else self._usual.of(trace))
+        found = [(rule, finding) for rule in self.rules for finding in rule.find(walked)]
         place = {step.span.key: step.index for step in walked.steps}
-        findings.sort(key=lambda f: (place[f.first], place[f.last], f.mode))
-        return Judgement(tuple(findings))
+        found.sort(key=lambda one: _order(one[1], place))
+        return found
+
+
+def _order(finding: Finding, place: dict[str, int]) -> tuple[int, int, str]:
+    assert finding.first is not None
+    assert finding.last is not None
+    return place[finding.first], place[finding.last], finding.mode

@@ -19,6 +19,12 @@ _ANNOUNCED: Final = any_of(
     r"(?P<verb>[a-z]+)(?P<about>[^;!?\n]*)",
     rf"(?:I'm|I am) {_FIRST}(?P<doing>[a-z]+ing)(?P<about2>[^;!?\n]*)",
 )
+_CONDITION: Final = any_of(
+    r"if|once|when|after|until|unless|before|then|would|could|might|later|finally|eventually"
+    r"|in case"
+)
+"""What makes of an announcement one for later, or for a case that may not come."""
+
 _REFUSED: Final = any_of(
     r"(?:I|we|let's|I'll|we'll) (?:(?:will|must|should|shall) )?(?:not|won't|mustn't|shouldn't) "
     r"(?P<verb>[a-z]+)(?P<about>[^.;!?\n]*)",
@@ -57,6 +63,8 @@ def announcements(step: Step) -> list[Announcement]:
     found = []
     for start, sentence in step.spoken:
         for match in _ANNOUNCED.finditer(sentence):
+            if _CONDITION.search(sentence[: match.start()]):
+                continue
             verb = match["verb"] or _stem(match["doing"])
             if verb.lower() not in ("not", "never", "know", "see"):
                 quote = step.quote(start + match.start(), start + match.end())

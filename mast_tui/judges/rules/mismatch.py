@@ -24,6 +24,10 @@ MODE: Final = "reasoning_action_mismatch"
 _PROGRAMS: Final = frozenset(commands.VERBS) | commands.words(
     "promql psql redis-cli valkey-cli curl pytest"
 )
+_WAYS_TO_LOOK: Final = commands.words(
+    "python python3 node curl wget http create edit write cat tee echo touch insert install pip"
+    " pip3 apt apt-get npm mkdir cp tar unzip wc open"
+)
 _TICKED: Final = re.compile(r"`([^`\n]{2,200})`")
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*[A-Za-z0-9]|[A-Za-z]")
 _OBJECT: Final = re.compile(r"(?:/|\bdeployment |\bstatefulset |app=)([a-z][a-z0-9-]{2,})")
@@ -145,16 +149,30 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[frozenset[str
         elif first in tools or first in _PROGRAMS:
             named.append(frozenset({first.lower()}))
     if not named and calling:
-        words = _words(announced.about.split(" to ")[0])
-        named = [frozenset({tool.lower()}) for tool in tools if tool.lower() in words]
+        about = announced.about.split(" to ")[0]
+        words = _words(about)
+        named = [
+            frozenset({tool.lower()})
+            for tool in tools
+            if tool.lower() in words and _is_meant(tool, about)
+        ]
         named += [frozenset({program}) for program in sorted(_PROGRAMS & words)]
     return named
+
+
+def _is_meant(tool: str, about: str) -> bool:
+    """Whether words mean a tool: 'run this file' does not mean the tool ``file``."""
+    if not (tool.isalpha() and tool.islower()):
+        return True
+    return re.search(rf"\b{tool} (?:tool|command|function|action)\b", about.lower()) is not None
 
 
 def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
     if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
         return None
-    if _words(announced.about) & CHANGING:
+    said, done = _words(announced.about), _said_of(first)
+    # To write a script, or to send a request, is how one looks; what is named is what is done.
+    if said & CHANGING or done & _WAYS_TO_LOOK or said & done & _PROGRAMS:
         return None
     return f"a look is announced, and {first.step.number} makes a change", 0.6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -56,15 +56,28 @@ class _Chain:
     seen_doubts: int
     fair: bool
     watches: bool
-    again: list[Call] = field(default_factory=list)
+    exact: list[Call] = field(default_factory=list)
+    alike: list[Call] = field(default_factory=list)
     waits: int = 0
     doubts: int = 0
-    exact: bool = True
     moving: bool = False
 
     @property
+    def again(self) -> list[Call]:
+        """All repetitions in their order: those to the letter (``exact``), and the others."""
+        return sorted([*self.exact, *self.alike], key=lambda call: call.index)
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that the repetitions brought nothing."""
+        confidence = min(0.9, 0.6 + 0.15 * len(self.again)) - 0.1 * min(self.doubts, 3)
+        near = not self.exact and not self.moving
+        return confidence - 0.15 * (self.answer is None) - 0.25 * self.moving - 0.1 * near
+
+    @property
     def last(self) -> Call:
-        return self.again[-1] if self.again else self.first
+        again = self.again
+        return again[-1] if again else self.first
 
 
 @dataclass(slots=True)
@@ -78,11 +91,41 @@ class _Memory:
     )
 
 
-def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest every chain of repeated calls."""
-    for chain in _chains(walk):
-        if (finding := _finding_of_chain(walk, chain)) is not None:
-            yield finding
+def find_same(walk: Walk) -> Iterator[Finding]:
+    """Suggest the calls that were made before, word for word, and had the same answer then."""
+    again = [
+        (call, chain)
+        for chain in _chains(walk)
+        if not chain.moving and chain.answer is not None
+        for call in chain.exact
+    ]
+    yield from _findings(walk, again, "the same call", "with the same answer")
+
+
+def find_similar(walk: Walk) -> Iterator[Finding]:
+    """Suggest calls that are nearly a former one, or whose answers differ in numbers only."""
+    chains = _chains(walk)
+    moving = [c for c in chains if c.moving and len(c.again) >= _FEWEST_IN_A_ROW]
+    unanswered = [c for c in chains if not c.moving and c.answer is None]
+    alike = [c for c in chains if not c.moving and c.answer is not None]
+    yield from _findings(
+        walk,
+        [(call, chain) for chain in moving for call in chain.again],
+        "the same call",
+        "without a wait, and the answers differ in numbers only",
+    )
+    yield from _findings(
+        walk,
+        [(call, chain) for chain in unanswered for call in chain.again],
+        "the same call",
+        "with no result shown",
+    )
+    yield from _findings(
+        walk,
+        [(call, chain) for chain in alike for call in chain.alike],
+        "nearly the same call",
+        "with the same answer",
+    )
 
 
 def _chains(walk: Walk) -> list[_Chain]:
@@ -159,32 +202,44 @@ def _go_on(chain: _Chain, call: Call, plain: str, doubts: int, waited: bool) -> 
         return
     chain.doubts += doubts - chain.seen_doubts
     chain.seen_doubts = doubts
-    chain.exact = chain.exact and plain == chain.plain
-    chain.again.append(call)
+    (chain.exact if plain == chain.plain else chain.alike).append(call)
 
 
-def _finding_of_chain(walk: Walk, chain: _Chain) -> Finding | None:
-    times = len(chain.again)
-    if times < (_FEWEST_IN_A_ROW if chain.moving else 1):
-        return None
-    confidence = min(0.9, 0.6 + 0.15 * times) - 0.1 * min(chain.doubts, 3)
-    confidence -= 0.15 * (chain.answer is None) + 0.1 * (not chain.exact) + 0.25 * chain.moving
-    if confidence < _LEAST_CONFIDENCE:
-        return None
-    alike = "the same call" if chain.exact else "nearly the same call"
-    numbers = ", ".join(call.step.number for call in chain.again[:6])
-    answer = "with no result shown" if chain.answer is None else "with the same answer"
-    if chain.moving:
-        answer = "without a wait, and the answers differ only in their numbers"
-    return walk.finding(
-        MODE,
-        (chain.again[0].index, chain.again[-1].last_index),
-        chain.again[0].quote(),
-        f"{numbers}{' …' if times > 6 else ''}: {alike} as {chain.first.step.number}, {answer}; "
-        f"nothing was changed in between ({_times(times)}).",
-        confidence,
-    )
+def _findings(
+    walk: Walk, again: Iterable[tuple[Call, _Chain]], what: str, answer: str
+) -> Iterator[Finding]:
+    """A finding for each block of repetitions that follow each other, with no other work between.
+
+    Two questions that are asked in turns, again and again, are one block.
+    """
+    sure = [(call, chain) for call, chain in again if chain.confidence >= _LEAST_CONFIDENCE]
+    for block in _blocks(walk, sorted(sure, key=lambda one: one[0].index)):
+        calls = [call for call, _ in block]
+        first = list(dict.fromkeys(chain.first.step.number for _, chain in block))
+        numbers = ", ".join(call.step.number for call in calls[:6])
+        more = " …" if len(calls) > 6 else ""
+        of_all = len(block[0][1].again)
+        times = f"{len(calls)} calls" if len(first) > 1 else _times(len(calls), of_all)
+        yield walk.finding(
+            MODE,
+            (calls[0].index, calls[-1].last_index),
+            calls[0].quote(),
+            f"{numbers}{more}: {what} as {', '.join(first[:6])}, {answer}; nothing was changed in "
+            f"between ({times}).",
+            max(chain.confidence for _, chain in block),
+        )
 
 
-def _times(times: int) -> str:
-    return "once more" if times == 1 else f"{times} times more"
+def _blocks(walk: Walk, again: Iterable[tuple[Call, _Chain]]) -> list[list[tuple[Call, _Chain]]]:
+    blocks: list[list[tuple[Call, _Chain]]] = []
+    for call, chain in again:
+        if blocks and not walk.calls_between(blocks[-1][-1][0].index, call.index):
+            blocks[-1].append((call, chain))
+        else:
+            blocks.append([(call, chain)])
+    return blocks
+
+
+def _times(times: int, of_all: int) -> str:
+    told = "once more" if times == 1 else f"{times} times more"
+    return told if times == of_all else f"{told} of {of_all}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -24,6 +25,9 @@ _ALIKE: Final = 85.0
 _RELATED: Final = 60.0
 _TEMPLATE: Final = 3
 """An opening that comes back more often is a prompt that the harness repeats."""
+
+_CODE: Final = re.compile(r"#?\b(?=\w*\d)[\w-]{2,}|\b[A-Z][A-Z0-9]{4,}\b")
+"""Numbers and codes that name a thing: ``#W2378156``, ``IFOYYZ``."""
 
 _FIRST_CALLS: Final = 4
 _GREETING: Final = any_of(
@@ -77,6 +81,9 @@ def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
         if greets and _GREETING.search(again):
             returns.append((step, 100.0))
         elif similarity := fuzz.ratio(words, again, score_cutoff=_RELATED):
+            # Another order, flight or code number makes other work of the same words.
+            if similarity < 100 and set(_CODE.findall(words)) != set(_CODE.findall(again)):
+                continue
             returns.append((step, similarity))
     return returns
 

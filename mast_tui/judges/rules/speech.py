@@ -104,12 +104,11 @@ def _finished(step: Step) -> Quote | None:
 
 
 def says_finished(step: Step) -> Quote | None:
-    """The sentence that calls the whole work finished, unless the step then plans on."""
+    """The sentence that calls the whole work finished, unless the step plans on."""
     quote = _finished(step)
     if quote is None:
         return None
-    later = " ".join(text for start, text in step.spoken if start >= quote.start)
-    return None if _GOES_ON.search(later) else quote
+    return None if _GOES_ON.search(step.said) else quote
 
 
 def claims_success(step: Step) -> Quote | None:

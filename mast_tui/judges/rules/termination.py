@@ -32,6 +32,13 @@ _LIMIT: Final = any_of(
     r"max_(?:turns|steps|iterations|rounds)(?:[^\n]{0,20})",
     r"context_length_exceeded|budget[_ ]limited|budget[_ ]exhausted",
 )
+_POLICY: Final = any_of(
+    r"polic(?:y|ies)|guidelines?|terms|(?:not )?(?:allowed|permitted|eligible|authori[sz]ed)"
+    r"|non-?refundable|restrictions?|per our|rules?|human agent|transferred",
+    hint=r"polic|guideline|terms|allow|permit|eligible|authori|refundable|restriction|per\s+our|rule"
+    r"|human|transfer",
+)
+_HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNORECASE)
 _LAST_STEPS: Final = 6
 _LAST_WORDS: Final = 400
 """In a tool's result only its end can be the harness speaking."""
@@ -51,14 +58,8 @@ _NO_REQUEST: Final = re.compile(
 )
 
 
-def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest where the run goes on after its end, hits a limit, or ends before its goal."""
-    yield from _goes_on_after_done(walk)
-    yield from _runs_into_limit(walk)
-    yield from _ends_early(walk)
-
-
-def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
+def find_after_done(walk: Walk) -> Iterator[Finding]:
+    """Suggest where work goes on after it was declared finished."""
     crowd = len({step.span.agent for step in walk.steps if step.tells}) >= _CROWD
     requests = _next_requests(walk)
     for step in walk.steps:
@@ -68,7 +69,9 @@ def _goes_on_after_done(walk: Walk) -> Iterator[Finding]:
         until = requests[step.index]
         if crowd and until - step.index > step.index:
             continue  # more than half of the run follows: one of many closed its own part
-        more = _what_follows(walk, step.index, until)
+        # One word that ends the run by its own rules ends it for all.
+        alone = crowd and quote.text != "TERMINATE"
+        more = _what_follows(walk, step, until, alone=alone)
         if more is None:
             continue
         what, amount = more
@@ -95,19 +98,32 @@ def _next_requests(walk: Walk) -> list[int]:
     return requests[::-1]
 
 
-def _what_follows(walk: Walk, index: int, until: int) -> tuple[str, int] | None:
-    """What work there is between a declaration and the next request, if it is more than a close."""
-    calls = walk.calls_between(index, until)
+def _what_follows(walk: Walk, step: Step, until: int, *, alone: bool) -> tuple[str, int] | None:
+    """What work there is between a declaration and the next request, if it is more than a close.
+
+    ``alone``: only what the agent does that made it. Where many speak, one calls its part finished
+    and the others go on with theirs.
+    """
+
+    def counts(one: Step) -> bool:
+        return not alone or one.span.agent == step.span.agent
+
+    calls = [call for call in walk.calls_between(step.index, until) if counts(call.step)]
     if len(calls) >= _MORE_CALLS:
         return f"{len(calls)} more calls", len(calls)
-    told = [step for step in walk.steps[index + 1 : until] if step.tells]
-    long = [s for s in told if len(s.said) >= _LONG]
+    told = [
+        one
+        for one in walk.steps[step.index + 1 : until]
+        if one.tells and counts(one) and not is_output(one)
+    ]
+    long = [one for one in told if len(one.said) >= _LONG]
     if len(long) >= _MORE_WORDS or len(told) >= _MORE_SMALL_TALK:
         return f"{len(told)} more messages", len(told)
     return None
 
 
-def _runs_into_limit(walk: Walk) -> Iterator[Finding]:
+def find_limit(walk: Walk) -> Iterator[Finding]:
+    """Suggest a limit that ends the run while it is at work."""
     for step in walk.steps[-_LAST_STEPS:]:
         quote = _limit_in(step)
         if quote is None:
@@ -134,9 +150,10 @@ def _limit_in(step: Step) -> Quote | None:
     return None if of_tool and quote.end < step.length - _LAST_WORDS else quote
 
 
-def _ends_early(walk: Walk) -> Iterator[Finding]:
+def find_early_end(walk: Walk) -> Iterator[Finding]:
+    """Suggest an end whose own words say that the goal is not met."""
     final = last_word(walk)
-    if final is None or speech.claims_success(final) is not None:
+    if final is None or speech.claims_success(final) is not None or _refuses(walk, final):
         return
     told = _unmet(final)
     if told is not None:
@@ -144,6 +161,13 @@ def _ends_early(walk: Walk) -> Iterator[Finding]:
         yield walk.finding(
             TOO_EARLY, (final.index, final.index), quote, f"{final.number}: {why}", 0.65
         )
+
+
+def _refuses(walk: Walk, final: Step) -> bool:
+    """Whether the run ends as a rule wants it: by a policy, or with somebody else taking over."""
+    if _POLICY.search(final.said):
+        return True
+    return any(_HANDED_OVER.search(call.tool) for call in walk.calls[-2:])
 
 
 def last_word(walk: Walk) -> Step | None:

@@ -11,7 +11,7 @@ from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.readings import contradicts
 from mast_tui.judges.rules.steps import Quote, Step
-from mast_tui.judges.rules.walk import Call, Walk, answer_of
+from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
@@ -28,6 +28,16 @@ _PROBLEM: Final = re.compile(
 _NO_PROBLEM: Final = re.compile(
     r"\b(?:0|no|zero|without)\s+(?:\w+\s+)?(?:errors?|failures?|failed|fail|invalid)\b"
     r"|\b(?:errors?|failed|invalid)\s*[:=]\s*(?:0|none|\[\])\b",
+    re.IGNORECASE,
+)
+_CONFIRMED: Final = re.compile(r"\b(?:success(?:ful(?:ly)?)?|succeeded)\b", re.IGNORECASE)
+_DONE: Final = re.compile(
+    r"\b(?:cancell?|return|exchang|refund|book|modifi|delet|creat|remov|sen|transferr|submitt|publish"
+    r"|sav|add|deploy|restart|roll)(?:ed|t)\b",
+    re.IGNORECASE,
+)
+_FAILED: Final = re.compile(
+    r"\b(?:failed|unable to|could not|couldn['’]t|cannot|can['’]t|did not|didn['’]t|an? error)\b",
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
@@ -49,8 +59,17 @@ class _Standing:
     check: Call | None
 
 
-def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success that no check, or a failing check, stands behind."""
+def find_unchecked(walk: Walk) -> Iterator[Finding]:
+    """Suggest each claim of success that no check stands behind."""
+    yield from (finding for finding in _find(walk) if finding.mode == LEFT_OUT)
+
+
+def find_failed_check(walk: Walk) -> Iterator[Finding]:
+    """Suggest each claim of success against the last check."""
+    yield from (finding for finding in _find(walk) if finding.mode == FAILING)
+
+
+def _find(walk: Walk) -> Iterator[Finding]:
     settled: set[int] = set()
     calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
     call = next(calls, None)
@@ -79,7 +98,8 @@ def _after(standing: _Standing | None, call: Call) -> _Standing | None:
 def _finding(walk: Walk, standing: _Standing, claim: Step, quote: Quote) -> Finding | None:
     change, check = standing.change, standing.check
     if standing.idle:
-        return None if _tells_its_effect(change) else _unchecked(walk, change, claim, quote)
+        settled = _tells_its_effect(change) or _confirms(change, claim) or _owns_up(claim)
+        return None if settled else _unchecked(walk, change, claim, quote)
     found = _contradiction(change, check, claim) if check is not None else None
     if check is None or found is None:
         return None
@@ -95,7 +115,8 @@ def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
     claims: list[tuple[Step, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
-        quote = speech.claims_success(step) if step.tells else None
+        tells = step.tells and not is_output(step)
+        quote = speech.claims_success(step) if tells else None
         closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and closes and speech.leaves_open(step) is None:
             claims.append((step, quote))
@@ -117,6 +138,21 @@ def _tells_its_effect(change: Call) -> bool:
         return True
     answer = answer_of(change.result) if change.result is not None else ""
     return _STATE.match(answer) is not None and len(answer) > _LONG_STATE
+
+
+def _confirms(change: Call, claim: Step) -> bool:
+    """Whether the tool's own result says what is claimed: that it worked, or in the same words."""
+    if change.result is None:
+        return False
+    if _CONFIRMED.search(change.result.head):
+        return True
+    done = {word.lower() for word in _DONE.findall(change.result.head)}
+    return bool(done.intersection(word.lower() for word in _DONE.findall(claim.said)))
+
+
+def _owns_up(claim: Step) -> bool:
+    """Whether the agent says itself that something failed."""
+    return _FAILED.search(claim.said) is not None
 
 
 def _unchecked(walk: Walk, change: Call, claim: Step, quote: Quote) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,12 @@ from mast_tui.judges.rules.effects import Effect, command_of, effect_of, ends_wi
 from mast_tui.judges.rules.steps import Quote, Step, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+
+_SAYS_ERROR: Final = re.compile(
+    r"\W*(?:error\b(?!s?\s*[:=]\s*(?:0|none|null)\b)|traceback \(most recent"
+    r"|exception\b|failed to\b|exitcode: [1-9])",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,11 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        """Whether the source says that the call went wrong."""
-        return self.result is not None and self.result.span.status is SpanStatus.ERROR
+        """Whether the source says that the call went wrong, or its answer begins by saying so."""
+        if self.result is None:
+            return False
+        error = self.result.span.status is SpanStatus.ERROR
+        return error or _SAYS_ERROR.match(self.result.head) is not None
 
     @property
     def changed(self) -> bool:
@@ -62,11 +71,29 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class UsualLength:
+    """How many turns, and how many seconds, the longest of so many successful runs took.
+
+    ``seconds`` is None where their sources have no clock.
+    """
+
+    runs: int
+    turns: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Walk:
-    """All steps of a trace, and its calls in order."""
+    """All steps of a trace, and its calls in order.
+
+    ``text_of`` reads a step's whole text by its index. ``usual`` are the lengths of successful
+    runs of the same task, None where they are not known.
+    """
 
     steps: tuple[Step, ...]
     calls: tuple[Call, ...]
+    text_of: Callable[[int], str]
+    usual: UsualLength | None = None
 
     def finding(
         self,
@@ -98,10 +125,10 @@ def _index_of(call: Call) -> int:
     return call.index
 
 
-def walk(trace: Trace) -> Walk:
+def walk(trace: Trace, usual: UsualLength | None = None) -> Walk:
     """Read a trace once; ``OSError`` where its source cannot be read."""
     steps = read_steps(trace)
-    return Walk(steps, tuple(_calls(steps)))
+    return Walk(steps, tuple(_calls(steps)), trace.text, usual)
 
 
 _CODE_BLOCK: Final = re.compile(
