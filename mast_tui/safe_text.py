@@ -78,6 +78,10 @@ _UNSAFE: Final = re.compile(f"[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 _INVISIBLE: Final = re.compile(
     f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
 )
+COLOUR_SEQUENCE: Final = re.compile("\x1b\\[([0-9;:]*)m")
+"""What has a terminal change the colours that it writes in, and nothing else."""
+
+_UNSAFE_OR_COLOUR: Final = re.compile(f"{COLOUR_SEQUENCE.pattern}|{_UNSAFE.pattern}")
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
@@ -124,24 +128,32 @@ def safe_line(text: str) -> str:
     return text if _is_plain(text) else _UNSAFE.sub(_visible_match, text)
 
 
-def safe_line_map(text: str) -> tuple[str, list[int] | None]:
-    """``safe_line(text)``, and where each of the original's code points stands in it.
+def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[int] | None]:
+    """Return ``safe_line(text)``, and where each of the original's code points stands in it.
 
     The list has ``len(text) + 1`` entries: entry ``i`` is the offset in the displayed line at
     which code point ``i`` begins, the last one the displayed length, so that ``[map[start],
     map[end])`` shows the original's ``[start, end)``. None where the two lines are the same.
+
+    Args:
+        text: One physical line.
+        drops_colours: Whether sequences that only set colours (``COLOUR_SEQUENCE``) are left out;
+            else, as all others, they are seen.
     """
-    if _is_plain(text) or _UNSAFE.search(text) is None:
+    unsafe = _UNSAFE_OR_COLOUR if drops_colours else _UNSAFE
+    if _is_plain(text) or unsafe.search(text) is None:
         return text, None
     parts: list[str] = []
     places: list[int] = []
     done = shown = 0
-    for match in _UNSAFE.finditer(text):
+    for match in unsafe.finditer(text):
         start = match.start()
         places.extend(range(shown, shown + start - done + 1))
-        symbol = _visible(match[0])
+        found = match[0]
+        symbol = _visible(found) if len(found) == 1 else ""
         parts += (text[done:start], symbol)
         shown += start - done + len(symbol)
+        places.extend([shown] * (len(found) - 1))
         done = match.end()
     places.extend(range(shown, shown + len(text) - done + 1))
     parts.append(text[done:])

@@ -10,7 +10,8 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from mast_tui.ui.text.layout import CHUNK_CHARS, COUNTED_CHARS
+from mast_tui.ui.text.layout import CHUNK_CHARS
+from mast_tui.ui.text.shown_text import COUNTED_CHARS
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.wording import plain_title
 from tests import waiting

@@ -43,7 +43,7 @@ async def test_json_is_set_out_and_shown_as_it_is_by_a_key(path: Path) -> None:
         ]
         await on.press("p")
         assert shown(on)[0].startswith(ARGUMENTS[:40])
-        assert "as it is" in on.message
+        assert "as they are" in on.message
         await on.press("j")
         assert shown(on)[0].startswith(ANSWER[:40])
         await on.press("p")
@@ -131,9 +131,40 @@ async def test_what_is_found_just_behind_what_is_set_out_is_set_out_too(tmp_path
         assert any('"step": 190000}' in line for line in shown(on))
 
 
-async def test_what_is_no_json_is_said(path: Path) -> None:
-    async with stage(path) as on:
+MEANT = """# Plan
+- *first* the **pods**, which are many and have to be looked at one after the other, all of them
+\x1b[31mred\x1b[0m \x1b]0;title\x07
+"""
+
+
+async def test_any_text_is_shown_as_it_is_by_the_same_key(tmp_path: Path) -> None:
+    steps: list[Message] = [{"role": "user", "content": MEANT}]
+    async with stage(write_trace(tmp_path / "meant.json", steps)) as on:
+        plain = MEANT.split("\n")[1]
+        assert shown(on)[0] == "# Plan"
+        assert shown(on)[1] == plain[: len(shown(on)[1])]
+        assert shown(on)[2].startswith("  ")
+        assert shown(on)[3] == "red ␛]0;title␇"
         await on.press("p")
-        assert "no JSON" in on.message
-        await on.press("j")
-        assert shown(on)[2] == "  make all"
+        assert not shown(on)[2].startswith(" ")
+        assert shown(on)[3] == "␛[31mred␛[0m ␛]0;title␇"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [(ARGUMENTS, "make"), (MEANT, "red"), (MEANT, "first"), (json.dumps([ARGUMENTS]), "cd")],
+)
+async def test_words_are_those_that_are_seen(tmp_path: Path, text: str, word: str) -> None:
+    steps: list[Message] = [{"role": "tool", "content": text}]
+    async with stage(write_trace(tmp_path / "words.json", steps)) as on:
+        await on.press("w")
+        for _ in range(80):
+            quote = on.annotate.state.selection.quote
+            assert quote is not None
+            if text[quote.start : quote.end] == word:
+                break
+            await on.press("w")
+        await on.press("v", *"13")
+        (label,) = on.session.labels
+        assert label.target.quote == word
+        assert label.target.char_start == text.index(word)

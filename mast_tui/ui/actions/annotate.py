@@ -192,7 +192,10 @@ ANNOTATE = (
         command="text(-1)",
     ),
     _annotate(
-        name="raw", keys="p", title="raw or set out", help="Show JSON as it is, or set out in lines"
+        name="raw",
+        keys="p",
+        title="raw text",
+        help="Show texts as they are, or set out and in colour",
     ),
     _annotate(
         name="wrap", keys="W", title="wrap", help="Wrap long lines of the text, or let them run on"

@@ -7,7 +7,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
 from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
-from mast_tui.ui.trace_view.span_text import SpanText
+from mast_tui.ui.trace_view.span_text import SpanText, written_as
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
@@ -140,7 +140,10 @@ class Evidence:
         self.span_view.border_title = plain_title(_span_title(span))
         self.span_view.border_subtitle = origin_title(span)
         self.span_view.show_text(
-            text, self._highlights(span), empty=self._span_text.words_on_nothing
+            text,
+            self._highlights(span),
+            empty=self._span_text.words_on_nothing,
+            written=written_as(span),
         )
 
     def _highlights(self, span: Span) -> list[Highlight]:

@@ -64,6 +64,7 @@ class CompareScreen(ModalScreen[None]):
             self._found.text,
             [Highlight(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
+            written="diff",
         )
 
     def action_scroll_text(self, rows: int) -> None:

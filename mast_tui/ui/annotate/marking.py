@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Selection
-from mast_tui.ui.text.word_motions import QuoteCursor, next_word, previous_word, word_at
+from mast_tui.ui.text.word_motions import QuoteCursor
 
 
 class Marking:
@@ -71,10 +71,11 @@ class Marking:
             return
         quote = state.selection.quote
         if quote is not None:
-            self.mark(Selection(quote=quote.at(next_word(state.text_here(), quote.head[1]))))
+            self.move_word(quote, 1)
             return
         self._view.catch_up()
-        word = word_at(state.text_here(), self._view.span_view.first_offset_on_screen)
+        view = self._view.span_view
+        word = view.word_at(view.first_offset_on_screen)
         if word is None:
             unreadable = state.texts.unreadable is not None
             reason = "cannot be read any more" if unreadable else "has no text to quote"
@@ -84,18 +85,19 @@ class Marking:
 
     def quote_between(self, start: int, end: int) -> None:
         """Mark the words that the mouse was drawn over, from ``start`` to ``end`` (exclusive)."""
-        text = self._state.text_here()
-        first, last = word_at(text, start), word_at(text, end - 1)
+        view = self._view.span_view
+        first, last = view.word_at(start), view.word_at(end - 1)
         if first is not None and last is not None:
             self.mark(Selection(quote=QuoteCursor(first, last, True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
         """Go to the next or previous word with the quote that is being marked."""
-        text = self._state.text_here()
-        word = next_word(text, quote.head[1]) if step > 0 else previous_word(text, quote.head[0])
+        view = self._view.span_view
+        word = view.next_word(quote.head[1]) if step > 0 else view.previous_word(quote.head[0])
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
         """Go a line of the text down or up with the quote that is being marked."""
-        offset = self._view.span_view.vertical_neighbour(quote.head[0], delta)
-        self.mark(Selection(quote=quote.at(word_at(self._state.text_here(), offset))))
+        view = self._view.span_view
+        offset = view.vertical_neighbour(quote.head[0], delta)
+        self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -51,7 +51,7 @@ from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_text import SpanText
+from mast_tui.ui.trace_view.span_text import SpanText, written_as
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -102,7 +102,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The first line."""
         self.timeline = Timeline(id="timeline")
         """The spans."""
-        self.span_view = SpanView(id="span", sets_out_json=True)
+        self.span_view = SpanView(id="span")
         """The text of the span under the cursor."""
         self.overview = Overview(id="overview")
         """The whole run in a column, whatever the timeline filters or folds."""
@@ -560,7 +560,10 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._in_view = span.index
             text = self.state.text_here()
             self.span_view.show_text(
-                text, self._highlights(span), empty=self.state.texts.words_on_nothing
+                text,
+                self._highlights(span),
+                empty=self.state.texts.words_on_nothing,
+                written=written_as(span),
             )
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
@@ -804,14 +807,15 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say("Long lines are wrapped; W lets them run on")
 
     def action_raw(self) -> None:
-        """Show JSON as it is, or set out in lines."""
+        """Show texts as they are, or as they are meant."""
         self.catch_up()
-        if not self.span_view.toggle_raw():
-            self.hints.say("This text is shown as it is: it is no JSON to set out in lines")
-        elif self.span_view.raw:
-            self.hints.say("JSON is shown as it is")
+        self.span_view.toggle_raw()
+        if self.span_view.raw:
+            self.hints.say(
+                "Texts are shown as they are; p sets out JSON and colours Markdown again"
+            )
         else:
-            self.hints.say("JSON is set out in lines")
+            self.hints.say("JSON is set out; Markdown, code and diffs are drawn as such")
 
     def action_wrap(self) -> None:
         """Break long lines of the text, or let them run on to the side."""

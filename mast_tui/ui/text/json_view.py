@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, Stretch
 
 SLICE_CHARS: Final = 1 << 13
 """How much of the source is set out at a time: a few milliseconds' worth."""
@@ -26,14 +28,29 @@ INDENT: Final = "  "
 MOST_DEPTH: Final = 40
 """What is nested deeper is not moved further to the right."""
 
-UNFOLDED: Final = frozenset(
-    [
-        *("arguments", "cmd", "code", "command", "content", "diff", "file_text", "input"),
-        *("message", "new_str", "new_string", "old_str", "old_string", "output", "patch"),
-        *("query", "script", "source", "stderr", "stdin", "stdout", "text", "thought"),
-    ]
+UNFOLDED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("cmd", "command", "script"), "bash"),
+    **dict.fromkeys(("code", "source"), "python"),
+    **dict.fromkeys(("diff", "patch"), DIFF),
+    **dict.fromkeys(("content", "input", "message", "query", "text", "thought"), MARKDOWN),
+    **dict.fromkeys(("arguments", "output", "stderr", "stdin", "stdout"), OUTPUT),
+    **dict.fromkeys(("file_text", "new_str", "new_string", "old_str", "old_string"), OUTPUT),
+}
+"""Fields whose strings are shown with their line breaks, tabs, quotes and backslashes, and how
+those are written where no file is named before them."""
+
+_OF_FILES: Final = frozenset(
+    ["content", "file_text", "new_str", "new_string", "old_str", "old_string"]
 )
-"""Fields whose strings are shown with their line breaks, tabs, quotes and backslashes."""
+"""Those of them that are written as a file is, where it is named before them."""
+
+_FILE_NAMES: Final = frozenset(["file", "file_name", "file_path", "filename", "path"])
+
+NESTED_CHARS: Final = 1 << 15
+"""JSON in a string is set out as well, up to this length."""
+
+LONG_STRING: Final = 200
+"""Shorter strings on one line are drawn as strings, whatever they hold."""
 
 _LONGEST_KEY: Final = 64
 _FLAT_CHARS: Final = 1 << 16
@@ -47,6 +64,11 @@ _FLAT: Final = re.compile(
     r'\[(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+\]', re.DOTALL
 )  # no list or object in it
 _ESCAPE: Final = re.compile(r'\\[nt"\\]|\\.', re.DOTALL)
+_HEX: Final = "[0-9a-fA-F]"
+_ESCAPED: Final = re.compile(
+    rf"(?:\\u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}|\\u{_HEX}{{4}})|\\.", re.DOTALL
+)
+_CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _UNESCAPED: Final = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
@@ -86,7 +108,13 @@ class PrettyText:
         self._expected: Literal["value", "key", "colon", "comma"] = "value"
         self._opened = False
         self._string_from = -1
+        self._string_shown = 0  # where the content of that string is shown
+        self._string_has_lines = False
         self._last_string = self._key = ""
+        self._file_written = ""
+        # The strings of more than a line, which are written in a way of their own.
+        self._strings_begin = array("Q")
+        self._strings: list[Stretch] = []
 
     # What has been set out
 
@@ -160,6 +188,45 @@ class PrettyText:
         """Whether this is the end of it."""
         return self[len(self) - len(part) :] == part
 
+    # What is written how
+
+    def region_at(self, offset: int) -> Stretch:
+        """Return the string that is shown around a place, or what is between two of them.
+
+        Strings that are short, and on one line, are no regions of their own.
+        """
+        if offset >= self._length:
+            return Stretch(self._length, len(self), "")
+        place = bisect_right(self._strings_begin, offset) - 1
+        begin = 0
+        if place >= 0:
+            string = self._strings[place]
+            if offset < string.end:
+                return string
+            begin = string.end
+        following = self._strings_begin[place + 1 : place + 2]
+        return Stretch(begin, following[0] if following else self._length, JSON)
+
+    def _note_string(self) -> None:
+        """Take what was shown of the string up to here for a region, where it is long."""
+        begin, end = self._string_shown, self._length
+        if self._strings and self._strings[-1].start == begin:
+            self._strings[-1] = self._strings[-1]._replace(end=end)
+        elif end - begin > LONG_STRING or self._string_has_lines:
+            indent = len(INDENT) * min(len(self._levels), MOST_DEPTH)
+            self._put_string(Stretch(begin, end, self._written, indent))
+
+    def _put_string(self, string: Stretch) -> None:
+        self._strings_begin.append(string.start)
+        self._strings.append(string)
+
+    @property
+    def _written(self) -> str:
+        """How the string is written that is being shown."""
+        if self._key in _OF_FILES and self._file_written:
+            return self._file_written
+        return UNFOLDED.get(self._key, OUTPUT)
+
     # From one side to the other
 
     def to_source(self, offset: int) -> int:
@@ -194,6 +261,25 @@ class PrettyText:
         else:
             shown = self._shown_length[piece]
         return first, max(first, self._at_shown[piece] + shown)
+
+    def range_to_source(self, start: int, end: int) -> tuple[int, int]:
+        """Return what of the source is shown from ``start`` to ``end`` (exclusive).
+
+        Of what is shown for several code points of the source all of them are taken.
+        """
+        first = self.to_source(start)
+        if end <= start:
+            return first, first
+        last = end - 1
+        if last >= self._length or not self._at_shown:
+            return first, self.to_source(last) + 1
+        piece = max(0, bisect_right(self._at_shown, last) - 1)
+        inside = last - self._at_shown[piece]
+        if inside >= self._shown_length[piece]:  # white space that has no source
+            return first, max(first, self._at_source[piece] + self._source_length[piece])
+        if self._shown_length[piece] == self._source_length[piece]:
+            return first, self._at_source[piece] + inside + 1
+        return first, self._at_source[piece] + self._source_length[piece]
 
     # Setting out
 
@@ -283,8 +369,10 @@ class PrettyText:
             self._add(scalar[0], at, len(scalar[0]))
             self._expected = "comma"
         elif char == '"':
-            self._string_from = at
             self._add(char, at, 1)
+            self._string_from, self._string_shown = at, self._length
+            self._string_has_lines = False
+            self._set_out_nested(at + 1)
         else:
             flat = char == "[" and _FLAT.match(self.source, at, at + _FLAT_CHARS) is not None
             self._levels.append(_Level(char == "[", flat, self._key))
@@ -303,11 +391,17 @@ class PrettyText:
                 self._add_unfolded(part, at)
             else:
                 self._add(part, at, end - at)
+            self._note_string()
         if self.source[end : end + 1] == '"':
             first, self._string_from = self._string_from + 1, -1
+            if self._expected == "value" and self._key in _FILE_NAMES:
+                suffix = self.source[first:end].rpartition(".")[2]
+                self._file_written = LANGUAGES.get(suffix.lower(), "")
             self._last_string = self.source[first:end] if end - first <= _LONGEST_KEY else ""
             self._expected = "colon" if self._expected == "key" else "comma"
             self._add('"', end, 1)
+            if self._strings and self._strings[-1].start == self._string_shown:
+                self._note_string()
         elif end == at:
             self.broken = True
 
@@ -322,10 +416,88 @@ class PrettyText:
                 self._add(part[done : match.start()], at + done, match.start() - done)
             self._add(shown, at + match.start(), 2)
             if shown == "\n":
+                self._string_has_lines = True
                 self._space(INDENT * min(len(self._levels), MOST_DEPTH))
             done = match.end()
         if done < len(part):
             self._add(part[done:], at + done, len(part) - done)
+
+    # JSON in a string
+
+    def _set_out_nested(self, begin: int) -> None:
+        """Set out the string whose content begins here, where that is JSON itself."""
+        if self._expected != "value" or self.source[begin : begin + 1] not in ("{", "["):
+            return
+        found = _STRING_PART.match(self.source, begin, begin + NESTED_CHARS)
+        end = begin if found is None else found.end()
+        if self.source[end : end + 1] != '"':
+            return
+        inner, places = _unescaped(self.source, begin, end)
+        nested = pretty_json(inner)
+        if nested is None:
+            return
+        whole = nested.whole()
+        if nested.broken:
+            return
+        indent = INDENT * min(len(self._levels), MOST_DEPTH)
+        done = 0
+        for shown, length, first, count in nested.pieces():
+            self._space(whole[done:shown].replace("\n", "\n" + indent))
+            done = shown + length
+            part = whole[shown:done]
+            if length == count:
+                self._add_mapped(part, places[first : first + count + 1])
+            else:
+                self._add(part, places[first], places[first + count] - places[first])
+            if part == "\n":
+                self._space(indent)
+        for string in nested.strings:
+            ends = (nested.to_source(string.start), nested.to_source(string.end - 1) + 1)
+            shown_begin, shown_end = self.range_to_shown(places[ends[0]], places[ends[1]])
+            deeper = string.indent + len(indent)
+            self._put_string(Stretch(shown_begin, shown_end, string.written, deeper))
+        self._string_shown = self._length  # nothing is left of it but the quote behind it
+
+    def _add_mapped(self, part: str, places: Sequence[int]) -> None:
+        """Show ``part``, each code point for what stands from its place to that of the next."""
+        begin = 0
+        while begin < len(part):
+            end = begin + 1
+            plain = places[end] - places[begin] == 1
+            while plain and end < len(part) and places[end + 1] - places[end] == 1:
+                end += 1
+            self._add(part[begin:end], places[begin], places[end] - places[begin])
+            begin = end
+
+    def pieces(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield what is shown of the source: offset and length there, offset and length in it."""
+        return zip(
+            self._at_shown, self._shown_length, self._at_source, self._source_length, strict=True
+        )
+
+    @property
+    def strings(self) -> Sequence[Stretch]:
+        """The strings that are regions of their own."""
+        return self._strings
+
+
+def _unescaped(source: str, begin: int, end: int) -> tuple[str, list[int]]:
+    """What the content of a string stands for, and where each code point of it begins, with the
+    end at the end."""
+    parts: list[str] = []
+    places: list[int] = []
+    done = begin
+    for match in _ESCAPED.finditer(source, begin, end):
+        escape = match[0]
+        char = escape[1:]
+        if len(char) > 1:
+            char = str(load_json(f'"{escape}"'))
+        parts += (source[done : match.start()], _CONTROLS.get(char, char))
+        places += range(done, match.start() + 1)
+        done = match.end()
+    parts.append(source[done:end])
+    places += range(done, end + 1)
+    return "".join(parts), places
 
 
 def _across(

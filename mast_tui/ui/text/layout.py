@@ -6,21 +6,18 @@ are found without looking at what is before it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
-
-if TYPE_CHECKING:
-    from mast_tui.ui.text.json_view import PrettyText
-
 
 BLOCK_CHARS: Final = 4096
 """Longer physical lines are cut into blocks of about this many code points, so that one line of
@@ -43,13 +40,15 @@ class Row:
     """One row: the shown text, and which code points of the original it stands for.
 
     ``columns`` holds, for each code point of the original between ``start`` and ``end``, its
-    offset in ``shown``; it is None where the two are the same.
+    offset in ``shown``; it is None where the two are the same. The row is drawn ``indent`` cells
+    from the left: rows of a line hang under where its words begin.
     """
 
     shown: str
     start: int
     end: int
     columns: tuple[int, ...] | None
+    indent: int = 0
 
     def slice_of(self, start: int, end: int) -> tuple[int, int] | None:
         """The part of ``shown`` that stands for the original's ``start`` to ``end``, or None.
@@ -116,34 +115,84 @@ def _cut_near(text: Readable, grid: int) -> int | None:
     return None if "\n" in text[at - _LEAST_BLOCK : at + 2] else at
 
 
-def make_row(text: Readable, start: int, end: int) -> Row:
-    """The row that stands for the code points ``start`` to ``end``."""
-    shown, columns = safe_line_map(_without_break(text[start:end]))
+def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> Row:
+    """Return the row that stands for the code points ``start`` to ``end``.
+
+    Args:
+        text: What it is a row of.
+        start: Where it begins.
+        end: Where it ends, behind its line break if it has one.
+        rendered: Whether rows of a line hang under its words, and colours are left out.
+    """
+    line = _without_break(text[start:end])
+    shown, columns = safe_line_map(line, drops_colours=rendered)
     return Row(shown, start, end, None if columns is None else tuple(columns))
 
 
-def cut_block(text: Readable, start: int, end: int, width: int, starts: array[int]) -> None:
-    """Append where the rows of a block begin, each ``width`` cells wide at most."""
+def cut_block(
+    text: Readable, start: int, end: int, width: int, starts: array[int], *, rendered: bool = False
+) -> None:
+    """Append where the rows of a block begin.
+
+    Args:
+        text: What it is a block of.
+        start: Where it begins.
+        end: Where it ends.
+        width: How many cells a row has.
+        starts: What to append to.
+        rendered: Whether rows of a line hang under its words, and colours are left out.
+    """
     starts.append(start)
     block = _without_break(text[start:end])
-    shown, columns = safe_line_map(block)
+    shown, columns = safe_line_map(block, drops_colours=rendered)
     if columns is None and len(block) <= width and block.isascii():
         return
     ascii_only = shown.isascii()
     origin = position = 0
+    room = width
     while True:
         if ascii_only:
-            fits = position + width
+            fits = position + room
         else:
-            fits = position + _fitting(shown[position : position + width], width)
+            fits = position + _fitting(shown[position : position + room], room)
         if fits >= len(shown):
             return
-        space = shown.rfind(" ", position + width // 2, fits + 1)
+        space = shown.rfind(" ", position + room // 2, fits + 1)
         origin = _row_begin(block, columns, origin, space + 1 if space > 0 else fits)
         position = origin if columns is None else columns[origin]
         if position >= len(shown):
             return
+        if rendered and room == width:
+            room -= hanging_indent(text, start, end, width)
         starts.append(start + origin)
+
+
+_HANGING: Final = re.compile(r"(?:[-+>|] *|[*•] +|\d{1,3}[.)] +)*")
+_INDENT_SEEN: Final = 100
+
+
+def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
+    """Return how far the further rows of a block stand from the left.
+
+    They hang under the words behind a bullet or the sign of a diff; under what is itself indented
+    a little further. Blocks that do not begin a line have no indent.
+
+    Args:
+        text: What it is a block of.
+        start: Where it begins.
+        end: Where it ends.
+        width: How many cells a row has, of which at most a third is left free.
+    """
+    if start > 0 and text[start - 1] != "\n":
+        return 0
+    line = _without_break(text[start : min(end, start + _INDENT_SEEN)])
+    shown, _ = safe_line_map(line, drops_colours=True)
+    words = shown.lstrip(" ")
+    spaces = len(shown) - len(words)
+    found = _HANGING.match(words)
+    signs = 0 if found is None else found.end()
+    indent = spaces + signs if signs else spaces + 2 * bool(spaces)
+    return min(indent, width // 3)
 
 
 def _without_break(line: str) -> str:
@@ -217,9 +266,18 @@ class TextLayout:
     the memory is a few machine words a chunk, and the rows of some chunks.
     """
 
-    def __init__(self, text: Readable, width: int) -> None:
+    def __init__(self, text: Readable, width: int, *, rendered: bool = False) -> None:
+        """Begin with the first chunk.
+
+        Args:
+            text: What to lay out.
+            width: Cells of a row.
+            rendered: Whether rows of a line hang under its words, and sequences that only set
+                colours are left out.
+        """
         self.text = text
         self.width = max(4, width)
+        self._rendered = rendered
         self._kept: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
         self._before: list[int] | None = None
@@ -321,7 +379,13 @@ class TextLayout:
         starts = self._starts(chunk)
         start = starts[min(place, len(starts) - 1)]
         end = starts[place + 1] if place + 1 < len(starts) else self._end(chunk)
-        return make_row(self.text, start, end)
+        row = make_row(self.text, start, end, rendered=self._rendered)
+        if not self._rendered or start == 0 or self.text[start - 1] == "\n":
+            return row
+        block, stop = block_at(self.text, start)
+        if block == start:
+            return row
+        return replace(row, indent=hanging_indent(self.text, block, stop, self.width))
 
     def _begin(self, chunk: int) -> int:
         """Where the first block begins that begins in this chunk's part of the text."""
@@ -365,7 +429,7 @@ class TextLayout:
                 stop = newline + 1
             else:
                 stop = block_at(text, at)[1]
-            cut_block(text, at, stop, self.width, starts)
+            cut_block(text, at, stop, self.width, starts, rendered=self._rendered)
             at = stop
         if end >= len(text) and (not text or text.endswith("\n")):
             starts.append(len(text))
@@ -403,90 +467,3 @@ def wrapped(text: str, cells: int, most: int = MOST_WRAPPED) -> list[str]:
     if layout.rows > most:
         rows[-1] = set_cell_size(rows[-1], min(cells - 1, cell_len(rows[-1]))) + "…"
     return rows
-
-
-COUNTED_CHARS: Final = 1 << 20
-"""The rows of texts up to this long are counted while nothing else is to be done; those of longer
-ones only where one has been, so that the scroll bar's size is an estimate."""
-
-COUNTED_JSON_CHARS: Final = 1 << 16
-"""The same for JSON, which has to be set out for that."""
-
-NEAR_CHARS: Final = 1 << 15
-"""JSON is set out for what one goes to within so many code points behind what is set out."""
-
-
-class ShownText:
-    """Leads from the offsets of a text to those of what is shown of it, and back.
-
-    Offsets are code points. JSON is set out as far as one has come; a layout of it is told what
-    has changed by that. Whoever goes far beyond sees the text as it is.
-    """
-
-    def __init__(self, text: str, *, set_out: bool) -> None:
-        self.text = text
-        self.pretty = _set_out(text) if set_out else None
-
-    @property
-    def readable(self) -> Readable:
-        """What is shown."""
-        return self.text if self.pretty is None else self.pretty
-
-    def to_shown(self, offset: int) -> int:
-        """Where the text's code point at ``offset`` is shown."""
-        return offset if self.pretty is None else self.pretty.to_shown(offset)
-
-    def to_source(self, offset: int) -> int:
-        """The code point of the text that is shown at ``offset``."""
-        return offset if self.pretty is None else self.pretty.to_source(offset)
-
-    def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
-        """What is shown of the text's ``start`` to ``end`` (exclusive)."""
-        return (start, end) if self.pretty is None else self.pretty.range_to_shown(start, end)
-
-    def set_out_on(self, layout: TextLayout, top: int, rows: int) -> bool:
-        """Set out more where fewer than ``rows`` rows below ``top`` are; whether that was so."""
-        pretty, more = self.pretty, False
-        while pretty is not None and not pretty.complete and top < pretty.set_out:
-            if layout.step(top, rows) < pretty.set_out:
-                break
-            more = _extend(pretty, layout)
-        return more
-
-    def set_out_until(self, layout: TextLayout, end: int) -> bool:
-        """Set out what comes before this code point of the text, where that is not far; whether
-        there was any."""
-        pretty, more = self.pretty, False
-        if pretty is not None and end - pretty.read <= NEAR_CHARS:
-            while not pretty.complete and pretty.read <= end:
-                more = _extend(pretty, layout)
-        return more
-
-    def is_counted(self, layout: TextLayout) -> bool:
-        """Whether rows are still to be worked out while nothing else is to be done."""
-        if self.pretty is not None and not self.pretty.complete:
-            return len(self.text) <= COUNTED_JSON_CHARS
-        return not layout.complete and len(self.text) <= COUNTED_CHARS
-
-    def count_on(self, layout: TextLayout) -> None:
-        """Work out some more, so that the number of rows becomes exact."""
-        if self.pretty is not None and not self.pretty.complete:
-            _extend(self.pretty, layout)
-        layout.work_out_next()
-
-
-def _extend(pretty: PrettyText, layout: TextLayout) -> bool:
-    changed = pretty.set_out
-    pretty.extend()
-    layout.changed_from(changed)
-    return True
-
-
-def _set_out(text: str) -> PrettyText | None:
-    """The text to be set out in lines; None where it is no JSON."""
-    if text[:64].lstrip()[:1] not in ("{", "["):
-        return None
-    # The first text is seldom JSON, and is not to wait for what sets it out to be imported.
-    from mast_tui.ui.text.json_view import pretty_json
-
-    return pretty_json(text)

@@ -8,7 +8,11 @@ from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.opened_file import changed
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Span, SpanKind, Trace
+from mast_tui.ui.trace_view.timeline import SHELLS
+
+PYTHONS: Final = frozenset({"python", "ipython", "execute_python", "python_executor", "jupyter"})
+"""Tools that run a program in Python, and whose name says so."""
 
 _NO_TEXT: Final = "This step has no text."
 
@@ -53,3 +57,11 @@ class SpanText:
             words += "Leave this trace and open it again to read the file as it is now"
             self._screen.app.notify(one_line(words), severity="warning", timeout=12, markup=False)
         return text
+
+
+def written_as(span: Span) -> str:
+    """Return how the text of a span is written, as ``text/highlighting.py`` calls it."""
+    if span.kind is SpanKind.TOOL_CALL:
+        name = (span.name or "").lower()
+        return "bash" if name in SHELLS else "python" if name in PYTHONS else "output"
+    return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
@@ -17,7 +19,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mast_tui.ui.text.layout import UNWRAPPED, Row, ShownText, TextLayout
+from mast_tui.ui.text.layout import UNWRAPPED, Row, TextLayout
+from mast_tui.ui.text.shown_text import ShownText
+from mast_tui.ui.text.word_motions import next_word, previous_word, word_at
 from mast_tui.ui.textual_internals import (
     set_virtual_size_undrawn,
     show_titles_undrawn,
@@ -44,8 +48,9 @@ class Highlight:
 class SpanView(VirtualLines):
     """The text of a span. Highlights are drawn in order, later ones over earlier ones.
 
-    With ``sets_out_json`` a text that is JSON is shown set out in lines. All offsets that are
-    taken and given are those of the text itself, however it is shown.
+    A text of which it is said how it is written is shown as it is meant, until ``toggle_raw``:
+    JSON set out in lines, Markdown, code and a terminal's colours drawn as such. All offsets that
+    are taken and given are those of the text itself, however it is shown.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -54,6 +59,13 @@ class SpanView(VirtualLines):
         "span-view--match",
         "span-view--selection",
         "span-view--empty",
+        # What parts of a text may be: ``PART_NAMES`` in ``text/highlighting.py``.
+        *(f"span-view--{name}" for name in ("markup", "heading", "strong", "emphasis", "code")),
+        *(f"span-view--{name}" for name in ("bullet", "cited", "link", "error", "place")),
+        *(f"span-view--{name}" for name in ("keyword", "name", "string", "number", "comment")),
+        *(f"span-view--{name}" for name in ("key", "added", "removed", "hunk")),
+        *(f"span-view--{name}" for name in ("red", "green", "yellow", "blue", "magenta")),
+        *(f"span-view--{name}" for name in ("cyan", "pale")),
     }
 
     class Quoted(Message):
@@ -69,16 +81,12 @@ class SpanView(VirtualLines):
         def control(self) -> SpanView:
             return self.view
 
-    def __init__(
-        self,
-        *,
-        id: str | None = None,
-        classes: str | None = None,
-        sets_out_json: bool = False,
-    ) -> None:
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._sets_out_json = sets_out_json
-        self._shown = ShownText("", set_out=False)
+        self.raw = False
+        """Whether texts are shown as they are."""
+        self._written: str | None = None
+        self._shown = ShownText("", None)
         self.text = ""
         self.empty = ""
         self.highlights: Sequence[Highlight] = ()
@@ -94,19 +102,30 @@ class SpanView(VirtualLines):
         return self._layout.rows
 
     def show_text(
-        self, text: str, highlights: Sequence[Highlight] = (), *, empty: str = ""
+        self,
+        text: str,
+        highlights: Sequence[Highlight] = (),
+        *,
+        empty: str = "",
+        written: str | None = None,
     ) -> None:
         """Show another text from its beginning, or from the first highlight.
 
-        ``empty`` is what to say where the text is empty. Only lines that look different then are
-        sent to the terminal.
+        Only lines that look different then are sent to the terminal.
+
+        Args:
+            text: What to show.
+            highlights: What in it stands out.
+            empty: What to say where the text is empty.
+            written: How it is written (``text/highlighting.py``); None to show it as it is.
         """
         before = self._lines_on_screen()
         self.text = text
         self.empty = empty
         self.highlights = highlights
         self._top = self._shift = 0
-        self._shown = ShownText(text, set_out=self._sets_out_json)
+        self._written = written
+        self._shown = ShownText(text, None if self.raw else written)
         self._lay_out()
         if highlights:
             self.reveal(highlights[0].start, highlights[0].end)
@@ -157,13 +176,11 @@ class SpanView(VirtualLines):
             if old != new:
                 self.refresh(Region(0, y, width, 1))
 
-    def toggle_raw(self) -> bool:
-        """Show JSON set out in lines, or as it is; False where the text cannot be set out."""
+    def toggle_raw(self) -> None:
+        """Show texts as they are, or as they are meant; what is at the top stays there."""
         first = self.first_offset_on_screen
-        other = ShownText(self.text, set_out=self.raw)
-        if self.raw and other.pretty is None:
-            return False
-        self._shown, self._sets_out_json = other, other.pretty is not None
+        self.raw = not self.raw
+        self._shown = ShownText(self.text, None if self.raw else self._written)
         self._top = self._shift = 0
         self._lay_out()
         self._shown.set_out_until(self._layout, first)
@@ -171,12 +188,6 @@ class SpanView(VirtualLines):
         self._cache.clear()
         self._keep_place()
         self.refresh()
-        return True
-
-    @property
-    def raw(self) -> bool:
-        """Whether the text is shown as it is."""
-        return self._shown.pretty is None
 
     def reveal(self, start: int, end: int) -> None:
         """Scroll so that this part of the text is on screen."""
@@ -199,7 +210,7 @@ class SpanView(VirtualLines):
         row = self._layout.row_at(start)
         part = row.slice_of(start, min(end, row.end))
         if part is not None:
-            left, right = (cell_len(row.shown[:place]) for place in part)
+            left, right = (row.indent + cell_len(row.shown[:place]) for place in part)
             if left < self._shift or right > self._shift + self._text_width:
                 self._scroll_sideways(left - self._text_width // 4)
 
@@ -251,7 +262,7 @@ class SpanView(VirtualLines):
         return max(1, self.lines_area.height)
 
     def _lay_out(self) -> None:
-        self._layout = TextLayout(self._shown.readable, self._width)
+        self._layout = self._shown.lay_out(self._width)
         self._cache.clear()
         self._keep_place()
         if self._shown.is_counted(self._layout):
@@ -336,53 +347,73 @@ class SpanView(VirtualLines):
         if not self.text:
             style = base + self.get_component_rich_style("span-view--empty", partial=True)
             return Strip([Segment(f" {self.empty}", style)]).adjust_cell_length(width, base)
-        strip = Strip(self._segments(self._layout.row(row), base))
+        strip = Strip(list(self._segments(self._layout.row(row), base)))
         if self._shift:
             strip = strip.crop(self._shift)
         strip = strip.adjust_cell_length(width - 1, base)
         return Strip([Segment(" ", base), *strip], width)
 
-    def _segments(self, row: Row, base: Style) -> list[Segment]:
+    def _segments(self, row: Row, base: Style) -> Iterator[Segment]:
+        """The pieces of a row, each in one style."""
         styles = [base] * len(row.shown)
-        touched = False
+        parts = [*self._parts_of(row), *self._highlights_of(row)]
+        for start, end, name in parts:
+            added = self.get_component_rich_style(f"span-view--{name}", partial=True)
+            styles[start:end] = [style + added for style in styles[start:end]]
+        if row.indent:
+            yield Segment(" " * row.indent, base)
+        for style, piece in groupby(zip(styles, row.shown, strict=True), key=itemgetter(0)):
+            yield Segment("".join(map(itemgetter(1), piece)), style)
+
+    def _parts_of(self, row: Row) -> Iterator[tuple[int, int, str]]:
+        highlighter = self._shown.highlighter
+        for part in () if highlighter is None else highlighter.parts(row.start, row.end):
+            place = row.slice_of(part.start, part.end)
+            if place is not None:
+                yield *place, part.name
+
+    def _highlights_of(self, row: Row) -> Iterator[tuple[int, int, str]]:
         for highlight in self.highlights:
-            part = row.slice_of(*self._shown.range_to_shown(highlight.start, highlight.end))
-            if part is None:
-                continue
-            touched = True
-            style = base + self.get_component_rich_style(
-                f"span-view--{highlight.style}", partial=True
-            )
-            styles[part[0] : part[1]] = [style] * (part[1] - part[0])
-        if not touched:
-            return [Segment(row.shown, base)]
-        segments = []
-        start = 0
-        for at in range(1, len(row.shown) + 1):
-            if at == len(row.shown) or styles[at] is not styles[start]:
-                segments.append(Segment(row.shown[start:at], styles[start]))
-                start = at
-        return segments
+            place = row.slice_of(*self._shown.range_to_shown(highlight.start, highlight.end))
+            if place is not None:
+                yield *place, highlight.style
 
     def offset_at(self, x: int, y: int) -> int | None:
         """The code point of the text at a cell of the widget, or None below the text."""
+        place = self._shown_at(x, y)
+        return None if place is None else self._shown.to_source(place)
+
+    def _shown_at(self, x: int, y: int) -> int | None:
+        """What is shown at a cell of the widget."""
         row = y + round(self.scroll_y)
         if not self.text or not 0 <= row < self.row_count:
             return None
         found = self._layout.row(row)
-        column = found_column(found.shown, x - 1 + self._shift)
-        return self._shown.to_source(found.offset_at(column))
+        return found.offset_at(found_column(found.shown, x - 1 + self._shift - found.indent))
 
     @property
     def first_offset_on_screen(self) -> int:
         """The first code point of the text that is on screen."""
         return self._shown.to_source(self._top)
 
+    def word_at(self, offset: int) -> tuple[int, int] | None:
+        """Start and end of the word that is shown for a code point, or of the next one."""
+        return self._shown.found_near(offset, word_at)
+
+    def next_word(self, end: int) -> tuple[int, int] | None:
+        """Start and end of the word that is shown behind a code point."""
+        return self._shown.found_near(end, next_word)
+
+    def previous_word(self, start: int) -> tuple[int, int] | None:
+        """Start and end of the word that is shown before a code point."""
+        return self._shown.found_near(start, previous_word)
+
     def vertical_neighbour(self, offset: int, rows: int) -> int:
         """The code point ``rows`` further down (negative: up), near the same column."""
         offset = self._shown.to_shown(offset)
-        column = offset - self._layout.step(offset, 0)
+        here = self._layout.row_at(offset)
         found = self._layout.row_at(self._layout.step(offset, rows))
+        column = max(0, here.indent + offset - here.start - found.indent)
         return self._shown.to_source(min(found.start + column, max(found.start, found.end - 1)))
 
     def on_click(self, event: events.Click) -> None:
@@ -393,7 +424,7 @@ class SpanView(VirtualLines):
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to mark a quote."""
         offset = event.get_content_offset(self)
-        self._drag_from = None if offset is None else self.offset_at(offset.x, offset.y)
+        self._drag_from = None if offset is None else self._shown_at(offset.x, offset.y)
         if self._drag_from is not None:
             self.capture_mouse()
 
@@ -404,9 +435,10 @@ class SpanView(VirtualLines):
         offset = event.get_content_offset(self)
         if start is None or offset is None:
             return
-        end = self.offset_at(offset.x, offset.y)
+        end = self._shown_at(offset.x, offset.y)
         if end is not None and end != start:
-            self.post_message(self.Quoted(self, min(start, end), max(start, end) + 1))
+            first, last = min(start, end), max(start, end) + 1
+            self.post_message(self.Quoted(self, *self._shown.range_to_source(first, last)))
 
 
 def found_column(shown: str, cell: int) -> int:

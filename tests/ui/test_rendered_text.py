@@ -1,0 +1,431 @@
+"""Text as it is meant: what each part is drawn as, and that each cell leads to the raw text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from random import Random
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mast_tui.safe_text import safe_line
+from mast_tui.traces.library import read_file
+from mast_tui.ui.text.highlighting import (
+    JSON,
+    LANGUAGES,
+    MARKDOWN,
+    OUTPUT,
+    PART_NAMES,
+    SEGMENT,
+    Highlighter,
+)
+from mast_tui.ui.text.layout import BLOCK_CHARS, Row, TextLayout
+from mast_tui.ui.text.shown_text import ShownText
+from mast_tui.ui.trace_view.span_text import written_as
+from mast_tui.ui.trace_view.span_view import SpanView
+from tests.traces.checks import CORPUS, needs_corpus
+from tests.ui.counting_text import CountingText
+
+Named = list[tuple[str, str]]
+
+
+def named(text: str, written: str) -> Named:
+    """What is drawn in a style, with its name, in the order of the text."""
+    parts = sorted(Highlighter(text, written).parts(0, len(text)), key=lambda part: part.start)
+    return [(text[part.start : part.end], part.name) for part in parts]
+
+
+# What is what
+
+
+def test_every_part_has_a_style_of_the_span_view() -> None:
+    assert {f"span-view--{name}" for name in PART_NAMES} <= SpanView.COMPONENT_CLASSES
+
+
+def test_markdown() -> None:
+    text = (
+        "## The plan\nDo **not** call `rm -rf`, *ever*.\n- [ ] one\n  2. two\n> said\n---\n"
+        "See [here](http://a.b/c) or https://d.e/f.\n| a | b |\n|---|---|\n"
+    )
+    assert named(text, MARKDOWN) == [
+        *[("## ", "markup"), ("The plan", "heading")],
+        *[("**", "markup"), ("not", "strong"), ("**", "markup")],
+        *[("`", "markup"), ("rm -rf", "code"), ("`", "markup")],
+        *[("*", "markup"), ("ever", "emphasis"), ("*", "markup")],
+        *[("- [ ] ", "bullet"), ("  2. ", "bullet")],
+        *[("> ", "markup"), ("said", "cited"), ("---", "markup")],
+        *[("[", "markup"), ("here", "link"), ("](http://a.b/c)", "markup")],
+        ("https://d.e/f.", "link"),
+        *[("|", "markup")] * 3,
+        ("|---|---|", "markup"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "snake_case_name and __init__ stay",
+        "2 * 3 * 4 and *args, **kwargs",
+        "#hash and C# and a `tick",
+        "a - b",
+        "*.py and *.txt",
+        "x = y ** 2 ** 3",
+    ],
+)
+def test_what_only_looks_like_markdown_stays_plain(text: str) -> None:
+    assert named(text, MARKDOWN) == []
+
+
+def test_a_fence_is_drawn_in_its_language_and_ends() -> None:
+    text = "**a**\n```python\nif x:  # why\n    return '**b**'\n```\n**c**\n"
+    assert named(text, MARKDOWN) == [
+        *[("**", "markup"), ("a", "strong"), ("**", "markup")],
+        ("```python\n", "markup"),
+        *[("if", "keyword"), ("# why", "comment"), ("return", "keyword")],
+        *[("'", "string"), ("**b**", "string"), ("'", "string")],
+        ("```\n", "markup"),
+        *[("**", "markup"), ("c", "strong"), ("**", "markup")],
+    ]
+
+
+def test_a_fence_in_no_known_language_is_what_a_program_prints() -> None:
+    text = "````nosuch\n**a**\n```\nValueError: no\n````\n"
+    assert named(text, MARKDOWN) == [
+        ("````nosuch\n", "markup"),
+        ("ValueError: no\n", "error"),
+        ("````\n", "markup"),
+    ]
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
+def test_every_language_can_be_read(language: str) -> None:
+    text = f"```{language}\nx = 'a' # 1 <b>{{}}\n```\n"
+    assert all(0 <= p.start < p.end for p in Highlighter(text, MARKDOWN).parts(0, len(text)))
+
+
+HUNK = "@@ -1,2 +1,3 @@ def f\n-old\n+new\n+newer\n same\n"
+
+
+@pytest.mark.parametrize("written", [MARKDOWN, OUTPUT])
+def test_a_hunk_of_a_diff_ends_where_its_numbers_say(written: str) -> None:
+    text = f"diff --git a/x b/x\n{HUNK}- no part of it\n+ nor this\n"
+    found = [name for name in named(text, written) if name[1] not in ("bullet", "markup")]
+    assert found == [
+        ("diff --git a/x b/x\n", "strong"),
+        ("@@ -1,2 +1,3 @@ def f\n", "hunk"),
+        *[("-old\n", "removed"), ("+new\n", "added"), ("+newer\n", "added")],
+    ]
+
+
+def test_a_traceback() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/a.py", line 3, in f\n    x()\nKeyError: 1\n'
+    )
+    assert named(f"fine\n{text}", OUTPUT) == [
+        ("Traceback (most recent call last):\n", "error"),
+        ('  File "/a.py", line 3, in f', "place"),
+        ("KeyError: 1\n", "error"),
+    ]
+
+
+def named_json(value: object) -> Named:
+    """What is drawn in a style of JSON that is set out."""
+    shown = ShownText(json.dumps(value), OUTPUT)
+    readable = shown.readable
+    assert shown.highlighter is not None
+    parts = list(shown.highlighter.parts(0, len(readable)))
+    assert all(before.end <= after.start for before, after in pairwise(parts))
+    return [(readable[part.start : part.end].strip(), part.name) for part in parts]
+
+
+def test_json_is_drawn_by_its_tokens() -> None:
+    value = {"n": -1.5, "a b": [True, None, "x: 1"], "z": {"path": "a/b.py"}, "zz": "y" * 30}
+    assert named_json(value) == [
+        *[('"n"', "key"), ("-1.5", "number"), ('"a b"', "key")],
+        *[("true", "number"), ("null", "number"), ('"x: 1"', "string")],
+        *[('"z"', "key"), ('"path"', "key"), ('"a/b.py"', "string")],
+        *[('"zz"', "key"), (f'"{"y" * 30}"', "string")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "string", "found"),
+    [
+        ("new_str", "a = None\nb", ("None", "number")),
+        ("command", "ls\nif x; then y; fi", ("then", "keyword")),
+        ("output", "ls\nKeyError: 1\n", ("KeyError: 1", "error")),
+        ("message", "ls\n# Head\n", ("Head", "heading")),
+        ("patch", "ls\n+ more\n", ("+ more", "added")),
+        ("other", "ls " * 99, None),
+    ],
+)
+def test_a_string_of_lines_is_drawn_as_what_it_holds(
+    key: str, string: str, found: tuple[str, str] | None
+) -> None:
+    named = named_json({"path": "a.py", "x": {"path": "b.py"}, key: string, "n": 1, "m": "2"})
+    around = [('"m"', "key"), ('"2"', "string")]
+    assert named[-2:] == around
+    assert (f'"{key}"', "key") in named
+    if found is None:
+        assert not any("ls" in words for words, _ in named)
+    else:
+        assert found in named
+
+
+def test_json_in_a_string_is_set_out_like_all_json() -> None:
+    inner = json.dumps({"code": 'import os\n\nprint("é", "\\n")', "to": {"a": [1, "b\U0001f600"]}})
+    text = json.dumps({"name": "run", "arguments": inner, "x": json.dumps([inner, 2])})
+    shown = ShownText(text, OUTPUT).readable
+    assert shown[:].split("\n")[:13] == [
+        "{",
+        '  "name": "run",',
+        '  "arguments": "{',
+        '    "code": "import os',
+        "    ",
+        r'    print("\u00e9", "\n")",',
+        '    "to": {',
+        r'      "a": [1, "b\ud83d\ude00"]',
+        "    }",
+        '  }",',
+        '  "x": "["{',
+        '      "code": "import os',
+        "      ",
+    ]
+
+
+# A terminal's colours
+
+
+@pytest.mark.parametrize(
+    ("codes", "names"),
+    [
+        ("31", ["red"]),
+        ("1;32", ["green", "strong"]),
+        ("0;1;33;22", ["yellow"]),
+        ("90", ["pale"]),
+        ("37;41", ["red"]),
+        ("34;41", ["blue"]),
+        ("30;40", []),
+        ("38;5;208", ["red"]),
+        ("38;5;244", ["pale"]),
+        ("38;2;10;20;250", ["blue"]),
+        ("38:2:200:0:200", ["magenta"]),
+        ("38", []),
+        ("31;39", []),
+        ("31;", []),
+        ("8;5;7;4", []),
+        ("99999999999", []),
+    ],
+)
+def test_colours_are_told_by_hue_and_nothing_is_hidden(codes: str, names: list[str]) -> None:
+    text = f"\x1b[{codes}mwords\x1b[m."
+    assert named(text, OUTPUT) == [("words", name) for name in names]
+    row = TextLayout(text, 40, rendered=True).row(0)
+    assert row.shown == "words."
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "\x1b]0;title\x07",
+        "\x1b[2J",
+        "\x1b[?25l",
+        "\x1b[31",
+        "\x1b[6n",
+        "\x9b31m",
+        "\x1b[>4;2m",
+        "\x1b",
+    ],
+)
+def test_any_other_sequence_is_seen(sequence: str) -> None:
+    row = TextLayout(f"a{sequence}b", 40, rendered=True).row(0)
+    assert row.shown == safe_line(f"a{sequence}b")
+    assert row.shown[1] in "␛⟨"
+
+
+def test_a_colour_goes_on_over_lines() -> None:
+    assert named("\x1b[32mone\ntwo\x1b[0m\nthree", OUTPUT) == [("one\ntwo", "green")]
+    rest = list(Highlighter("\x1b[32mone\ntwo", OUTPUT).parts(9, 12))
+    assert [(part.start, part.end, part.name) for part in rest] == [(9, 12, "green")]
+
+
+# Rows that hang
+
+
+@pytest.mark.parametrize(
+    ("line", "indent"),
+    [
+        ("word " * 30, 0),
+        ("- " + "word " * 30, 2),
+        ("  10. " + "word " * 30, 6),
+        ("    " + "code " * 30, 6),
+        ("\t" + "code " * 30, 6),
+        ("+        " + "return " * 30, 9),
+        (" " * 50 + "deep " * 30, 20),
+    ],
+)
+def test_further_rows_of_a_line_hang_under_its_words(line: str, indent: int) -> None:
+    text = f"before\n{line}\nafter"
+    layout = TextLayout(text, 60, rendered=True)
+    layout.extend(100)
+    rows = [layout.row(number) for number in range(1, layout.rows - 1)]
+    assert len(rows) > 2
+    assert rows[0].indent == 0
+    assert {row.indent for row in rows[1:]} == {indent}
+    assert all(row.indent + len(row.shown.rstrip()) <= 60 for row in rows)
+    assert layout.row(layout.rows - 1).indent == 0
+
+
+# Each cell leads to the raw text, and back
+
+BITS = (
+    *("**", "*", "`", "# ", "- ", "```python\n", "```\n", "@@ -1 +1 @@\n", "+", "[a](b)", "|"),
+    *("\x1b[31m", "\x1b[0m", "\x1b[2J", "\t", "\u202e", "é", "界", "\ufe0f", "\r\n", "\\n"),
+    *("def f", "'", '"', "Traceback (most recent call last):\n", "    ", "words and words "),
+)
+prose = st.lists(st.sampled_from(BITS) | st.text(max_size=8), max_size=60).map("".join)
+strings = st.lists(st.sampled_from(BITS), max_size=12).map("".join)
+leaves = strings | st.integers() | st.none()
+inner_json = st.dictionaries(st.sampled_from(["code", "a", "content"]), leaves, max_size=3).map(
+    json.dumps
+)
+documents = st.dictionaries(
+    st.sampled_from(["arguments", "command", "path", "b"]),
+    leaves | inner_json | st.lists(leaves | inner_json, max_size=3),
+    max_size=4,
+).map(json.dumps)
+texts = prose | documents | documents.map(lambda text: json.dumps({"arguments": text}))
+ways = st.sampled_from([MARKDOWN, OUTPUT, JSON, "python", "bash"])
+widths = st.integers(12, 70)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is drawn, what is shown there, and the code point of the text that stands there."""
+
+    drawn: str
+    shown: int
+    raw: int
+
+
+def rows_from(layout: TextLayout, at: int, most: int) -> list[Row]:
+    """So many rows from the one on that holds this place of what is shown."""
+    rows = [layout.row_at(at)]
+    while len(rows) < most and rows[-1].end < len(layout.text):
+        rows.append(layout.row_at(rows[-1].end))
+    return rows
+
+
+def check_ways(text: str, written: str, width: int, random: Random, most: int = 400) -> None:
+    """Each cell shows its code point; what is marked from cell to cell is what lights up."""
+    shown = ShownText(text, written)
+    layout = shown.lay_out(width)
+    if shown.pretty is not None and len(text) < 200_000:
+        shown.pretty.whole()
+        layout = shown.lay_out(width)
+    rows = rows_from(layout, random.randrange(len(layout.text) + 1), most)
+    cells = [
+        Cell(char, place, shown.to_source(place))
+        for row in rows
+        for column, char in enumerate(row.shown)
+        for place in [row.offset_at(column)]
+    ]
+    places = [cell.raw for cell in cells]
+    assert places == sorted(places)
+    for place, group in groupby(cells, key=lambda cell: cell.raw):
+        raw, drawn = text[place], "".join(cell.drawn for cell in group).strip()
+        # An escape shows what it stands for; before it may be white space that is set out.
+        assert not drawn or drawn == raw or drawn in safe_line(raw) or raw == "\\", place
+    for _ in range(4 if cells else 0):
+        one, other = sorted(random.randrange(len(cells)) for _ in range(2))
+        check_marking(text, shown, rows, cells, one, other)
+
+
+def check_marking(
+    text: str, shown: ShownText, rows: list[Row], cells: list[Cell], one: int, other: int
+) -> None:
+    """Mark from one cell to another, and look at what is quoted and what lights up."""
+    start, end = shown.range_to_source(cells[one].shown, cells[other].shown + 1)
+    lit: set[int] = set()
+    at = 0
+    for row in rows:
+        part = row.slice_of(*shown.range_to_shown(start, end))
+        if part is not None:
+            lit |= set(range(at + part[0], at + part[1]))
+        at += len(row.shown)
+    marked = set(range(one, other + 1))
+    # All that was marked lights up, but for white space that has no source.
+    assert not "".join(cells[at].drawn for at in sorted(marked - lit)).strip()
+    # Beyond that only what stands for the same code point does, and such white space.
+    ends = (cells[one].raw, cells[other].raw)
+    assert all(cells[at].raw in ends or not cells[at].drawn.strip() for at in lit - marked)
+    # What is quoted begins and ends with what was marked.
+    if marked <= lit:
+        assert start == cells[one].raw
+        assert start <= cells[other].raw < end
+        assert not text[cells[other].raw + 1 : end] or text[cells[other].raw] == "\\"
+
+
+@given(texts, ways, widths, st.randoms(use_true_random=False))
+@example(json.dumps({"arguments": json.dumps({"code": "a\n\tb" * 20})}), OUTPUT, 30, Random(1))
+@example("\x1b[31mred\x1b[0m and \x1b[2J", OUTPUT, 20, Random(1))
+def test_what_is_marked_on_screen_is_that_of_the_raw_text(
+    text: str, written: str, width: int, random: Random
+) -> None:
+    check_ways(text, written, width, random)
+
+
+@given(texts, ways, st.integers(0, 100), st.integers(0, 100))
+def test_parts_are_inside_and_the_same_from_wherever_one_looks(
+    text: str, written: str, start: int, end: int
+) -> None:
+    whole = list(Highlighter(text, written).parts(0, len(text)))
+    assert all(0 <= part.start < part.end <= len(text) for part in whole)
+    assert {part.name for part in whole} <= set(PART_NAMES)
+    start, end = min(start, len(text)), min(end, len(text))
+    some = Highlighter(text, written).parts(start, end)
+    asked = {(at, part.name) for part in some for at in range(part.start, part.end)}
+    known = {
+        (at, part.name)
+        for part in whole
+        for at in range(max(part.start, start), min(part.end, end))
+    }
+    assert asked == known
+
+
+@needs_corpus
+@pytest.mark.slow
+def test_what_is_marked_in_any_span_of_the_corpus_is_that_of_the_raw_text() -> None:
+    random = Random(7)
+    spans = 0
+    for path in sorted(CORPUS.rglob("*")):
+        if not path.is_file() or path.suffix not in (".json", ".jsonl", ".traj", ".eval"):
+            continue
+        for trace in read_file(path, named=True).traces:
+            for index in range(len(trace)):
+                written = written_as(trace.span(index))
+                check_ways(trace.text(index), written, 76, random, most=40)
+                spans += 1
+    assert spans > 4000
+
+
+# Only what is on screen
+
+
+def test_of_a_huge_text_only_what_is_near_is_looked_at() -> None:
+    text = CountingText("A line of **words**, as many say.\n```python\nx = 1\n```\n" * 200_000)
+    assert len(text) > 10_000_000
+    for start in (0, 5_000_000, len(text) - 2000):
+        before = text.looked
+        found = list(Highlighter(text, MARKDOWN).parts(start, start + 2000))
+        assert {"strong", "markup", "number"} <= {part.name for part in found}
+        assert text.looked - before < 2 * SEGMENT + 40 * 4 * BLOCK_CHARS
+    shown = ShownText(text, MARKDOWN)
+    before = text.looked
+    assert shown.highlighter is not None
+    for row in range(40):
+        list(shown.highlighter.parts(row * 50, row * 50 + 50))
+    assert text.looked - before < 2 * SEGMENT + 40 * 4 * BLOCK_CHARS
