@@ -250,7 +250,7 @@ def test_turn_items_of_newer_builds_take_the_place_of_events(tmp_path: Path) -> 
         ("Chunk ID: 7\nWall time: 1 s\nProcess exited with code 0\nOutput:\nx", None, "ok"),
         ("it printed\nProcess running\n" * 40 + "Process exited with code 1", None, "unknown"),
         ("failed in sandbox: exit code: 1, stdout: ", None, SpanStatus.ERROR),
-        ("Traceback (most recent call last):", None, SpanStatus.UNKNOWN),
+        ("Traceback (most recent call last):", None, SpanStatus.ERROR),
         ({"content": "no", "success": False}, "no", SpanStatus.ERROR),
         ([{"type": "input_text", "text": "seen"}], "seen", SpanStatus.UNKNOWN),
         (None, "", SpanStatus.UNKNOWN),

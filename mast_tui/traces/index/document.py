@@ -22,6 +22,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
+from mast_tui.traces.result_status import status_of_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,12 @@ class StepList:
         tokens: Tokens | None = None,
         shown: str | None = None,
     ) -> str:
-        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken."""
+        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
+
+        How a tool result went is told from its text where ``status`` leaves it unknown.
+        """
+        if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
+            status = status_of_result(text)
         unique = self._keys.take(key)
         self._places[unique] = len(self.steps)
         self.steps.append(

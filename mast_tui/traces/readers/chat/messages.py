@@ -17,9 +17,9 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     noted,
     speaker_of,
-    status_in_text,
     turn_of,
 )
+from mast_tui.traces.result_status import status_of_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class MessageMapper:
             speaker.agent,
             text,
             place=self._prefix + (key or "/"),
-            status=status_in_text(text),
+            status=status_of_message(speaker.agent, text),
         )
         return True
 

@@ -29,6 +29,7 @@ from mast_tui.traces.readers.chat.values import (
     thought_text,
     usage_of,
 )
+from mast_tui.traces.result_status import status_of_message, status_of_result
 from mast_tui.traces.times import unix_seconds
 
 ASSISTANT: Final = "assistant"
@@ -39,10 +40,6 @@ _CALL_IDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
 _RESULT_IDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
 _TOOL_NAMES: Final = ("name", "toolName", "tool_name")
 _OUTPUTS: Final = ("content", "output", "result", "response")
-
-_EXIT_CODE: Final = re.compile(
-    r"\s*(?:exitcode: (-?\d{1,9}) \(|<returncode>(-?\d{1,9})</returncode>)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ def said(
     role: Role, agent: str, text: str, at: str = "", *, kind: SpanKind = SpanKind.MESSAGE
 ) -> Piece:
     """Something that was said or thought."""
-    return Piece(kind, role, agent, text, at, status=status_in_text(text))
+    return Piece(kind, role, agent, text, at, status=status_of_message(agent, text))
 
 
 def noted(value: object, at: str = "", *, name: str | None = None) -> Piece:
@@ -146,13 +143,6 @@ def result_of_block(block: Fields, at: str) -> Piece:
     return result_piece(block, first_in(block, *_OUTPUTS), at)
 
 
-def status_in_text(text: str) -> SpanStatus:
-    """Whether a command went well, where its output begins with the exit code."""
-    if match := _EXIT_CODE.match(text):
-        return SpanStatus.OK if int(match[1] or match[2]) == 0 else SpanStatus.ERROR
-    return SpanStatus.UNKNOWN
-
-
 def status_of_code(code: object) -> SpanStatus:
     """Whether a command with this exit code went well."""
     if isinstance(code, int) and not isinstance(code, bool):
@@ -180,7 +170,7 @@ def _result_status(result: Fields, content: object, text: str) -> SpanStatus:
                 return SpanStatus.ERROR
     if status in ("ok", "success"):
         return SpanStatus.OK
-    return status_in_text(text)
+    return status_of_result(text)
 
 
 _ROLES: Final[Mapping[str, Role]] = {

@@ -17,6 +17,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import call_preview, preview
+from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
 AGENT: Final = "claude-code"
@@ -244,9 +245,10 @@ def _block_part(
         content = block.get("content")
         text = _outcome_text(outcome) if content is None else content_text(content)
         failed = block.get("is_error")
-        status = SpanStatus.UNKNOWN
         if isinstance(failed, bool):
             status = SpanStatus.ERROR if failed else SpanStatus.OK
+        else:
+            status = status_of_result(text)
         tool_id = as_text(block.get("tool_use_id"))
         return Part(number, SpanKind.TOOL_RESULT, Role.TOOL, text, tool_id=tool_id, status=status)
     if block_type in _UNREADABLE:

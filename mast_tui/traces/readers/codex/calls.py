@@ -63,7 +63,7 @@ class CallBook:
         if call is not None:
             name = self._table.name_of(call)
             self._table.set_end(call, time)
-            if status is _UNKNOWN and self._reported and call_id is not None:
+            if self._reported and call_id is not None:
                 status = self._reported.pop(call_id, status)
         shape = (_RESULT, _TOOL, agent, name)
         key = None if call_id is None else f"{call_id}:result"
@@ -89,7 +89,7 @@ class CallBook:
         result = self.result_of(call_id)
         if result is None:
             self._reported[call_id] = status
-        elif self._table.status_of(result) is SpanStatus.UNKNOWN:
+        else:
             self._table.set_status(result, status)
 
     def spawned(self, call_id: str, thread: str) -> None:

@@ -34,6 +34,7 @@ from mast_tui.traces.readers.codex.records import (
     status_of_word,
     tool_of_mcp,
 )
+from mast_tui.traces.result_status import status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _BROKEN_EVENT: Final = (b'{"type":"thread.', b'{"type":"turn.', b'{"type":"item.')
@@ -240,7 +241,9 @@ class CodexExecParser:
             key=f"{item.id}:result" if item.id else None,
             name=self.table.name_of(call),
             parent=call,
-            status=item.status,
+            status=item.status
+            if item.status is not SpanStatus.UNKNOWN
+            else status_of_result(item.output),
         )
         self.table.share(call if alone else None, result, len(item.text), len(item.output))
         for thread in item.spawned:

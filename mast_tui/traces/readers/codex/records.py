@@ -23,6 +23,7 @@ from mast_tui.traces.io.json_values import (
     load_json,
 )
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread
+from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
 
@@ -309,15 +310,6 @@ _HARNESS_OPENINGS: Final = (
     "<INSTRUCTIONS>",
     "# AGENTS.md",
 )
-_EXIT_CODE: Final = re.compile(
-    r"""\A(?:
-        Exit\ code:\ (-?\d{1,9})\b
-      | (?:[^\n]*\n){0,6}?Process\ exited\ with\ code\ (-?\d{1,9})\b
-      | failed\b[^\n]{0,400}?\bexit\ code:\ (-?\d{1,9})\b
-    )""",
-    re.VERBOSE,
-)
-_HEADER_CHARS: Final = 1000
 _WRAPPED: Final = '{"output":"'
 _WRAPPING_ENDS: Final = re.compile(
     r'","metadata":\{"exit_code":(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
@@ -483,7 +475,7 @@ def _output(output: object) -> tuple[str, SpanStatus]:
     """The text of a tool's output without its JSON wrapping, and whether the tool went well."""
     if isinstance(output, str):
         if not output.startswith('{"'):
-            return output, _status_of_text(output)
+            return output, status_of_result(output)
         try:
             inner = load_json(output)
         except InvalidJSON:
@@ -495,7 +487,7 @@ def _output(output: object) -> tuple[str, SpanStatus]:
         if said is not None:
             return content_text(said), _status_of_fields(output)
     text = content_text(output)
-    return text, _status_of_text(text)
+    return text, status_of_result(text)
 
 
 def status_of_output(output: object) -> SpanStatus:
@@ -517,14 +509,6 @@ def _status_of_fields(output: Mapping[str, object]) -> SpanStatus:
     metadata = output.get("metadata")
     status = status_of_code(metadata.get("exit_code") if isinstance(metadata, dict) else None)
     return status_of_flag(output.get("success")) if status is SpanStatus.UNKNOWN else status
-
-
-def _status_of_text(text: str) -> SpanStatus:
-    found = _EXIT_CODE.match(text[:_HEADER_CHARS])
-    if found is None:
-        return SpanStatus.UNKNOWN
-    code = next(group for group in found.groups() if group is not None)
-    return SpanStatus.OK if int(code) == 0 else SpanStatus.ERROR
 
 
 AGENT: Final = "codex"

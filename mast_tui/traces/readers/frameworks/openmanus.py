@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Final
 
-from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     Block,
     Framework,
@@ -16,6 +16,7 @@ from mast_tui.traces.readers.frameworks.base import (
     add_message,
     blocks,
 )
+from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
 
 _SNIFF: Final = re.compile(
@@ -33,7 +34,7 @@ _PREPARED: Final = re.compile(r"🧰 Tools being prepared: (?P<names>\[[^\n]*\])
 _ARGUMENTS: Final = re.compile(r"🔧 Tool arguments: ?")
 _ACTIVATING: Final = re.compile(r"🔧 Activating tool: '(?P<name>[^'\n]*)'")
 _RESULT: Final = re.compile(r"🎯 Tool '(?P<name>[^'\n]*)' completed its mission! Result: ?")
-_FAILED: Final = re.compile(r"(?:Observed output of cmd `[^`\n]*` executed:\s*)?Error:")
+_SAID_BEFORE: Final = re.compile(r"\AObserved output of cmd `[^`\n]*` executed:\s*")
 
 
 class _Run:
@@ -103,7 +104,7 @@ class _Run:
             name=name,
             parent=calls.pop(0) if calls else None,
             start=start,
-            status=SpanStatus.ERROR if _FAILED.match(text) else SpanStatus.UNKNOWN,
+            status=status_of_result(_SAID_BEFORE.sub("", text, count=1)),
         )
 
 

@@ -1,0 +1,194 @@
+"""Whether a tool result says itself that the tool failed: one set of rules for all formats.
+
+They are asked where a format's own fields do not tell, and only of what a tool gave back, never of
+what an agent or a user says. ``docs/formats.md`` has them as a table, in this order; the first one
+that speaks counts. ``scripts/failed_spans.py`` prints what they find in real runs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import SpanStatus
+
+_HEAD: Final = 1_000
+_TAIL: Final = 6_000
+_LAST_LINE: Final = 400
+_MOST_JSON: Final = 64 << 10
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,20}m")
+
+_EXIT_CODE: Final = re.compile(
+    r"""\s*(?:
+        (?:exit[ ]?code|exit[ ]status|return[ ]?code):?[ ](-?\d{1,9})\b
+      | <returncode>(-?\d{1,9})</returncode>
+      | (?:[^\n]*\n){0,6}?(?:Process[ ]exited[ ]with[ ]code
+          | The[ ]script[ ]ran,[ ]then[ ]exited[ ]with[ ]Unix[ ]exit[ ]code:)[ ](-?\d{1,9})\b
+      | failed\b[^\n]{0,400}?\bexit[ ]code:[ ](-?\d{1,9})\b
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""An exit code where a result begins."""
+
+_RAN: Final = re.compile(r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)")
+_TERMINALS: Final = frozenset({"computerterminal", "terminal", "codeexecutor"})
+"""Who passes on what code gave back, as a participant of the talk."""
+
+_EXIT_CODE_AFTER: Final = re.compile(
+    r"""\[[^\[\]]{0,80}?\bexit[ ]code:?[ ](-?\d{1,9})\.?\]\Z
+      | (?:exit[ ]status|command[ ]terminated[ ]with[ ]exit[ ]code)[ ](-?\d{1,9})\Z
+      | make(?:\[\d{1,3}\])?:[ ]\*\*\*[ ].{0,200}[ ]Error[ ](\d{1,9})\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""An exit code on the last line."""
+
+_TESTS_FAILED: Final = re.compile(
+    r"""=*[ ]?[^=]{0,120}\b[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]{0,120}
+        [ ]in[ ][\d.:]{1,12}s?(?:[ ]\([\d:]{1,12}\))?[ ]?=*\Z
+      | FAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z""",
+    re.VERBOSE,
+)
+"""The last line of pytest's and unittest's reports where not all went well."""
+
+_REFUSED: Final = re.compile(
+    r"""\s*(?:
+        Your[ ]proposed[ ]edit[ ]has[ ]introduced[ ]new[ ]syntax[ ]error
+      | No[ ]replacement[ ]was[ ]performed\b
+      | Execution[ ]failed\b
+      | (?:The[ ])?(?:command|execution|tool|request)[ ](?:execution[ ])?timed[ ]out\b
+      | <(?:tool_use_)?error>
+      | fatal:[ ] | panic:[ ] | FATA\[
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""How known tools begin where they refuse or break off."""
+
+_ERROR: Final = re.compile(
+    r"""\s*\[?error(?:[ ](?:executing|calling|running|decoding|parsing|while)[ ][^\n:]{1,120})?\]?
+      :(?!:)(?![ \t]*(?:[-+]?\d[\d.,]*(?:e[-+]?\d+)?[ \t]*%?|none|null|no|false|n/a)?[ \t]*(?:\n|\Z))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""``Error: …`` where a result begins, unless a figure is called that."""
+
+_EXCEPTION: Final = re.compile(
+    r"""\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)(?:\([^()\n]{0,80}\))?:[ ]""",
+    re.VERBOSE,
+)
+"""An exception's name where a result begins."""
+
+_BARE_ERROR: Final = re.compile(r"\s*\[?error\]?:[ \t]*\n\s*\S", re.IGNORECASE)
+"""``ERROR:`` on a line by itself, before what went wrong."""
+
+_COMPLAINT: Final = re.compile(
+    r"""\s*(?:[\w./+-]{1,80}:[ ]){1,4}[^\n]{0,400}?\b
+      (?:command[ ]not[ ]found|not[ ]found|No[ ]such[ ]file[ ]or[ ]directory|Permission[ ]denied
+        |Is[ ]a[ ]directory|Not[ ]a[ ]directory|Operation[ ]not[ ]permitted|syntax[ ]error[^\n]*
+        |Connection[ ]refused)\.?\s*\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A program's complaint (``cat: x: No such file or directory``) that is all there is."""
+
+_TRACEBACK: Final = "Traceback (most recent call last)"
+_RAISED: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
+_LINES_AFTER: Final = 12
+"""How many lines an exception's message may have behind its first."""
+
+
+def status_of_result(text: str) -> SpanStatus:
+    """Tell whether a tool failed by what it gave back.
+
+    Args:
+        text: All that the tool gave back, as read.
+
+    Returns:
+        ``ERROR`` where the text says that it failed, ``OK`` where it states an exit code of 0,
+        else ``UNKNOWN``.
+    """
+    head = text[:_HEAD]
+    if "xit" in head or "eturn" in head:
+        stated = _EXIT_CODE.match(head)
+        if stated is not None:
+            return _status_of_stated(stated)
+    last = text[-_LAST_LINE:].rstrip().rpartition("\n")[2].strip()
+    if "\x1b" in head or "\x1b" in last:
+        head, last = _COLOUR.sub("", head), _COLOUR.sub("", last)
+    stated = _EXIT_CODE_AFTER.match(last)
+    if stated is not None:
+        return _status_of_stated(stated)
+    failed = (
+        _REFUSED.match(head) is not None
+        or _ERROR.match(head) is not None
+        or _EXCEPTION.match(head) is not None
+        or _BARE_ERROR.match(head) is not None
+        or (len(text) < _HEAD and _COMPLAINT.match(head) is not None)
+        or _TESTS_FAILED.match(last) is not None
+        or _has_traceback(head, text)
+        or _is_error_object(text)
+    )
+    return SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+
+
+def _status_of_stated(stated: re.Match[str]) -> SpanStatus:
+    code = next(group for group in stated.groups() if group is not None)
+    return SpanStatus.OK if int(code) == 0 else SpanStatus.ERROR
+
+
+def status_of_message(agent: str, text: str) -> SpanStatus:
+    """Tell how code went that a terminal ran which takes part as an agent.
+
+    Args:
+        agent: Who speaks.
+        text: All that was said.
+
+    Returns:
+        As ``status_of_result`` where a terminal speaks, or where the text begins as AutoGen and
+        mini-swe-agent begin what code gave back; ``UNKNOWN`` for what anybody else says.
+    """
+    if _RAN.match(text) or agent.lower().replace("_", "") in _TERMINALS:
+        return status_of_result(text)
+    return SpanStatus.UNKNOWN
+
+
+def _has_traceback(head: str, text: str) -> bool:
+    """Whether a traceback is what a result begins with, or what it ends with.
+
+    One that stands in the midst of other text, as in a log that was looked at, says nothing.
+    """
+    if head.lstrip().partition("\n")[0].rstrip(" \r:").endswith(_TRACEBACK):
+        return True
+    tail = text[-_TAIL:]
+    begun = tail.rfind(_TRACEBACK)
+    if begun < 0:
+        return False
+    tail = _COLOUR.sub("", tail)
+    begun = tail.rfind(_TRACEBACK)
+    indent = begun - (tail.rfind("\n", 0, begun) + 1)
+    for number, line in enumerate(lines := tail[begun:].rstrip().split("\n")):
+        # What was raised stands no deeper than the heading; the frames above it do.
+        if number and line.strip() and len(line) - len(line.lstrip()) <= indent:
+            return _RAISED.match(line.strip()) is not None and len(lines) - number <= _LINES_AFTER
+    return False
+
+
+def _is_error_object(text: str) -> bool:
+    """Whether a result is a JSON object that says so: by its error, or by a flag."""
+    if len(text) > _MOST_JSON or text.lstrip()[:1] != "{":
+        return False
+    try:
+        value = load_json(text)
+    except InvalidJSON:
+        return False
+    if not isinstance(value, dict):
+        return False
+    code = value.get("exit_code", value.get("returncode"))
+    if isinstance(code, int) and not isinstance(code, bool):
+        return code != 0
+    if any(value.get(flag) is False for flag in ("success", "ok")) or value.get("isError") is True:
+        return True
+    if value.get("status") == "error":
+        return True
+    return bool(value.get("error")) and not any(
+        value.get(field) for field in ("result", "data", "output", "results")
+    )
