@@ -67,13 +67,15 @@ _REFUSED: Final = re.compile(
 
 _ERROR: Final = re.compile(
     r"""\s*\[?error(?:[ ](?:executing|calling|running|decoding|parsing|while)[ ][^\n:]{1,120})?\]?
-      :(?!:)(?![ \t]*(?:[-+]?\d[\d.,]*(?:e[-+]?\d+)?[ \t]*%?|none|null|no|false|n/a)?[ \t]*(?:\n|\Z))""",
+      :(?!:)
+      (?![ \t]*(?:[-+]?\d[\d.,]*(?:e[-+]?\d+)?[ \t]*%?|none|null|no|false|n/a)?[ \t]*(?:\n|\Z))""",
     re.VERBOSE | re.IGNORECASE,
 )
 """``Error: …`` where a result begins, unless a figure is called that."""
 
 _EXCEPTION: Final = re.compile(
-    r"""\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)(?:\([^()\n]{0,80}\))?:[ ]""",
+    r"""\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)
+      (?:\([^()\n]{0,80}\))?:[ ]""",
     re.VERBOSE,
 )
 """An exception's name where a result begins."""
