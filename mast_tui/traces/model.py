@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from mast_tui.traces.io.opened_file import OpenedFile
+    from mast_tui.traces.search.byte_prefilter import Sieve
 
 PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
+
+_TASK_CHARS: Final = 400
+"""How much of a task a summary holds."""
+
+_TEXTS_AT_ONCE: Final = 512
+"""How many texts are sifted at once that are at hand."""
 
 
 class SpanKind(StrEnum):
@@ -164,6 +179,9 @@ class TraceMeta:
         return self.answer_key.entries()
 
 
+_NOTHING_TOLD: Final = TraceMeta()
+
+
 @dataclass(frozen=True, slots=True)
 class TraceIdentity:
     """By which a trace is known again, wherever its file lies.
@@ -197,42 +215,6 @@ class Loaded:
     all_spans: bool = False
 
 
-@runtime_checkable
-class Trace(Protocol):
-    """A recorded run: spans in reading order, their texts read when asked for.
-
-    ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` where that cannot be done
-    any more: a note in place of a text would be quoted, or sent to a judge. While
-    ``loaded.complete`` is false, ``advance`` reads the next slice of the source; ``len`` only ever
-    grows. ``advance`` is called from one thread at a time; the other methods may be called from
-    another thread meanwhile. Indices outside ``range(len(trace))`` raise ``IndexError``; keys are
-    unique in a trace.
-    """
-
-    @property
-    def identity(self) -> TraceIdentity: ...
-    @property
-    def path(self) -> Path: ...
-    @property
-    def record(self) -> int | None:
-        """The place of the trace among those of its file, or None for a file that is one trace."""
-
-    @property
-    def meta(self) -> TraceMeta: ...
-    @property
-    def problems(self) -> Sequence[Problem]: ...
-    @property
-    def loaded(self) -> Loaded: ...
-    def __len__(self) -> int: ...
-    def span(self, index: int, /) -> Span: ...
-    def text(self, index: int, /) -> str: ...
-    def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
-
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
-
-
 @dataclass(frozen=True, slots=True)
 class Thread:
     """Which thread of a run a file holds, where sub-agents have files of their own.
@@ -245,13 +227,487 @@ class Thread:
     parent: str | None = None
 
 
-@runtime_checkable
-class Spawning(Protocol):
-    """A trace that tells where its sub-agents, which lie in other files, were at work."""
+STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)
+"""What the numbers in ``SpanColumns.statuses`` stand for."""
+
+Shape = tuple[SpanKind, Role, str, str | None]
+"""Kind, role, agent and name: of these there are few combinations in a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanColumns:
+    """What is known of a stretch of spans without looking at any text, as columns of equal length.
+
+    ``first`` is the index of the first span. ``shapes`` holds for each a number into ``told``,
+    which is one list for all stretches of a trace and only ever grows. ``statuses`` holds 0 for
+    unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN where unknown.
+    """
+
+    first: int
+    shapes: Sequence[int]
+    told: Sequence[Shape]
+    statuses: bytes
+    starts: array[float]
+    ends: array[float]
+
+    def __len__(self) -> int:
+        return len(self.statuses)
+
+
+class Sifted(NamedTuple):
+    """The texts that may hold what is looked for, by span, of those up to ``end`` (exclusive).
+
+    They come in reading order, each made when it is its turn. ``rows`` says that no other span has
+    it in its row either, which is its preview and name.
+    """
+
+    end: int
+    texts: Iterable[tuple[int, str]]
+    rows: bool = False
+
+
+class Spans(ABC):
+    """Where a trace has its spans from: lines of a file, steps in memory, other traces.
+
+    Indices that are asked for are those of spans that are known. ``advance`` is called from one
+    thread at a time; the other methods may be called from another thread meanwhile.
+    """
+
+    __slots__ = ()
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """How far the source has been read; None for one that was read whole before."""
+        return None
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the source has told about the run so far."""
+        return _NOTHING_TOLD
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the source could not be read so far."""
+        return ()
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """By thread id the key of the span before which the sub-agent's spans belong."""
+        """By thread id the key of the span before which a sub-agent's spans belong."""
+        return {}
+
+    @property
+    def waiting(self) -> str | None:
+        """How far another process has come with the file; None where none is reading it."""
+        return None
+
+    @property
+    def opened(self) -> Trace | None:
+        """The trace that was there, of a file that was known before it was read; else None."""
+        return None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``."""
+
+    @abstractmethod
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``; ``OSError`` where it cannot be read any more."""
+
+    @abstractmethod
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+
+    def advance(self, _max_bytes: int, /) -> bool:
+        """Read up to about so many bytes more of the source; False when nothing is left."""
+        return False
+
+    @abstractmethod
+    def columns(self, first: int, end: int, /) -> SpanColumns:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive), at least one."""
+
+    def one_thread(self, _first: int, _end: int, /) -> bool:
+        """Whether the keys of the spans from ``first`` up to ``end`` (exclusive) all name the same
+        thread, or none; where that is not known at once it may be denied."""
+        return False
+
+    def sift(self, _sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
+
+        Args:
+            begin: The first span to look at; one at least is.
+            limit: None is looked at from here on.
+            max_bytes: About how much of the source is looked at.
+
+        Returns:
+            Without a sieve every text; here too, as they are at hand.
+        """
+        texts: list[tuple[int, str]] = []
+        chars, end = 0, begin
+        while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
+            with suppress(OSError):
+                text = self.text(end)
+                texts.append((end, text))
+                chars += len(text)
+            end += 1
+        return Sifted(end, texts)
+
+    def changed(self) -> str | None:
+        """Say why another file than that of the trace is not what was read; None where all is."""
+        return None
+
+    def stop_waiting(self) -> None:  # noqa: B027 - most wait for nobody
+        """End what another process does for it; called by the thread that advances."""
+
+
+class TraceSummary(NamedTuple):
+    """What is known of a trace without its spans.
+
+    ``outcome`` is the value of an ``Outcome``; ``spans`` is how many were found and ``all_spans``
+    whether those were all; ``total`` is its size in bytes; ``problems`` are places and messages.
+    """
+
+    trace_id: str
+    content_hash: str
+    content_bytes: int
+    reader: str
+    key_scheme: int
+    native: bool
+    task: str | None
+    system: str | None
+    model: str | None
+    benchmark: str | None
+    outcome: str
+    score: float | None
+    spans: int
+    all_spans: bool
+    total: int
+    problems: tuple[tuple[str, str], ...]
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What is known of the run."""
+        return TraceMeta(
+            self.task,
+            self.system,
+            self.model,
+            self.benchmark,
+            Outcome(self.outcome),
+            self.score,
+        )
+
+    def filled_in(self, also: TraceMeta) -> TraceSummary:
+        """The same with what it lacks taken from ``also``."""
+        unknown = self.outcome == Outcome.UNKNOWN
+        return self._replace(
+            task=self.task or also.task,
+            system=self.system or also.system,
+            model=self.model or also.model,
+            benchmark=self.benchmark or also.benchmark,
+            outcome=also.outcome.value if unknown else self.outcome,
+            score=also.score if self.score is None else self.score,
+        )
+
+
+class UnreadSpans(Spans):
+    """Spans of a file that is read when it is asked to ``advance``: until then there are none."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def as_told(self) -> bool:
+        """Whether there is more to reading the file than its path tells."""
+
+    @abstractmethod
+    def again(self, summary: TraceSummary, /) -> UnreadSpans:
+        """The same before anything of it was read, with all that is known by now."""
+
+
+class Trace:
+    """A recorded run: spans in reading order, their texts read when asked for.
+
+    ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` where that cannot be done
+    any more: a note in place of a text would be quoted, or sent to a judge. While
+    ``loaded.complete`` is false, ``advance`` reads the next slice of the source; ``len`` only ever
+    grows. ``advance`` is called from one thread at a time; the other methods may be called from
+    another thread meanwhile. Indices outside ``range(len(trace))`` raise ``IndexError``; keys are
+    unique in a trace.
+
+    Attributes:
+        file: The path of the file it is read from, or of the folder that holds it.
+        record: The place of the trace among those of its file; None for a file that is one trace.
+        opened: The file as it was when it was read, for ``changed``; None where nobody knows.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_also",
+        "_identity",
+        "_meta",
+        "_problems",
+        "_renamed",
+        "_spans",
+        "_summary",
+        "_unread",
+        "file",
+        "opened",
+        "record",
+    )
+
+    def __init__(
+        self,
+        identity: TraceIdentity,
+        path: Path | str,
+        spans: Spans,
+        *,
+        record: int | None = None,
+        meta: TraceMeta | None = None,
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        """Make a trace of what a reader has found.
+
+        Args:
+            identity: By which it is known again.
+            path: The file it was read from.
+            spans: Where its spans come from.
+            record: Its place among the traces of the file; None where that is one trace.
+            meta: What the source tells about the run; None where ``spans`` learn it as they go.
+            problems: What of it could not be read, beside what ``spans`` tell.
+        """
+        self.file = os.fspath(path)
+        self.record = record
+        self.opened: OpenedFile | None = None
+        self._spans = spans
+        self._identity: TraceIdentity | None = identity
+        self._meta = meta
+        self._problems = tuple(problems)
+        self._also: TraceMeta | None = None
+        self._renamed: str | None = None
+        self._summary: TraceSummary | None = None
+        self._unread: UnreadSpans | None = None
+
+    @classmethod
+    def unread(
+        cls, summary: TraceSummary, path: str, record: int | None, spans: UnreadSpans
+    ) -> Trace:
+        """A trace known from an earlier look, whose file is read when it is asked to ``advance``.
+
+        Until then it has no spans, but ``loaded.spans`` says how many there will be.
+        """
+        trace = cls.__new__(cls)
+        trace.file, trace.record, trace.opened = path, record, None
+        trace._spans = trace._unread = spans
+        trace._summary, trace._identity, trace._meta, trace._problems = summary, None, None, ()
+        trace._also = trace._renamed = None
+        return trace
+
+    @property
+    def identity(self) -> TraceIdentity:
+        """By which the trace is known again."""
+        identity = self._identity
+        return TraceIdentity(*self.summary[:6]) if identity is None else identity
+
+    @property
+    def path(self) -> Path:
+        """The file the trace is read from."""
+        return Path(self.file)
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the source tells about the run, and what other files beside it do."""
+        summary, meta = self._summary, self._meta
+        if summary is not None:
+            meta = summary.meta
+        elif meta is None:
+            meta = self._spans.meta
+        return meta if self._also is None else fill_in(meta, self._also)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the trace could not be read."""
+        summary, told = self._summary, self._problems
+        if summary is not None:
+            told = tuple(Problem(place, message) for place, message in summary.problems)
+        return (*told, *self._spans.problems)
+
+    @property
+    def spawned(self) -> Mapping[str, str]:
+        """By thread id the key of the span before which a sub-agent's spans belong, so far."""
+        return self._spans.spawned
+
+    @property
+    def loaded(self) -> Loaded:
+        """How far the index has come."""
+        loaded = self._spans.loaded
+        if loaded is None:
+            size = self.identity.content_bytes
+            return Loaded(size, size, complete=True)
+        return loaded
+
+    @property
+    def summary(self) -> TraceSummary:
+        """What is known of the trace without its spans."""
+        summary = self._summary
+        if summary is not None:
+            lost = self._spans.problems
+            if not lost:
+                return summary
+            told = tuple((problem.place, problem.message) for problem in lost)
+            return summary._replace(problems=(*summary.problems, *told), spans=0)
+        identity, meta, loaded = self.identity, self.meta, self.loaded
+        return TraceSummary(
+            identity.trace_id,
+            identity.content_hash,
+            identity.content_bytes,
+            identity.reader,
+            identity.key_scheme,
+            identity.native,
+            None if meta.task is None else meta.task[:_TASK_CHARS],
+            meta.system,
+            meta.model,
+            meta.benchmark,
+            meta.outcome.value,
+            meta.score,
+            max(len(self), loaded.spans),
+            loaded.complete or loaded.all_spans,
+            loaded.total,
+            tuple((problem.place, problem.message) for problem in self.problems),
+        )
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def span(self, index: int, /) -> Span:
+        """The span at ``index``."""
+        if not 0 <= index < len(self._spans):
+            raise self._no_span(index)
+        return self._spans.span(index)
+
+    def text(self, index: int, /) -> str:
+        """The whole text of the span at ``index``, as read."""
+        if not 0 <= index < len(self._spans):
+            raise self._no_span(index)
+        return self._spans.text(index)
+
+    def index_of(self, key: str, /) -> int | None:
+        """The index of the span with this key, or None where no such span is known (yet)."""
+        return self._spans.index_of(key)
+
+    def columns(self, first: int, end: int, /) -> SpanColumns:
+        """What is known of the spans from ``first`` up to ``end`` (exclusive) or the last one.
+
+        May be called while another thread reads on in the trace.
+        """
+        end = min(end, len(self._spans))
+        if first >= end:
+            return SpanColumns(first, (), [], b"", array("d"), array("d"))
+        return self._spans.columns(first, end)
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Whether the keys of these spans name one thread or none; denied where nobody knows."""
+        return self._spans.one_thread(first, end)
+
+    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
+        """The texts that may hold what the sieve is for, as ``Spans.sift`` tells them."""
+        return self._spans.sift(sieve, begin, limit, max_bytes)
+
+    def changed(self) -> str | None:
+        """Say why the file is not what was read; None where it is, just has grown, or nobody
+        knows."""
+        reason = None if self.opened is None else self.opened.changed()
+        return reason or self._spans.changed()
+
+    @property
+    def waiting(self) -> str | None:
+        """How far another process has come with the file; None where none is reading it."""
+        return self._spans.waiting
+
+    def stop_waiting(self) -> None:
+        """End the process that reads the file; called by the thread that advances."""
+        self._spans.stop_waiting()
+
+    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+        """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
+        more = self._spans.advance(max_bytes)
+        found = self._spans.opened
+        if found is not None:
+            self._become(found)
+        return more
+
+    def with_facts(self, also: TraceMeta) -> Trace:
+        """The same trace with what other files tell of it where its own does not."""
+        trace = copy(self)
+        trace._also = also if self._also is None else fill_in(self._also, also)
+        if self._summary is not None:
+            trace._summary = self._summary.filled_in(also)
+        return trace
+
+    def with_id(self, trace_id: str) -> Trace:
+        """The same trace under another id."""
+        trace = copy(self)
+        trace._renamed = trace_id
+        if self._identity is not None:
+            trace._identity = replace(self._identity, trace_id=trace_id)
+        if self._summary is not None:
+            trace._summary = self._summary._replace(trace_id=trace_id)
+        return trace
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it is known from an earlier look alone, so that its file has yet to be read."""
+        return self._summary is not None
+
+    @property
+    def is_amended(self) -> bool:
+        """Whether its id, or what is told of it, is not the file's own alone."""
+        return self._also is not None or self._renamed is not None
+
+    @property
+    def as_told(self) -> bool:
+        """Whether there is more to reading its file than the path tells."""
+        return self._unread is not None and self._unread.as_told
+
+    def anew(self) -> Trace:
+        """The same trace without its spans, which are then read anew; itself where it cannot."""
+        if self._unread is None:
+            return self
+        summary = self.summary
+        trace = Trace.unread(summary, self.file, self.record, self._unread.again(summary))
+        trace._also, trace._renamed = self._also, self._renamed
+        return trace
+
+    def _become(self, found: Trace) -> None:
+        """Take over what reading the file has found."""
+        identity = found.identity
+        if self._renamed is not None:
+            identity = replace(identity, trace_id=self._renamed)
+        if found._also is not None:
+            self._also = found._also if self._also is None else fill_in(found._also, self._also)
+        self.opened, self._meta, self._problems = found.opened, found._meta, found._problems
+        self._identity, self._spans = identity, found._spans
+        self._summary = None  # the last, as others may ask meanwhile
+
+    def _no_span(self, index: int) -> IndexError:
+        return IndexError(f"no span {index} in a trace of {len(self._spans)}")
+
+
+def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
+    """``meta`` with what it lacks taken from ``also``."""
+    return replace(
+        meta,
+        task=meta.task or also.task,
+        system=meta.system or also.system,
+        model=meta.model or also.model,
+        benchmark=meta.benchmark or also.benchmark,
+        outcome=also.outcome if meta.outcome is Outcome.UNKNOWN else meta.outcome,
+        score=also.score if meta.score is None else meta.score,
+        answer_key=meta.answer_key.with_all_of(also.answer_key),
+        version=meta.version or also.version,
+        started=also.started if meta.started is None else meta.started,
+    )
 
 
 @dataclass(frozen=True, slots=True)

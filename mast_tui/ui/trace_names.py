@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.index.trace_summary import ShelvedTrace
-
 if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import TraceRecord
@@ -31,7 +29,7 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     beginnings = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
 
     def name_of(trace: Trace) -> str:
-        path = trace.file.path if isinstance(trace, ShelvedTrace) else str(trace.path)
+        path = trace.file
         inside = [
             path[len(beginning) :]
             for beginning in beginnings

@@ -13,7 +13,7 @@ from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers import trail
 from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.labels import AnnotatorKind, Label
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, SpanKind, Trace, TraceIdentity
 
@@ -68,7 +68,7 @@ def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def _trace(path: Path, steps: list[Step]) -> Trace:
     identity = TraceIdentity(TRACE_ID, "0" * 64, 1, "trail", 1, native=True)
-    return DocumentTrace(identity, path, steps)
+    return Trace(identity, path, StepSpans(steps))
 
 
 def test_evidence_is_a_quote_in_the_span_that_holds_it(trace_at_hand: Path, tmp_path: Path) -> None:

@@ -3,70 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from mast_tui.traces.model import (
-    PREVIEW_CHARS,
-    Loaded,
-    Problem,
-    Role,
-    Span,
-    SpanKind,
-    SpanStatus,
-    TraceIdentity,
-    TraceMeta,
-)
+from mast_tui.traces.model import PREVIEW_CHARS, Role, Span, SpanKind, SpanStatus, TraceMeta
+from tests.traces.made import MadeTrace
 
 
-class MemoryTrace:
-    """A trace whose spans are added one by one; it follows the ``Trace`` protocol."""
+class MemoryTrace(MadeTrace):
+    """A trace whose spans are added one by one."""
 
     def __init__(self, trace_id: str = "memory", meta: TraceMeta | None = None) -> None:
-        self._trace_id = trace_id
-        self._meta = meta or TraceMeta()
-        self._spans: list[Span] = []
+        super().__init__(trace_id, Path("memory"), reader="memory", meta=meta)
+        self._made: list[Span] = []
         self._texts: list[str] = []
         self._calls = 0
 
-    @property
-    def identity(self) -> TraceIdentity:
-        return TraceIdentity(self._trace_id, "0" * 64, 0, "memory", 1, True)
-
-    @property
-    def path(self) -> Path:
-        return Path("memory")
-
-    @property
-    def record(self) -> int | None:
-        return None
-
-    @property
-    def meta(self) -> TraceMeta:
-        return self._meta
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        return ()
-
-    @property
-    def loaded(self) -> Loaded:
-        return Loaded(0, 0, True)
-
     def __len__(self) -> int:
-        return len(self._spans)
+        return len(self._made)
 
     def span(self, index: int, /) -> Span:
-        return self._spans[index]
+        return self._made[index]
 
     def text(self, index: int, /) -> str:
         return self._texts[index]
 
     def index_of(self, key: str, /) -> int | None:
-        return next((span.index for span in self._spans if span.key == key), None)
-
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        return False
+        return next((span.index for span in self._made if span.key == key), None)
 
     def add(
         self,
@@ -81,8 +43,8 @@ class MemoryTrace:
         status: SpanStatus = SpanStatus.UNKNOWN,
         start: float | None = None,
     ) -> MemoryTrace:
-        index = len(self._spans)
-        self._spans.append(
+        index = len(self._made)
+        self._made.append(
             Span(
                 index=index,
                 key=key or f"line {index + 1}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mast_tui.labels import Finding, Target
 from mast_tui.session import Session
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, store_judgement
 from tests.workspace.build import MAST, MODES, TRACE, trace_of
 
@@ -36,7 +36,7 @@ class Desk:
     """A workspace in memory, and a trace of five spans."""
 
     workspace: Workspace
-    trace: DocumentTrace
+    trace: Trace
 
     @classmethod
     def set_up(cls) -> Desk:

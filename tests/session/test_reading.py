@@ -15,6 +15,7 @@ from mast_tui.traces.model import Span
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SpansRead
 from tests.session.build import Desk
+from tests.traces.made import MadeTrace
 from tests.workspace.build import MAST, TRACE, trace_of
 
 SPANS = 30
@@ -27,13 +28,12 @@ indices = st.integers(0, SPANS - 1)
 stretches = st.tuples(indices, indices).map(lambda ends: range(min(ends), max(ends) + 1))
 
 
-class Million:
+class Million(MadeTrace):
     """A trace of a million spans that counts what it is asked for."""
 
     def __init__(self) -> None:
         inner = trace_of("one")
-        self.identity, self.path, self.record = inner.identity, inner.path, inner.record
-        self.meta, self.problems, self.loaded = inner.meta, inner.problems, inner.loaded
+        super().__init__(inner.identity.trace_id, inner.path)
         self._one = inner.span(0)
         self.asked = 0
 
@@ -50,9 +50,6 @@ class Million:
     def index_of(self, key: str, /) -> int | None:
         self.asked += 1
         return int(key.removeprefix("k"))
-
-    def advance(self, _max_bytes: int = 0, /) -> bool:
-        return False
 
 
 def indices_in(found: Sequence[range]) -> list[int]:

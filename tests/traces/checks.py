@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.span_columns import STATUSES, glances
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import PREVIEW_CHARS, FileReport, Span, SpanKind, Trace
+from mast_tui.traces.model import PREVIEW_CHARS, STATUSES, FileReport, Span, SpanKind, Trace
 from mast_tui.traces.readers.base import Reader
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -72,15 +71,15 @@ def check_sound(trace: Trace) -> None:
         with pytest.raises(IndexError):
             trace.text(beyond)
     assert trace.index_of("no such key") is None
-    check_glances(trace, spans)
+    check_columns(trace, spans)
     for problem in trace.problems:
         assert problem.place
         assert problem.message
 
 
-def check_glances(trace: Trace, spans: Sequence[Span], first: int = 0) -> None:
+def check_columns(trace: Trace, spans: Sequence[Span], first: int = 0) -> None:
     """Fail unless the columns from ``first`` on say what ``spans`` do, which are there."""
-    seen = glances(trace, first, first + len(spans))
+    seen = trace.columns(first, first + len(spans))
     columns = (seen.shapes, seen.statuses, seen.starts, seen.ends)
     assert (seen.first, *map(len, columns)) == (first, *[len(spans)] * 4)
     for span, shape, status, start, end in zip(spans, *columns, strict=True):

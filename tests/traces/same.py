@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import FileReport, Spawning, Trace
+from mast_tui.traces.model import FileReport, Trace
 
 
 def check_same_report(found: FileReport, known: FileReport) -> None:
@@ -28,14 +28,10 @@ def check_same_trace(found: Trace, known: Trace) -> None:
     assert found.meta == known.meta
     assert list(found.problems) == list(known.problems)
     assert found.loaded == known.loaded
-    assert _spawned(found) == _spawned(known)
+    assert found.spawned == known.spawned
     assert len(found) == len(known)
     for index in range(len(known)):
         span = known.span(index)
         assert found.span(index) == span
         assert found.text(index) == known.text(index)
         assert found.index_of(span.key) == index
-
-
-def _spawned(trace: Trace) -> dict[str, str]:
-    return dict(trace.spawned) if isinstance(trace, Spawning) else {}

@@ -17,7 +17,6 @@ from mast_tui.traces.index.big_documents import BigDocuments
 from mast_tui.traces.index.document_cache import KeptDocuments
 from mast_tui.traces.index.document_format import END_BYTES
 from mast_tui.traces.index.library_cache import Shelf
-from mast_tui.traces.index.trace_summary import facts_of
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.file_reader import read_one
@@ -67,7 +66,7 @@ def walk(folder: Path, shelf: Shelf) -> list[FileReport]:
 
 def used(trace: Trace) -> None:
     """Ask a trace for all that the screens show of it."""
-    known = facts_of(trace)
+    known = trace.summary
     texts = (known.task, known.system, known.model, known.benchmark, str(trace.path))
     assert "".join(text or "" for text in texts).isprintable()
     assert 0 <= trace.loaded.done <= trace.loaded.total + 1
@@ -82,7 +81,10 @@ def used(trace: Trace) -> None:
 
 
 def facts(reports: list[FileReport]) -> list[object]:
-    return [(one.path, one.format, one.skipped, *map(facts_of, one.traces)) for one in reports]
+    return [
+        (one.path, one.format, one.skipped, *(trace.summary for trace in one.traces))
+        for one in reports
+    ]
 
 
 # Who may read them

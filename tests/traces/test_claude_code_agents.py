@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Role, Spawning, Thread, Trace
+from mast_tui.traces.model import Role, Thread, Trace
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import read_file, write_json_lines
 from tests.traces.claude_sessions import (
@@ -37,7 +37,6 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
 
 
 def spawned_by(trace: Trace) -> dict[str, str]:
-    assert isinstance(trace, Spawning)
     return dict(trace.spawned)
 
 

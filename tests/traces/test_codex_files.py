@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.library import read_fully
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import check_sound
@@ -140,12 +139,12 @@ def test_a_file_that_is_gone_is_said_so(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "one"), message("user", "two"))
     trace = trace_of(path)
     assert trace.text(0) == "one"
-    reopened = READER.read(Source(path)).traces[0]
+    (reopened,) = read_file(path, named=True).traces
     assert reopened.span(0).preview == "one"
     path.unlink()
     with pytest.raises(OSError, match="gone"):
         reopened.text(1)
-    assert changed(reopened) == "the file has gone"
+    assert reopened.changed() == "the file has gone"
     assert "cannot be read any more" in reopened.span(1).preview
     assert (reopened.span(1).key, reopened.span(1).role) == ("line 3", "user")
     assert reopened.span(0).preview == "one"

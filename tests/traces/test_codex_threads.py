@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Spawning, Thread, Trace
+from mast_tui.traces.model import FileReport, Role, SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import check_sound
 from tests.traces.rollouts import (
@@ -46,7 +46,6 @@ def spawn(call_id: str = "s") -> Record:
 
 
 def spawned(trace: Trace) -> dict[str, str]:
-    assert isinstance(trace, Spawning)
     return dict(trace.spawned)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import (
     AnswerKey,
@@ -58,10 +58,10 @@ def traces(draw: st.DrawFn) -> Trace:
         draw(st.integers(1, 9)),
         draw(st.booleans()),
     )
-    return DocumentTrace(
+    return Trace(
         identity,
         Path("source.json"),
-        steps.steps,
+        StepSpans(steps.steps),
         meta=TraceMeta(
             task=draw(perhaps),
             system=draw(perhaps),
@@ -133,7 +133,7 @@ def test_a_lone_surrogate_can_be_written(tmp_path: Path) -> None:
     steps = StepList()
     steps.add("a", SpanKind.LOG, Role.LOG, "x", "half \ud83d pair", place="line 1")
     identity = TraceIdentity("t", "0" * 64, 1, "r", 1, native=False)
-    line = line_of(DocumentTrace(identity, Path("x"), steps.steps))
+    line = line_of(Trace(identity, Path("x"), StepSpans(steps.steps)))
     assert json.loads(line)["spans"][0]["text"] == "half \ufffd pair"
 
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.model import Role, SpanKind, Trace
 from tests.traces.checks import check_sound
 
 PATH = Path("runs/night.json")
 
 
-def trace_of(steps: StepList) -> DocumentTrace:
+def trace_of(steps: StepList) -> Trace:
     identity = identity_by_content(PATH, None, b"content", reader="test", key_scheme=1)
-    return DocumentTrace(identity, PATH, steps.steps)
+    return Trace(identity, PATH, StepSpans(steps.steps))
 
 
 def test_a_document_is_a_trace_that_is_wholly_loaded() -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.index.document_format import write_kept
-from mast_tui.traces.index.document_trace import Kept, KeptTrace, open_kept
+from mast_tui.traces.index.document_trace import Kept, open_kept
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
     AnswerKey,
@@ -24,11 +24,12 @@ from mast_tui.traces.model import (
     SpanStatus,
     Thread,
     Tokens,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.scan.file_reader import read_one
-from mast_tui.traces.search.byte_prefilter import Sieve, sift
+from mast_tui.traces.search.byte_prefilter import Sieve
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
 from tests.traces.same import check_same_report
 
@@ -41,7 +42,7 @@ counts = st.none() | st.integers(0, 1 << 70)
 
 
 @st.composite
-def traces(draw: st.DrawFn, path: Path, record: int | None) -> DocumentTrace:
+def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
     steps = StepList()
     for _ in range(draw(st.integers(0, 6))):
         keys = [step.key for step in steps.steps]
@@ -79,8 +80,8 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> DocumentTrace:
         answer_key=draw(answer_keys),
     )
     problems = draw(st.lists(st.builds(Problem, words, words), max_size=2))
-    return DocumentTrace(
-        identity, path, steps.steps, record=record, meta=meta, problems=tuple(problems)
+    return Trace(
+        identity, path, StepSpans(steps.steps), record=record, meta=meta, problems=tuple(problems)
     )
 
 
@@ -164,7 +165,7 @@ def test_no_text_with_a_word_is_missed_by_its_sieve(
     found: dict[int, str] = {}
     begin = 0
     while begin < len(trace):
-        begin, some, _rows = sift(trace, sieve, begin, len(trace), max_bytes)
+        begin, some, _rows = trace.sift(sieve, begin, len(trace), max_bytes)
         found.update(some)
     for index in range(len(trace)):
         text = trace.text(index)
@@ -191,7 +192,7 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
     monkeypatch.setattr(os, "pread", counted)
     found = []
     for begin in range(len(trace)):
-        end, texts_found, _rows = sift(trace, Sieve.for_needle("quagmire"), begin, begin + 1, 1024)
+        end, texts_found, _rows = trace.sift(Sieve.for_needle("quagmire"), begin, begin + 1, 1024)
         assert end == begin + 1
         assert max(read) == 1024
         found += [index for index, _text in texts_found]
@@ -254,9 +255,10 @@ def test_it_tells_whether_spans_are_of_one_thread(tmp_path: Path, wanted: list[s
         steps.add(key, SpanKind.LOG, Role.LOG, "log", "text", place=key)
     identity = TraceIdentity("id", "0" * 64, 4, "test", 1, True)
     path = tmp_path / "a.json"
-    report = FileReport(path, format="test", traces=(DocumentTrace(identity, path, steps.steps),))
+    report = FileReport(
+        path, format="test", traces=(Trace(identity, path, StepSpans(steps.steps)),)
+    )
     (trace,) = reopened(report, tmp_path / "a.spans").traces
-    assert isinstance(trace, KeptTrace)
     read_fully(trace)
     threads = [step.key.partition("/")[0] if "/" in step.key else "" for step in steps.steps]
     for first in range(len(trace)):

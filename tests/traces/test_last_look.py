@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.index.library_cache import Shelf
-from mast_tui.traces.index.trace_summary import anew, facts_of
 from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
 from mast_tui.traces.scan.scan_diff import Differences
@@ -56,7 +55,7 @@ def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path
     with Shelf(tmp_path / "library.db") as shelf:
         found = walk(folder, shelf)
         told = last_look(folder, shelf)
-    assert list(map(facts_of, told)) == list(map(facts_of, found))
+    assert [one.summary for one in told] == [one.summary for one in found]
     assert [(one.path, one.record) for one in told] == [(one.path, one.record) for one in found]
     by_id = {one.identity.trace_id: one for one in told}
     assert len(by_id) == len(told) == 7
@@ -78,9 +77,9 @@ def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_pa
         assert keys_of(ours) == keys_of(theirs) != []
         assert ours.identity == theirs.identity == identity
         assert ours.meta == theirs.meta
-        again = anew(ours)
+        again = ours.anew()
         assert len(again) == 0
-        assert facts_of(again) == facts_of(ours)
+        assert again.summary == ours.summary
 
 
 def test_a_second_walk_over_the_same_files_is_no_news(folder: Path, tmp_path: Path) -> None:

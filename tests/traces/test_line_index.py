@@ -149,7 +149,8 @@ def test_lines_that_were_read_before_the_file_fails_are_given_out_first() -> Non
 def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "live.txt"
     path.write_bytes(b"one\ntwo\n")
-    index = LineIndex.of(Source(path))
+    source = Source(path)
+    index = LineIndex.of(source)
     with path.open("ab") as file:
         file.write(b"three\n")
     assert list(index.advance(1 << 20)) == [b"one", b"two"]
@@ -159,24 +160,26 @@ def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
 def test_nothing_more_is_read_of_a_file_that_has_been_cut(tmp_path: Path) -> None:
     path = tmp_path / "cut.txt"
     path.write_bytes(b"one\ntwo\nthree\n")
-    index = LineIndex.of(Source(path))
+    source = Source(path)
+    index = LineIndex.of(source)
     path.write_bytes(b"one\ntw")
     with pytest.raises(OSError, match="cut"):
         index.advance(1 << 20)
-    assert index.changed() == "the file has been cut"
+    assert source.opened.changed() == "the file has been cut"
 
 
 def test_a_file_that_has_grown_is_read_as_far_as_it_was_known(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_bytes(b"one\ntwo\n" * 20_000)
-    index = LineIndex.of(Source(path))
+    source = Source(path)
+    index = LineIndex.of(source)
     with path.open("ab") as file:
         file.write(b"three\n")
     assert len(index.advance(1 << 20)) == 40_000
     assert index.complete
-    assert index.changed() is None
+    assert source.opened.changed() is None
     path.write_bytes(b"one\nTWO\n" * 30_000)
-    assert index.changed() == "the file has changed"
+    assert source.opened.changed() == "the file has changed"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.index.lazy_span import late_span, moved
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
-from mast_tui.traces.index.lines import LineTrace, feed_lines
+from mast_tui.traces.index.lines import LineSpans, feed_lines
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
@@ -18,6 +18,7 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
@@ -59,12 +60,12 @@ class CountingContent(MemoryContent):
         return super().read(offset, length)
 
 
-def trace_of(parser: CountingParser, data: bytes) -> tuple[LineTrace, CountingContent]:
+def trace_of(parser: CountingParser, data: bytes) -> tuple[Trace, CountingContent]:
     content = CountingContent(data)
     index = LineIndex(content, len(data))
     feed_lines(index, parser, len(data))
     content.reads = content.bytes_read = 0
-    return LineTrace(IDENTITY, Path("some.txt"), index, parser), content
+    return Trace(IDENTITY, Path("some.txt"), LineSpans(index, parser)), content
 
 
 def test_a_line_is_read_once_and_only_when_its_preview_is_looked_at() -> None:

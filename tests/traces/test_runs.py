@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mast_tui.traces.index.multi_file_trace import RunTrace
-from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.traces.native_format import line_of
@@ -90,7 +88,6 @@ def test_sub_agents_stand_in_their_run_before_the_result_of_the_call(tmp_path: P
     family(tmp_path)
     run = the_run(tmp_path)
     check_sound(run)
-    assert isinstance(run, RunTrace)
     assert run.identity.trace_id == MAIN
     shown = texts(run)
     assert shown[0] == "do it"
@@ -228,11 +225,11 @@ def test_a_session_resumed_from_another_keeps_its_own_sub_agents(tmp_path: Path)
 def test_a_file_of_a_run_that_has_changed_is_told(tmp_path: Path) -> None:
     main = family(tmp_path)
     trace = the_run(tmp_path)
-    assert changed(trace) is None
+    assert trace.changed() is None
     child = tmp_path / "01" / "rollout-b.jsonl"
     index = next(i for i in range(len(trace)) if trace.span(i).place.startswith(child.name))
     trace.text(index)
     child.unlink()
-    assert changed(trace) == f"{child.name}: the file has gone"
+    assert trace.changed() == f"{child.name}: the file has gone"
     main.unlink()
-    assert changed(trace) == "the file has gone"
+    assert trace.changed() == "the file has gone"

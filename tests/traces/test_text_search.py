@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
-from mast_tui.traces.index.lines import LineTrace
-from mast_tui.traces.index.metadata_overlay import OverlaidTrace
+from mast_tui.traces.index.lines import LineSpans
 from mast_tui.traces.index.multi_file_trace import Member, joined
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Thread, Trace
-from mast_tui.traces.readers.codex.lines import SharedLineTrace
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.readers.logs.reader import TextParser
 from mast_tui.traces.search import text_search
@@ -90,12 +88,12 @@ def rollout_bytes(records: Iterable[Record], *, plain: bool = False) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
 
 
-def rollout_of(data: bytes, *, read: bool = True) -> tuple[LineTrace, Counting, CountingParser]:
+def rollout_of(data: bytes, *, read: bool = True) -> tuple[Trace, Counting, CountingParser]:
     """A rollout of which it is counted what is read and parsed."""
     content, parser = Counting(data), CountingParser()
     path = Path("rollout.jsonl")
     identity = identity_by_content(path, None, data, reader="codex", key_scheme=1)
-    trace = SharedLineTrace(identity, path, LineIndex(content, len(data)), parser)
+    trace = Trace(identity, path, LineSpans(LineIndex(content, len(data)), parser))
     if read:
         read_fully(trace)
     return trace, content, parser
@@ -153,7 +151,9 @@ def test_plain_text_is_searched_the_same(paragraphs: list[str], needle: str) -> 
     data = "\n\n".join(BEHIND_PREVIEW + one for one in paragraphs).encode()
     path = Path("notes.txt")
     identity = identity_by_content(path, None, data, reader="text", key_scheme=1)
-    trace = LineTrace(identity, path, LineIndex(MemoryContent(data), len(data)), TextParser())
+    trace = Trace(
+        identity, path, LineSpans(LineIndex(MemoryContent(data), len(data)), TextParser())
+    )
     read_fully(trace)
     assert everything(TextSearch(trace, Needle(needle), 0)) == naive(trace, needle)
 
@@ -320,7 +320,7 @@ def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
         path.write_bytes(rollout_bytes(records))
         trace = read_file(path, named=True).traces[0]
         members.append(Member(Thread(name), trace, name))
-    run = OverlaidTrace(joined(members[0], members[1:]), trace_id="run")
+    run = joined(members[0], members[1:]).with_id("run")
     read_fully(run)
     assert len(run) == 7
     for needle in ("pod", "zebra", "404", "begin", "user"):

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import (
-    Loaded,
-    Problem,
-    Role,
-    Span,
-    SpanKind,
-    SpanStatus,
-    TraceIdentity,
-    TraceMeta,
-)
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from tests.traces.made import MadeTrace
 
 
-class SmallTrace:
+class SmallTrace(MadeTrace):
     """A trace in memory whose spans have these texts and the keys ``k0``, ``k1``, …"""
 
     def __init__(self, *texts: str) -> None:
+        super().__init__("small", Path("small.jsonl"))
         self._texts = texts
-        self.identity = TraceIdentity("small", "0" * 64, 0, "test", 1, True)
-        self.path = Path("small.jsonl")
-        self.record: int | None = None
-        self.meta = TraceMeta()
-        self.problems: Sequence[Problem] = ()
-        self.loaded = Loaded(0, 0, True)
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -58,9 +44,6 @@ class SmallTrace:
     def index_of(self, key: str, /) -> int | None:
         number = int(key.removeprefix("k")) if key.removeprefix("k").isdigit() else -1
         return number if 0 <= number < len(self._texts) else None
-
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        return False
 
 
 def taxonomy_of(*codes: str) -> Taxonomy:

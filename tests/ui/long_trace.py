@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
-from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
 from mast_tui.traces.model import (
-    Loaded,
-    Problem,
     Role,
     Span,
+    SpanColumns,
     SpanKind,
     SpanStatus,
-    TraceIdentity,
-    TraceMeta,
 )
+from tests.traces.made import MadeTrace
 
 Change = Callable[[Span], Span]
 
 
-class LongTrace:
+class LongTrace(MadeTrace):
     """``length`` messages made on demand, with the keys ``k0``, ``k1``, …; ``change`` alters them.
 
     ``asked`` counts the spans that this thread has asked for, ``asked_behind`` those of others.
     """
 
     def __init__(self, length: int, change: Change | None = None) -> None:
+        super().__init__(f"long-{length}", Path("long.jsonl"))
         self.length = length
         self.change = change
         self.asked = 0
         self.asked_behind: Counter[int] = Counter()
-        self.identity = TraceIdentity(f"long-{length}", "0" * 64, 0, "test", 1, True)
-        self.path = Path("long.jsonl")
-        self.record: int | None = None
-        self.meta = TraceMeta()
-        self.problems: Sequence[Problem] = ()
-        self.loaded = Loaded(0, 0, True)
         self._home = get_ident()
 
     def __len__(self) -> int:
@@ -80,21 +72,18 @@ class LongTrace:
         index = int(key[1:]) if key[1:].isdigit() else -1
         return index if 0 <= index < self.length else None
 
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        return False
-
 
 class GlancedTrace(LongTrace):
     """Such a trace that tells of many spans at once, as one that is kept in columns does."""
 
     def __init__(self, length: int, change: Change | None = None) -> None:
         super().__init__(length, change)
-        self._steps = GlancesAtSteps()
         self.glanced_at = 0
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
+        end = min(end, len(self))
         self.glanced_at += end - first
-        return self._steps.glances(first, map(self.made, range(first, end)))
+        return self._columns.columns(first, map(self.made, range(first, end)))
 
     def one_thread(self, first: int, end: int, /) -> bool:
         return not any("/" in self.made(index).key for index in range(first, end))

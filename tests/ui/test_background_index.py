@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.span_columns import GlancesAtSteps
+from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.model import Loaded, Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import (
     COMPARED,
@@ -52,19 +52,19 @@ def facts_of(told: Sequence[Span]) -> TraceFacts:
 
 @given(st.lists(spans, max_size=60), st.integers(1, 20))
 def test_columns_tell_what_spans_do(told: list[Span], slices: int) -> None:
-    finder, columns = FactFinder(), GlancesAtSteps()
+    finder, columns = FactFinder(), ColumnsOfSteps()
     for first in range(0, len(told), slices):
-        finder.take(columns.glances(first, told[first : first + slices]))
+        finder.take(columns.columns(first, told[first : first + slices]))
         assert finder.facts == facts_of(told[: first + slices])
 
 
 @given(st.lists(spans, max_size=60))
 def test_shapes_that_were_told_before_their_spans_count_with_them(told: list[Span]) -> None:
-    columns = GlancesAtSteps()
-    columns.glances(0, reversed(told))
+    columns = ColumnsOfSteps()
+    columns.columns(0, reversed(told))
     finder = FactFinder()
     for first in range(0, len(told), 7):
-        finder.take(columns.glances(first, told[first : first + 7]))
+        finder.take(columns.columns(first, told[first : first + 7]))
         assert finder.facts == facts_of(told[: first + 7])
 
 

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.traces.index.document_process import STOPPED, Progress
-from mast_tui.traces.index.trace_summary import FileToRead, ShelvedTrace, facts_of
+from mast_tui.traces.index.trace_summary import FileToRead, unread_trace
 from mast_tui.traces.library import read_file
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
@@ -161,21 +161,21 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
     tmp_path: Path, processes: Processes
 ) -> None:
     path = write_trace(tmp_path / "big.json")
-    trace = ShelvedTrace(
+    trace = unread_trace(
         FileToRead(str(path), (), lambda: read_file(path, named=False)),
         None,
-        facts_of(read_trace(path)),
+        read_trace(path).summary,
     )
     app = app_on(write_trace(tmp_path / "small.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         app.go(ShowTrace(trace))
         await until(pilot, lambda: WORDS in title(app))
-        assert trace.awaited == WORDS
+        assert trace.waiting == WORDS
         await pilot.press("escape")
         await settle(pilot)
         assert processes.begun[0].failed == STOPPED
-        assert trace.awaited is None
+        assert trace.waiting is None
         assert not trace.loaded.complete
         assert not trace.advance()  # it is asked for again, and read
         assert len(trace) == len(SMALL)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.labels import Target
-from mast_tui.traces.index.span_columns import Glances, glances
-from mast_tui.traces.model import Span, SpanKind, SpanStatus
+from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
@@ -108,8 +107,8 @@ def test_a_filter_by_columns_makes_no_span() -> None:
         def span(self, index: int, /) -> Span:
             raise AssertionError(f"span {index} was made")
 
-        def glances(self, first: int, end: int, /) -> Glances:
-            return glances(TRACE, first, end)
+        def columns(self, first: int, end: int, /) -> SpanColumns:
+            return TRACE.columns(first, end)
 
     chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
     narrowing = Narrowing(Columns("a", "b", "c", "d", "e"), chosen, Marked())

@@ -116,7 +116,7 @@ def test_names_are_told_from_the_folder_that_was_opened(
     from tests.ui.build import SmallTrace
 
     trace = SmallTrace("x")
-    trace.path = Path(path)
+    trace.file = path
     name_of = names_under([Path(root) for root in roots])
     assert name_of(trace) == name
     trace.record = 3

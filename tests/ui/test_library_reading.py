@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.index.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan import file_reader as one_file
@@ -114,7 +114,7 @@ def test_a_look_that_is_told_to_stop_stops_and_keeps_no_half_of_it(runs: Path) -
 
 def documents() -> int:
     gc.collect()
-    return sum(isinstance(one, DocumentTrace) for one in gc.get_objects())
+    return sum(isinstance(one, StepSpans) for one in gc.get_objects())
 
 
 def filled(folder: Path) -> Catalog:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.span_columns import GlancesAtSteps
+from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import MOST_BUCKETS, Matter, RunCounts, kind_of
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
@@ -30,9 +30,9 @@ heights = st.integers(1, 80)
 
 def counted(spans: Sequence[Span], slices: int = 1_000_000) -> RunCounts:
     """The spans, counted so many at a time."""
-    counts, columns = RunCounts(), GlancesAtSteps()
+    counts, columns = RunCounts(), ColumnsOfSteps()
     for first in range(0, len(spans), slices):
-        counts.take(columns.glances(first, spans[first : first + slices]))
+        counts.take(columns.columns(first, spans[first : first + slices]))
     return counts
 
 
@@ -215,10 +215,10 @@ class CountedMarks(Marks):
 
 @pytest.mark.slow
 def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
-    counts, columns = RunCounts(), GlancesAtSteps()
+    counts, columns = RunCounts(), ColumnsOfSteps()
     part = [KINDS[Matter.USER]] * 20_000, [PLAIN] * 20_000
     for number in range(50):
-        counts.take(columns.glances(20_000 * number, part[number >= 20]))
+        counts.take(columns.columns(20_000 * number, part[number >= 20]))
     buckets = counts.buckets.counts
     assert all(len(row) <= MOST_BUCKETS for row in buckets)
     assert sum(map(sum, buckets)) == counts.seen == 1_000_000

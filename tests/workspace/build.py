@@ -9,8 +9,8 @@ from pathlib import Path
 from mast_tui.labels import Label, PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.index.document import DocumentTrace, StepList
-from mast_tui.traces.model import Outcome, Role, SpanKind, TraceIdentity, TraceMeta
+from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.model import Outcome, Role, SpanKind, Trace, TraceIdentity, TraceMeta
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted
 
@@ -19,7 +19,7 @@ MODES = tuple(mode.slug for mode in MAST.modes)
 TRACE = "run-1"
 
 
-def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> DocumentTrace:
+def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> Trace:
     """A trace with these texts under the keys ``k0``, ``k1``…"""
     steps = StepList()
     for number, text in enumerate(texts):
@@ -41,7 +41,7 @@ def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> Do
         native=True,
     )
     meta = TraceMeta(model="m-1", system="crew", outcome=Outcome.FAILED)
-    return DocumentTrace(identity, Path("runs") / f"{trace_id}.json", steps.steps, meta=meta)
+    return Trace(identity, Path("runs") / f"{trace_id}.json", StepSpans(steps.steps), meta=meta)
 
 
 def label(

@@ -1,25 +1,21 @@
-"""A trace that was read whole: its spans and their texts in memory."""
+"""Steps of a source that was read whole, and the spans that become of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
-from mast_tui.traces.io.opened_file import OpenedFile
+from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     PREVIEW_CHARS,
-    Loaded,
-    Problem,
     Role,
     Span,
+    SpanColumns,
     SpanKind,
+    Spans,
     SpanStatus,
     Tokens,
-    TraceIdentity,
-    TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.result_status import status_of_result
@@ -127,67 +123,20 @@ class StepList:
         )
 
 
-class DocumentTrace:
-    """A trace whose source was parsed once; ``advance`` has nothing left to do."""
+class StepSpans(Spans):
+    """The spans of a source that was parsed once, with their texts in memory."""
 
-    def __init__(
-        self,
-        identity: TraceIdentity,
-        path: Path,
-        steps: Sequence[Step],
-        *,
-        record: int | None = None,
-        meta: TraceMeta | None = None,
-        problems: Iterable[Problem] = (),
-    ) -> None:
-        self._identity = identity
-        self._path = path
+    def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = tuple(steps)
         self._spans: list[Span | None] = [None] * len(self._steps)
         self._index = {step.key: index for index, step in enumerate(self._steps)}
-        self._record = record
-        self._meta = meta or TraceMeta()
-        self.opened: OpenedFile | None = None
-        self._problems = tuple(problems)
-        self._glances = GlancesAtSteps()
-
-    @property
-    def identity(self) -> TraceIdentity:
-        """By which the trace is known again."""
-        return self._identity
-
-    @property
-    def path(self) -> Path:
-        """The file the trace was read from."""
-        return self._path
-
-    @property
-    def record(self) -> int | None:
-        """The place of the trace among those of its file, or None where it is the only one."""
-        return self._record
-
-    @property
-    def meta(self) -> TraceMeta:
-        """What the source tells about the run as a whole."""
-        return self._meta
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What of this trace could not be read."""
-        return self._problems
-
-    @property
-    def loaded(self) -> Loaded:
-        """Always complete."""
-        size = self._identity.content_bytes
-        return Loaded(size, size, complete=True)
+        self._columns = ColumnsOfSteps()
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; its preview is made on first use."""
-        self._check(index)
         span = self._spans[index]
         if span is None:
             span = self._spans[index] = _span(index, self._steps[index])
@@ -195,28 +144,15 @@ class DocumentTrace:
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, as read."""
-        self._check(index)
         return self._steps[index].text
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._glances.glances(first, self._steps[first:end])
-
-    def changed(self) -> str | None:
-        """Say why the document is not what was read; None where it is, or nobody knows."""
-        return None if self.opened is None else self.opened.changed()
+        return self._columns.columns(first, self._steps[first:end])
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""
         return self._index.get(key)
-
-    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
-        """Nothing is ever left to read."""
-        return False
-
-    def _check(self, index: int) -> None:
-        if not 0 <= index < len(self._steps):
-            raise IndexError(f"no span {index} in a trace of {len(self._steps)}")
 
 
 def _span(index: int, step: Step) -> Span:

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 import orjson
 
-from mast_tui.traces.model import FileReport, Span, Spawning, Trace
+from mast_tui.traces.model import FileReport, Span, Trace
 
 FORMAT: Final = 1
 """Changes with everything that changes in such files."""
@@ -129,7 +129,7 @@ def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
         "record": trace.record,
         "meta": asdict(trace.meta),
         "problems": [(problem.place, problem.message) for problem in trace.problems],
-        "spawned": dict(trace.spawned) if isinstance(trace, Spawning) else {},
+        "spawned": dict(trace.spawned),
         "total": trace.loaded.total,
         "spans": len(trace),
         "texts": (begin, texts),

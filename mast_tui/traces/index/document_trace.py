@@ -20,9 +20,7 @@ from mast_tui.traces.index.document_format import BEFORE_TEXT, from_json, known_
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
-from mast_tui.traces.index.span_columns import Glances
 from mast_tui.traces.index.span_table import SpanTable
-from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import (
     FileReport,
@@ -30,14 +28,18 @@ from mast_tui.traces.model import (
     Outcome,
     Problem,
     Role,
+    Sifted,
     Span,
+    SpanColumns,
     SpanKind,
+    Spans,
     SpanStatus,
     Tokens,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.search.byte_prefilter import Sieve, Sifted
+from mast_tui.traces.search.byte_prefilter import Sieve
 
 _FIRST_SLICE: Final = 256 * 1024
 """Of how much of a single trace the rows are taken in before it is handed out, in bytes."""
@@ -83,7 +85,7 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
         return Kept(None)
     about = kept_values.mapping(about)
     traces = tuple(
-        KeptTrace(path, spans, kept_values.mapping(head))
+        _trace(path, spans, kept_values.mapping(head))
         for head in kept_values.sequence(known["traces"])
     )
     if len(traces) == 1:
@@ -133,27 +135,33 @@ class _Part:
         return self._spans.read(self._begin + offset, length)
 
 
-class KeptTrace:
-    """A trace whose rows are taken in slice by slice and whose texts are read when asked for.
+def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
+    identity = kept_values.mapping(head["identity"])
+    return Trace(
+        kept_values.identity([identity[field.name] for field in _IDENTITY]),
+        path,
+        KeptSpans(spans, head),
+        record=kept_values.count_or_none(head["record"]),
+        meta=_meta(kept_values.mapping(head["meta"])),
+        problems=kept_values.problems(head["problems"]),
+    )
 
-    It tells the same of every span as the trace that was read from the document itself.
+
+class KeptSpans(Spans):
+    """Spans whose rows are taken in slice by slice and whose texts are read when asked for.
+
+    They tell the same as those that were read from the document itself.
     """
 
-    def __init__(self, path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> None:
-        self._path = path
+    def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
         self._file = spans
-        self._record = kept_values.count_or_none(head["record"])
         self._total, self._spans = (
             kept_values.count(head["total"]),
             kept_values.count(head["spans"]),
         )
         spawned = kept_values.pairs(list(kept_values.mapping(head["spawned"]).items()))
         self._spawned = MappingProxyType(dict(spawned))
-        identity = kept_values.mapping(head["identity"])
-        self._identity = kept_values.identity([identity[field.name] for field in _IDENTITY])
-        self._meta = _meta(kept_values.mapping(head["meta"]))
-        self.opened: OpenedFile | None = None
-        self._problems = kept_values.problems(head["problems"])
+        self._lost: tuple[Problem, ...] = ()
         rows_begin, rows_bytes = map(kept_values.count, head["rows"])
         texts_begin, texts_bytes = map(kept_values.count, head["texts"])
         if max(rows_begin + rows_bytes, texts_begin + texts_bytes) > spans.size:
@@ -171,29 +179,9 @@ class KeptTrace:
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
 
     @property
-    def identity(self) -> TraceIdentity:
-        """By which the trace is known again."""
-        return self._identity
-
-    @property
-    def path(self) -> Path:
-        """The document."""
-        return self._path
-
-    @property
-    def record(self) -> int | None:
-        """The place of the trace among those of its document."""
-        return self._record
-
-    @property
-    def meta(self) -> TraceMeta:
-        """What the document tells about the run."""
-        return self._meta
-
-    @property
     def problems(self) -> Sequence[Problem]:
-        """What of this trace could not be read."""
-        return self._problems
+        """Why the rest cannot be read."""
+        return self._lost
 
     @property
     def spawned(self) -> Mapping[str, str]:
@@ -213,14 +201,12 @@ class KeptTrace:
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; its preview is read when that is looked at."""
-        self._check(index)
         span = self._table.span(index, lambda: self._preview(index))
         parent = self._odd_parents.get(index, span.parent)
         return moved(span, index, self._places[index] or span.key, parent)
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
-        self._check(index)
         known = self._known_texts.get(index)
         if known is not None:
             return known
@@ -254,19 +240,15 @@ class KeptTrace:
         place = bisect_right(self._turns, first)
         return place == len(self._turns) or self._turns[place] >= end
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._table.glances(first, end)
-
-    def changed(self) -> str | None:
-        """Say why the document is not what was read; None where it is, or nobody knows."""
-        return None if self.opened is None else self.opened.changed()
+        return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
 
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+    def advance(self, max_bytes: int, /) -> bool:
         """Take in the rows of about ``max_bytes`` more of the document; False when none is left.
 
         An error of the file system ends the trace where it stands and becomes a problem.
@@ -282,7 +264,7 @@ class KeptTrace:
         return not self._rows.complete
 
     def _end_here(self, reason: str) -> None:
-        self._problems += (Problem("whole file", f"the rest cannot be read: {reason}"),)
+        self._lost = (Problem("whole file", f"the rest cannot be read: {reason}"),)
         self._rows.size = self._rows.done
 
     def _take(self, row: object) -> None:
@@ -350,10 +332,6 @@ class KeptTrace:
             last = start + len(block) >= stop
             start += len(block) if last else len(block) - sieve.overlap
         return sorted(found)
-
-    def _check(self, index: int) -> None:
-        if not 0 <= index < len(self._table):
-            raise IndexError(f"no span {index} in a trace of {len(self._table)}")
 
 
 class _Words:

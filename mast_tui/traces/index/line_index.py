@@ -10,7 +10,6 @@ from operator import add
 from typing import Final, Protocol
 
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
 READ_BYTES: Final = 4 << 20
@@ -53,9 +52,8 @@ class LineIndex:
     # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
     # and no single step keeps other threads waiting for long.
 
-    def __init__(self, content: Content, size: int, opened: OpenedFile | None = None) -> None:
+    def __init__(self, content: Content, size: int) -> None:
         self._content = content
-        self._opened = opened
         self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
         self._found: list[bytes] = []  # the lines of the last piece, of which some were given out
         self._given = 0
@@ -70,19 +68,15 @@ class LineIndex:
     @classmethod
     def of(cls, source: Source) -> LineIndex:
         """The index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
-        opened = source.opened
         if source.packing is not None or source.head.startswith(_WIDE_MARKS):
             data = as_utf8(source.data)
-            return cls(MemoryContent(data), len(data), opened)
+            return cls(MemoryContent(data), len(data))
+        opened = source.opened
         opened.let_grow()
-        return cls(opened, opened.size, opened)
+        return cls(opened, opened.size)
 
     def __len__(self) -> int:
         return self._given
-
-    def changed(self) -> str | None:
-        """Say why its file is not what was indexed; None where it is, or there is none."""
-        return None if self._opened is None else self._opened.changed()
 
     @property
     def complete(self) -> bool:

@@ -1,19 +1,30 @@
-"""A trace whose spans lie on lines of a file: indexed slice by slice, shown on demand."""
+"""Spans that lie on lines of a file: indexed slice by slice, shown on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from operator import gt
 from typing import Final, Protocol
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
-from mast_tui.traces.index.span_columns import Glances
 from mast_tui.traces.index.span_table import SpanTable
-from mast_tui.traces.model import Loaded, Problem, Span, SpanKind, TraceIdentity, TraceMeta
+from mast_tui.traces.model import (
+    Loaded,
+    Problem,
+    Sifted,
+    Span,
+    SpanColumns,
+    SpanKind,
+    Spans,
+    TraceMeta,
+)
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.search.byte_prefilter import Sieve, Sifted
+from mast_tui.traces.search.byte_prefilter import Sieve
 
 FIRST_SLICE: Final = 256 * 1024
 """How much of a file is read before its trace is handed out, in bytes."""
@@ -22,6 +33,9 @@ _CACHED_CHARS: Final = 8 << 20
 _CACHED_PREVIEWS: Final = 8192
 _PREVIEWED_BYTES: Final = 64 * 1024
 """How much is read for the preview of a text of many lines."""
+
+_SPANS_AT_ONCE: Final = 4096
+_STRIDE: Final = 32
 
 
 class LineParser(Protocol):
@@ -45,19 +59,15 @@ class LineParser(Protocol):
         """
 
 
-class LineTrace:
-    """A trace that knows its spans up to some line and reads each text when it is asked for.
+class LineSpans(Spans):
+    """Spans that lie on lines of a file, known up to some line; a text is read when asked for.
 
     Line feeds end lines; nothing else does. A preview is made from the text when its span is first
     asked for. Where the file has gone or changed, ``text`` raises ``OSError``, and a note in
     brackets stands for the preview.
     """
 
-    def __init__(
-        self, identity: TraceIdentity, path: Path, index: LineIndex, parser: LineParser
-    ) -> None:
-        self._identity = identity
-        self._path = path
+    def __init__(self, index: LineIndex, parser: LineParser) -> None:
         self._index = index
         self._parser = parser
         self._table = parser.table
@@ -66,21 +76,6 @@ class LineTrace:
         self._at_hand = (-1, "")
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
         self._settle()
-
-    @property
-    def identity(self) -> TraceIdentity:
-        """By which the trace is known again."""
-        return self._identity
-
-    @property
-    def path(self) -> Path:
-        """The file the trace is read from."""
-        return self._path
-
-    @property
-    def record(self) -> int | None:
-        """Always None: the file is one trace."""
-        return None
 
     @property
     def meta(self) -> TraceMeta:
@@ -107,29 +102,19 @@ class LineTrace:
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; for its preview its line is read once that is looked at."""
-        self._check(index)
         return self._table.span(index, partial(self._preview, index))
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file or from a small cache."""
-        self._check(index)
         cached = self._texts.get(index)
         return self._read(index) if cached is None else cached
-
-    def changed(self) -> str | None:
-        """Say why the file is not what was read; None where it is, or just has grown."""
-        return self._index.changed()
-
-    def part_of(self, _index: int, text: str) -> str:
-        """What of the text of its lines belongs to the span at ``index``: all of it."""
-        return text
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for; one that cannot be read holds nothing.
 
         Rows are sifted with them wherever possible, as previews are not at hand.
         """
-        lines = self._table.on_lines(self._index)
+        lines = Lines(self._index, *self._table.lines)
         words = None if sieve is None else sieve.by_word()
         try:
             if words is None:
@@ -144,7 +129,7 @@ class LineTrace:
     def _sifted(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         for index, data in found:
             try:
-                text = self.part_of(index, self._parser.text(data))
+                text = self._table.part(index, self._parser.text(data))
             except OSError:
                 continue
             self._at_hand = index, text  # its row is asked for next, if it is
@@ -155,15 +140,15 @@ class LineTrace:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
         return self._table.one_thread(first, end)
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._table.glances(first, end)
+        return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
 
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+    def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; False when nothing is left.
 
         An error of the file system ends the trace where it stands and becomes a problem.
@@ -191,7 +176,7 @@ class LineTrace:
 
     def _read(self, index: int) -> str:
         data = self._index.read(*self._table.lines_of(index))
-        text = self.part_of(index, self._parser.text(data))
+        text = self._table.part(index, self._parser.text(data))
         self._texts.add(index, text)
         return text
 
@@ -216,15 +201,8 @@ class LineTrace:
         number, text = self._at_hand
         if number != index:
             text = self._texts.get(index) or self._read(index)
-        return self._preview_of(index, text)
-
-    def _preview_of(self, index: int, text: str) -> tuple[str, bool]:
         call = self._table.kind_of(index) is SpanKind.TOOL_CALL
         return call_preview(text) if call else preview(text)
-
-    def _check(self, index: int) -> None:
-        if not 0 <= index < len(self._table):
-            raise IndexError(f"no span {index} in a trace of {len(self._table)}")
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
@@ -234,3 +212,93 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     feed, last = parser.feed, len(lines) if index.ends_open else -1
     for offset, line in enumerate(lines):
         feed(number + offset, line, offset + 1 == last)
+
+
+def _no_others(_first: int, _end: int) -> Sequence[int]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines that hold the text of each span, from the first to the last."""
+
+    index: LineIndex
+    first: array[int]
+    last: array[int]
+
+    def sift(
+        self,
+        sieve: Sieve | None,
+        begin: int,
+        limit: int,
+        max_bytes: int,
+        others: Callable[[int, int], Sequence[int]] = _no_others,
+    ) -> tuple[int, Iterator[tuple[int, bytes]]]:
+        """The end of the slice, and the bytes of each span in it that may hold the needle.
+
+        Those of its spans that ``others`` gives are among them in any case. ``OSError`` from the
+        file system comes through.
+        """
+        end, start, stop = self._slice(begin, limit, max_bytes)
+        if sieve is None:
+            return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
+        also = others(begin, end)
+        if stop - start > max_bytes and not also and not self._any(sieve, start, stop, max_bytes):
+            return end, iter(())
+        block = self.index.read_range(start, stop)
+        hits = self._spans_hit(sieve.hits(block), start, begin, end)
+        return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
+
+    def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
+        """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
+        line = self.first[begin]
+        start, stop = self.index.range_of(line, self.last[begin])
+        beyond = self.index.line_at(start + max_bytes)
+        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
+        while end < most:
+            firsts = self.first[end : min(most, end + _STRIDE)]
+            behind = max(self.last[end : end + len(firsts)])
+            if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
+                break
+            stop = max(stop, self.index.range_of(line, behind)[1])
+            line = firsts[-1]
+            end += len(firsts)
+        most = min(most, end + _STRIDE)
+        while end < most and line <= self.first[end] and self.last[end] < beyond:
+            line = self.first[end]
+            stop = max(stop, self.index.range_of(line, self.last[end])[1])
+            end += 1
+        return end, start, stop
+
+    def _any(self, sieve: Sieve, start: int, stop: int, max_bytes: int) -> bool:
+        """Whether a very long line may hold the needle, read piece by piece."""
+        length = max(max_bytes, 2 * sieve.overlap)
+        while start < stop:
+            piece = self.index.read_range(start, min(stop, start + length))
+            if not piece or sieve.hits(piece):
+                return bool(piece)
+            start += length - sieve.overlap
+        return False
+
+    def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
+        """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
+        found: list[int] = []
+        if not hits:
+            return found
+        first, last = self.first[begin:end], self.last[begin:end]
+        if first == last:
+            for line in dict.fromkeys(self.index.line_at(start + hit) for hit in hits):
+                low = bisect_left(first, line)
+                found += range(begin + low, begin + bisect_right(first, line, low))
+            return found
+        for index in range(begin, end):
+            low, high = self.index.range_of(self.first[index], self.last[index])
+            place = bisect_left(hits, low - start)
+            if place < len(hits) and hits[place] < high - start:
+                found.append(index)
+        return found
+
+    def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        for index in spans:
+            low, high = self.index.range_of(self.first[index], self.last[index])
+            yield index, block[low - start : high - start].removesuffix(b"\n")

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.lazy_span import moved
-from mast_tui.traces.index.span_columns import Glances, GlancesAtParts, glances
-from mast_tui.traces.io.opened_file import changed
+from mast_tui.traces.index.span_columns import ColumnsOfParts
 from mast_tui.traces.model import (
     Loaded,
     Problem,
+    Sifted,
     Span,
-    Spawning,
+    SpanColumns,
+    Spans,
     Thread,
     Trace,
-    TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.search.byte_prefilter import Sieve, Sifted, sift
+from mast_tui.traces.search.byte_prefilter import Sieve
 
 _SIFTED_AT_ONCE: Final = 4096
 
@@ -50,46 +49,30 @@ class _Progress:
     places: array[int] = field(default_factory=lambda: array("Q"))
 
 
-class RunTrace:
+class RunSpans(Spans):
     """The spans of a run's main thread with those of its sub-agents where they were at work.
 
     A sub-agent's spans stand before the span that its spawner names, which is the result of the
-    call that began it; one that is named nowhere comes at the end. The run goes by the identity
-    and the facts of its main thread; places of sub-agents' spans begin with the file's name.
+    call that began it; one that is named nowhere comes at the end. Places of sub-agents' spans
+    begin with the file's name.
     """
 
     def __init__(self, main: Member, others: Iterable[Member]) -> None:
-        self._main = main.trace
         self._files = [_Progress(main), *(_Progress(other) for other in others)]
         self._read_last = self._files[0]
         self._by_thread = {one.member.thread.id: one for one in reversed(self._files)}
         self._order = array("Q")
         self._inner = array("Q")
-        self._glances = GlancesAtParts()
+        self._columns = ColumnsOfParts()
         self._stack = [0]
         self._files[0].begun = True
         self._finished = False
         self._take_in()
 
     @property
-    def identity(self) -> TraceIdentity:
-        """By which the main thread is known again."""
-        return self._main.identity
-
-    @property
-    def path(self) -> Path:
-        """The main thread's file."""
-        return self._main.path
-
-    @property
-    def record(self) -> int | None:
-        """Always None: the files are one trace."""
-        return None
-
-    @property
     def meta(self) -> TraceMeta:
         """What the main thread tells about the run."""
-        return self._main.meta
+        return self._files[0].member.trace.meta
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -128,15 +111,14 @@ class RunTrace:
         return one.member.trace.text(inner)
 
     def changed(self) -> str | None:
-        """Say why the main file, or the one of the text read last, is not what was read.
+        """Say why the file of the text read last is not what was read.
 
         A run may have hundreds of files, and this is asked with each text that is shown.
         """
-        main, last = self._files[0], self._read_last
-        reason = changed(main.member.trace)
-        if reason is not None or last is main:
-            return reason
-        reason = changed(last.member.trace)
+        last = self._read_last
+        if last is self._files[0]:
+            return None
+        reason = last.member.trace.changed()
         return None if reason is None else f"{last.member.name}: {reason}"
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
@@ -147,19 +129,19 @@ class RunTrace:
         while end < last and self._order[end] == number:
             end += 1
         trace = self._files[number].member.trace
-        done, texts, rows = sift(trace, sieve, inner, inner + end - begin, max_bytes)
+        done, texts, rows = trace.sift(sieve, inner, inner + end - begin, max_bytes)
         shift = begin - inner
         return Sifted(done + shift, ((index + shift, text) for index, text in texts), rows)
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._glances.glances(first, self._parts(first, end))
+        return self._columns.columns(first, self._parts(first, end))
 
-    def _parts(self, first: int, end: int) -> Iterator[tuple[int, Glances]]:
-        """The glances at each stretch of one file's spans, with the number of the file."""
+    def _parts(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
+        """The columns of each stretch of one file's spans, with the number of the file."""
         for number, stretch in groupby(self._order[first:end]):
             length, inner = len(list(stretch)), self._inner[first]
-            yield number, glances(self._files[number].member.trace, inner, inner + length)
+            yield number, self._files[number].member.trace.columns(inner, inner + length)
             first += length
 
     def index_of(self, key: str, /) -> int | None:
@@ -170,7 +152,7 @@ class RunTrace:
                 return one.places[inner]
         return None
 
-    def advance(self, max_bytes: int = 1 << 20, /) -> bool:
+    def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more of the file whose turn it is; False when all is read."""
         if self._finished:
             return False
@@ -204,9 +186,8 @@ class RunTrace:
 
     def _awaited(self, trace: Trace) -> dict[str, int]:
         """By key the spans before which a sub-agent belongs that has not begun yet."""
-        spawned: Mapping[str, str] = trace.spawned if isinstance(trace, Spawning) else {}
         found = {}
-        for thread, key in spawned.items():
+        for thread, key in trace.spawned.items():
             one = self._by_thread.get(thread)
             if one is not None and not one.begun:
                 found[key] = self._files.index(one)
@@ -225,8 +206,6 @@ class RunTrace:
             self._begin(number, None)
 
     def _at(self, index: int) -> tuple[_Progress, int]:
-        if not 0 <= index < len(self._order):
-            raise IndexError(f"no span {index} in a trace of {len(self._order)}")
         return self._files[self._order[index]], self._inner[index]
 
 
@@ -235,7 +214,11 @@ def joined(main: Member, others: Sequence[Member]) -> Trace:
     by_thread = {other.thread.id: other for other in reversed(others)}
     by_thread.pop(main.thread.id, None)
     kept = [other for other in others if by_thread.get(other.thread.id) is other]
-    return RunTrace(main, kept) if kept else main.trace
+    if not kept:
+        return main.trace
+    run = Trace(main.trace.identity, main.trace.path, RunSpans(main, kept))
+    run.opened = main.trace.opened
+    return run
 
 
 def _named(problem: Problem, name: str) -> Problem:

@@ -11,10 +11,19 @@ from typing import Final
 from mast_tui.traces.index.columns import wider
 from mast_tui.traces.index.key_table import KeyTable
 from mast_tui.traces.index.lazy_span import late_span
-from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, ShapeNumbers
-from mast_tui.traces.model import Problem, Role, Span, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.search.byte_prefilter import Lines, Sieve
+from mast_tui.traces.index.span_columns import ShapeNumbers
+from mast_tui.traces.model import (
+    STATUSES,
+    Problem,
+    Role,
+    Shape,
+    Span,
+    SpanColumns,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+)
+from mast_tui.traces.search.byte_prefilter import Sieve
 
 _LISTED_PROBLEMS: Final = 200
 _UNKNOWN: Final = SpanStatus.UNKNOWN
@@ -138,9 +147,14 @@ class SpanTable:
         """The first and the last line that hold the text of the span at ``index``."""
         return self._first[index], self._last[index]
 
-    def on_lines(self, index: LineIndex) -> Lines:
-        """Where the texts of all spans lie."""
-        return Lines(index, self._first, self._last)
+    def part(self, _index: int, text: str) -> str:
+        """Of the text of its lines what belongs to the span at ``index``: all of it."""
+        return text
+
+    @property
+    def lines(self) -> tuple[array[int], array[int]]:
+        """The first and the last lines of all spans."""
+        return self._first, self._last
 
     def rows_with(self, sieve: Sieve, first: int, end: int) -> Sequence[int]:
         """Of the spans from ``first`` to ``end`` (exclusive) those whose rows may hold what the
@@ -186,9 +200,9 @@ class SpanTable:
             return None
         return self._keys.find(key[len(self.prefix) :])
 
-    def glances(self, first: int, end: int) -> Glances:
+    def columns(self, first: int, end: int) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return Glances(
+        return SpanColumns(
             first,
             self._shape[first:end],
             self._shapes.told,

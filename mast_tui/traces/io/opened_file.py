@@ -7,10 +7,9 @@ import os
 from errno import ESTALE
 from io import FileIO
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
-from mast_tui.traces.model import Trace
 
 _HEAD_BYTES: Final = 64 * 1024
 _TAIL_BYTES: Final = 4096
@@ -104,22 +103,3 @@ def _ends_of(file: FileIO, size: int) -> bytes:
     if size > _HEAD_BYTES:
         digest.update(os.pread(number, _TAIL_BYTES, size - _TAIL_BYTES))
     return digest.digest()
-
-
-@runtime_checkable
-class ReadWhole(Protocol):
-    """A trace that reads nothing more of its file, and is told by others what that was."""
-
-    opened: OpenedFile | None
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """A trace that can tell whether its file is still what was read."""
-
-    def changed(self) -> str | None: ...
-
-
-def changed(trace: Trace) -> str | None:
-    """Say why the file of a trace is not what was read; None where it is, or nobody knows."""
-    return trace.changed() if isinstance(trace, Watched) else None

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import (
     as_number,
     as_text,
@@ -25,6 +25,7 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Tokens,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
@@ -51,7 +52,7 @@ class ConvertedReader:
     def read(self, source: Source) -> FileReport:
         """One trace a line."""
         problems: list[Problem] = []
-        traces: list[DocumentTrace] = []
+        traces: list[Trace] = []
         lines = list(read_lines(source, problems))
         for record, line in enumerate(lines):
             place = f"line {line.number}"
@@ -70,7 +71,7 @@ class ConvertedReader:
 
     def _trace(
         self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> DocumentTrace:
+    ) -> Trace:
         steps = StepList()
         problems = _problems(value.get("problems"))
         spans = value.get("spans")
@@ -79,10 +80,10 @@ class ConvertedReader:
                 _add_span(steps, span, f"{place} /spans/{number}")
             else:
                 problems.append(Problem(f"{place} /spans/{number}", "no span, left out"))
-        return DocumentTrace(
+        return Trace(
             self._identity(source, value, record),
             source.path,
-            steps.steps,
+            StepSpans(steps.steps),
             record=record,
             meta=_meta(value),
             problems=problems,

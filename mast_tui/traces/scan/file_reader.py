@@ -11,7 +11,6 @@ from mast_tui.traces.index.big_documents import BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.file_kinds import kind_by_name
 from mast_tui.traces.io.json_values import why_not_json
-from mast_tui.traces.io.opened_file import ReadWhole
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import Source
@@ -53,8 +52,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
             report = kept.report or _guarded(source, lambda: _read_text(source, named))
     assert report is not None
     for trace in report.traces:
-        if isinstance(trace, ReadWhole):
-            trace.opened = source.opened
+        trace.opened = source.opened
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report

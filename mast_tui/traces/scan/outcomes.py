@@ -99,12 +99,7 @@ class Outcomes:
 
     def _added_to_trace(self, trace: Trace) -> Trace:
         row = next(rows_of_trace(self, trace), None)
-        if row is None:
-            return trace
-        # The first look at a file does without: most have no outcomes beside them.
-        from mast_tui.traces.index.metadata_overlay import OverlaidTrace
-
-        return OverlaidTrace(trace, facts=self.facts[row])
+        return trace if row is None else trace.with_facts(self.facts[row])
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:

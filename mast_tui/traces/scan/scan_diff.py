@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,15 +10,8 @@ from pathlib import Path
 import orjson
 
 from mast_tui.traces.index import cached_values as kept_values
-from mast_tui.traces.index.metadata_overlay import OverlaidTrace
-from mast_tui.traces.index.trace_summary import (
-    Facts,
-    FileToRead,
-    ShelvedTrace,
-    facts_from,
-    facts_of,
-)
-from mast_tui.traces.model import FileReport, Outcome, Trace, TraceMeta
+from mast_tui.traces.index.trace_summary import FileToRead, summary_from, unread_trace
+from mast_tui.traces.model import FileReport, Trace, TraceSummary
 
 Looked = tuple[Trace, Sequence[str]]
 """A trace that was found, with the files of its sub-agents."""
@@ -33,11 +25,11 @@ def look_to_bytes(found: Sequence[Looked]) -> bytes:
     return orjson.dumps(
         [
             (
-                os.fspath(trace.path),
+                trace.file,
                 trace.record,
                 members,
-                isinstance(trace, OverlaidTrace),
-                tuple(facts_of(trace)),
+                trace.is_amended,
+                tuple(trace.summary),
             )
             for trace, members in found
         ]
@@ -57,30 +49,23 @@ def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
     try:
         traces: list[Trace] = []
         file: FileToRead | None = None
-        for path, record, members, overlaid, values in kept_values.sequence(orjson.loads(data)):
+        for path, record, members, amended, values in kept_values.sequence(orjson.loads(data)):
             if file is None or path != file.path:
                 path = kept_values.path(path)
                 members = tuple(map(kept_values.path, kept_values.sequence(members)))
                 again = partial(read, Path(path), tuple(map(Path, members)))
                 file = FileToRead(path, members, again)
-            facts = facts_from(values)
-            trace = ShelvedTrace(file, kept_values.count_or_none(record), facts)
-            traces.append(_overlaid(trace, facts) if overlaid else trace)
+            known = summary_from(values)
+            trace = unread_trace(file, kept_values.count_or_none(record), known)
+            traces.append(_amended(trace, known) if amended else trace)
     except (orjson.JSONDecodeError, TypeError, ValueError):
         return None
     return tuple(traces)
 
 
-def _overlaid(trace: Trace, facts: Facts) -> Trace:
+def _amended(trace: Trace, known: TraceSummary) -> Trace:
     """The trace under its settled id, with facts that other files have told of it."""
-    also = TraceMeta(
-        system=facts.system,
-        model=facts.model,
-        benchmark=facts.benchmark,
-        outcome=Outcome(facts.outcome),
-        score=facts.score,
-    )
-    return OverlaidTrace(trace, trace_id=facts.trace_id, facts=also)
+    return trace.with_id(known.trace_id).with_facts(replace(known.meta, task=None))
 
 
 class Differences:
@@ -97,7 +82,7 @@ class Differences:
         for trace in traces:
             trace_id = _id_of(trace)
             self._unseen[trace_id] = trace
-            self._at[os.fspath(trace.path), trace.record] = trace_id
+            self._at[trace.file, trace.record] = trace_id
 
     def of(self, report: FileReport) -> FileReport | None:
         """The report without traces that are as they were; None where that is all it tells."""
@@ -125,22 +110,18 @@ class Differences:
         was = self._unseen.pop(trace_id, None)
         if was is not None:
             return not _same(was, trace)
-        before = self._at.get((os.fspath(trace.path), trace.record))
+        before = self._at.get((trace.file, trace.record))
         if before is not None and self._unseen.pop(before, None) is not None:
             self._gone.append(before)
         return True
 
 
 def _id_of(trace: Trace) -> str:
-    return facts_of(trace).trace_id
+    return trace.summary.trace_id
 
 
 def _same(was: Trace, trace: Trace) -> bool:
     """Whether all that is shown of the two is the same, and both are read in the same way."""
-    if isinstance(trace, ShelvedTrace) and trace.file.as_told:
+    if trace.as_told:
         return False
-    return (
-        facts_of(was) == facts_of(trace)
-        and was.record == trace.record
-        and os.fspath(was.path) == os.fspath(trace.path)
-    )
+    return was.summary == trace.summary and was.record == trace.record and was.file == trace.file

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.index.big_documents import BIG_DOCUMENTS
-from mast_tui.traces.index.metadata_overlay import OverlaidTrace
 from mast_tui.traces.index.trace_summary import FileToRead, without_spans
 from mast_tui.traces.io.regular_files import is_folder, is_regular
 from mast_tui.traces.model import FileReport
@@ -169,7 +168,7 @@ class Scan:
         reports = self._of_trial(trial)
         read = {report.path for report in reports}
         for report in reports:
-            traces = tuple(OverlaidTrace(trace, facts=trial.facts) for trace in report.traces)
+            traces = tuple(trace.with_facts(trial.facts) for trace in report.traces)
             problems = (*report.problems, *trial.problems) if traces else report.problems
             yield replace(report, traces=traces, problems=problems)
         others = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))

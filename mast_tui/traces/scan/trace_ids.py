@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mast_tui.traces.index.metadata_overlay import OverlaidTrace
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
 
@@ -36,7 +35,7 @@ class TraceIds:
                 where = f"a trace in {other}" if other else "another trace"
                 message = f"has the id of {where}, but other content; shown as {trace_id}"
                 problems.append(Problem(place, message))
-                trace = OverlaidTrace(trace, trace_id=trace_id)
+                trace = trace.with_id(trace_id)
             known[identity.content_hash] = report.path
             traces.append(trace)
         if report.traces and not traces:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from operator import gt
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
-
-from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.model import Trace
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import re2
@@ -33,9 +25,6 @@ _LOOKED_BACK: Final = 40
 _NULL: Final = "null"
 _ESCAPE_BYTES: Final = 6
 _LAST_CASED: Final = 0x1E943
-_SPANS_AT_ONCE: Final = 4096
-_TEXTS_AT_ONCE: Final = 512
-_STRIDE: Final = 32
 
 _KEPT: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
 """The Kelvin sign and the dotted I, which would become ASCII letters, and what stands in."""
@@ -219,132 +208,3 @@ def _forms_of(letter: str) -> tuple[bytes, bytes]:
     return letter.encode("utf-8", "surrogatepass").lower(), json.dumps(letter)[
         1:-1
     ].lower().encode()
-
-
-class Sifted(NamedTuple):
-    """The texts that may hold a needle, by span, of those up to ``end`` (exclusive).
-
-    They come in reading order, each made when it is its turn. ``rows`` says that no other span has
-    it in its row either, which is its preview and name.
-    """
-
-    end: int
-    texts: Iterable[tuple[int, str]]
-    rows: bool = False
-
-
-@runtime_checkable
-class Sifting(Protocol):
-    """A trace that tells which of its texts may hold a needle without making all of them."""
-
-    def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
-        """Look at spans from ``begin`` on: one at least, none from ``limit`` on, and no more than
-        about ``max_bytes`` of the source. Without a sieve every text is given."""
-
-
-def sift(trace: Trace, sieve: Sieve | None, begin: int, limit: int, max_bytes: int) -> Sifted:
-    """What ``Sifting.sift`` gives, for any trace: most have their texts at hand.
-
-    A text that cannot be read holds nothing.
-    """
-    if isinstance(trace, Sifting):
-        return trace.sift(sieve, begin, limit, max_bytes)
-    texts: list[tuple[int, str]] = []
-    chars, end = 0, begin
-    while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
-        with suppress(OSError):
-            text = trace.text(end)
-            texts.append((end, text))
-            chars += len(text)
-        end += 1
-    return Sifted(end, texts)
-
-
-def _no_others(_first: int, _end: int) -> Sequence[int]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The lines that hold the text of each span, from the first to the last."""
-
-    index: LineIndex
-    first: array[int]
-    last: array[int]
-
-    def sift(
-        self,
-        sieve: Sieve | None,
-        begin: int,
-        limit: int,
-        max_bytes: int,
-        others: Callable[[int, int], Sequence[int]] = _no_others,
-    ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """The end of the slice, and the bytes of each span in it that may hold the needle.
-
-        Those of its spans that ``others`` gives are among them in any case. ``OSError`` from the
-        file system comes through.
-        """
-        end, start, stop = self._slice(begin, limit, max_bytes)
-        if sieve is None:
-            return end, self._cut(self.index.read_range(start, stop), start, range(begin, end))
-        also = others(begin, end)
-        if stop - start > max_bytes and not also and not self._any(sieve, start, stop, max_bytes):
-            return end, iter(())
-        block = self.index.read_range(start, stop)
-        hits = self._spans_hit(sieve.hits(block), start, begin, end)
-        return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
-
-    def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
-        """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
-        line = self.first[begin]
-        start, stop = self.index.range_of(line, self.last[begin])
-        beyond = self.index.line_at(start + max_bytes)
-        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
-        while end < most:
-            firsts = self.first[end : min(most, end + _STRIDE)]
-            behind = max(self.last[end : end + len(firsts)])
-            if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
-                break
-            stop = max(stop, self.index.range_of(line, behind)[1])
-            line = firsts[-1]
-            end += len(firsts)
-        most = min(most, end + _STRIDE)
-        while end < most and line <= self.first[end] and self.last[end] < beyond:
-            line = self.first[end]
-            stop = max(stop, self.index.range_of(line, self.last[end])[1])
-            end += 1
-        return end, start, stop
-
-    def _any(self, sieve: Sieve, start: int, stop: int, max_bytes: int) -> bool:
-        """Whether a very long line may hold the needle, read piece by piece."""
-        length = max(max_bytes, 2 * sieve.overlap)
-        while start < stop:
-            piece = self.index.read_range(start, min(stop, start + length))
-            if not piece or sieve.hits(piece):
-                return bool(piece)
-            start += length - sieve.overlap
-        return False
-
-    def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
-        """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
-        found: list[int] = []
-        if not hits:
-            return found
-        first, last = self.first[begin:end], self.last[begin:end]
-        if first == last:
-            for line in dict.fromkeys(self.index.line_at(start + hit) for hit in hits):
-                low = bisect_left(first, line)
-                found += range(begin + low, begin + bisect_right(first, line, low))
-            return found
-        for index in range(begin, end):
-            low, high = self.index.range_of(self.first[index], self.last[index])
-            place = bisect_left(hits, low - start)
-            if place < len(hits) and hits[place] < high - start:
-                found.append(index)
-        return found
-
-    def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        for index in spans:
-            low, high = self.index.range_of(self.first[index], self.last[index])
-            yield index, block[low - start : high - start].removesuffix(b"\n")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from mast_tui.traces.model import Trace
-from mast_tui.traces.search.byte_prefilter import Sieve, folded, sift
+from mast_tui.traces.search.byte_prefilter import Sieve, folded
 
 SLICE_BYTES: Final = 256 * 1024
 """How much is looked at in one step, in bytes of the source: about a millisecond's worth where
@@ -165,7 +165,7 @@ class TextSearch:
     def _look(
         self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
-        end, texts, rows_too = sift(self.trace, self.matcher.sieve, begin, limit, max_bytes)
+        end, texts, rows_too = self.trace.sift(self.matcher.sieve, begin, limit, max_bytes)
         if not rows_too:
             texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []

@@ -14,11 +14,20 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, dump_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
-from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.model import (
+    AnswerKey,
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    Trace,
+    TraceMeta,
+)
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.trials.base import Trial, json_object
@@ -119,8 +128,8 @@ def _read(folder: Path, episodes: list[Path], result: Mapping[str, object]) -> F
     identity = identity_by_content(
         folder, None, b"\0".join(content), reader=FORMAT, key_scheme=KEY_SCHEME
     )
-    trace = DocumentTrace(
-        identity, folder, steps.steps, meta=TraceMeta(system=_AGENT), problems=problems
+    trace = Trace(
+        identity, folder, StepSpans(steps.steps), meta=TraceMeta(system=_AGENT), problems=problems
     )
     return FileReport(folder, format=FORMAT, traces=(trace,))
 

@@ -24,7 +24,6 @@ from textual.widgets import Input
 from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.index.pending import awaited_words
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.commands import SessionCommands
@@ -395,7 +394,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         told = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if told else Outcome.UNKNOWN
-        left = trace_title(trace, outcome, awaited_words(trace))
+        left = trace_title(trace, outcome, trace.waiting)
         if self.timeline.duration:
             left.append(duration(self.timeline.duration))
         if problems := len(trace.problems):

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, glances
-from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import STATUSES, Shape, SpanColumns, SpanKind, SpanStatus, Trace
 
 if TYPE_CHECKING:
     from mast_tui.labels import Target
@@ -150,10 +149,10 @@ class Narrowing:
             found = among.within(first, end)
             indices = found if number == 0 else sorted({*indices} & {*found})
         if indices and (self._by_shape or self.chosen.errors):
-            indices = self._in_columns(glances(self.trace, first, end), indices)
+            indices = self._in_columns(self.trace.columns(first, end), indices)
         return array("Q", indices)
 
-    def _in_columns(self, known: Glances, indices: Sequence[int]) -> Sequence[int]:
+    def _in_columns(self, known: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
         """Of these spans those of the kinds and agents that are chosen, and errors."""
         first, shapes, statuses = known.first, known.shapes, known.statuses
         if self.chosen.errors:

@@ -8,7 +8,6 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.index.trace_summary import facts_of
 from mast_tui.traces.model import Outcome, Trace
 from mast_tui.ui.trace_names import natural
 
@@ -207,7 +206,7 @@ def row_of(
     trace: Trace, name: str, entry: LibraryEntry | None, *, hidden_visible: bool
 ) -> LibraryRow:
     """A trace as its annotator may see it."""
-    facts = facts_of(trace)
+    facts = trace.summary
     visible = entry.hidden_visible if entry is not None else hidden_visible
     outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
@@ -228,4 +227,4 @@ def row_of(
 
 def tells_outcome(trace: Trace) -> bool:
     """Whether the row of a trace differs by whether its annotator may see the outcome."""
-    return facts_of(trace).outcome != Outcome.UNKNOWN
+    return trace.summary.outcome != Outcome.UNKNOWN

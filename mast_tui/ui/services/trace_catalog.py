@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
-from mast_tui.traces.index.trace_summary import anew, facts_of
-from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.model import FileReport, Problem, Trace
 
 READ_AT_ONCE: Final = 1 << 20
@@ -93,8 +91,8 @@ class Catalog:
         if self.traces.get(trace_id) is not trace:
             return trace
         found = self._open.get(trace_id)
-        if found is None or changed(found) is not None:
-            found = anew(trace)
+        if found is None or found.changed() is not None:
+            found = trace.anew()
             if found is not trace:
                 if _is_small(found):
                     found.advance()
@@ -105,10 +103,10 @@ class Catalog:
     def learn(self) -> None:
         """Take in what reading an open trace has told of it."""
         for trace_id, found in list(self._open.items()):
-            known, before = anew(found), self.traces.get(trace_id)
+            known, before = found.anew(), self.traces.get(trace_id)
             if before is None or found.identity.trace_id != trace_id:
                 continue
-            if facts_of(known) != facts_of(before):
+            if known.summary != before.summary:
                 self.traces[trace_id] = known
                 self.changes.append(trace_id)
 
@@ -129,10 +127,10 @@ class OneByOne(Sequence[Trace]):
     def __getitem__(self, place: int | slice) -> Trace | OneByOne:
         if isinstance(place, slice):
             return OneByOne(self._traces[place])
-        return anew(self._traces[place])
+        return self._traces[place].anew()
 
     def __iter__(self) -> Iterator[Trace]:
-        return map(anew, self._traces)
+        return (trace.anew() for trace in self._traces)
 
 
 def _is_small(trace: Trace) -> bool:

@@ -15,7 +15,6 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.session import Progress, known_trace, progress, set_study, with_traces
 from mast_tui.study import Study, annotators_of, overlap_traces
-from mast_tui.traces.index.trace_summary import anew
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.dialogs.question import Ask
@@ -464,7 +463,7 @@ class StudyScreen(TableScreen):
             for first in range(0, len(traces), KEPT_AT_ONCE):
                 some = traces[first : first + KEPT_AT_ONCE]
                 with opened.workspace.transaction():
-                    ids += [known_trace(opened.workspace, anew(trace)) for trace in some]
+                    ids += [known_trace(opened.workspace, trace.anew()) for trace in some]
             set_study(opened.workspace, opened.annotator, with_traces(study, ids))
         except MastError as error:
             self.post_message(self.SetUp(str(error), problem=True))

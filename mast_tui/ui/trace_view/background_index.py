@@ -13,9 +13,16 @@ from typing import Final
 from rich.cells import cell_len
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.index.pending import stop_waiting
-from mast_tui.traces.index.span_columns import STATUSES, Glances, Shape, glances
-from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import (
+    STATUSES,
+    Role,
+    Shape,
+    Span,
+    SpanColumns,
+    SpanKind,
+    SpanStatus,
+    Trace,
+)
 from mast_tui.ui.trace_view.repeats import RepeatFinder
 from mast_tui.ui.trace_view.sub_agents import SubAgentFinder
 
@@ -56,7 +63,7 @@ class FactFinder:
         self._told: Sequence[Shape] = ()
         self._met: set[int] = set()
 
-    def take(self, found: Glances) -> None:
+    def take(self, found: SpanColumns) -> None:
         """Look at the spans that follow those looked at."""
         self._look_at_times(found.starts, found.ends)
         self._look_at_shapes(found)
@@ -90,7 +97,7 @@ class FactFinder:
             )
             self._total = max(self._total, last - self._start)
 
-    def _look_at_shapes(self, found: Glances) -> None:
+    def _look_at_shapes(self, found: SpanColumns) -> None:
         told, shapes = found.told, found.shapes
         if told is not self._told:
             self._told, self._met = told, set()
@@ -172,7 +179,7 @@ class RunCounts:
         self._told: Sequence[Shape] = ()
         self._kinds = bytearray()  # for each shape that was told the place of its kind in KINDS
 
-    def take(self, found: Glances) -> None:
+    def take(self, found: SpanColumns) -> None:
         """Count the spans that follow those counted."""
         kinds = self._kinds_of(found)
         size, place = len(kinds), 0
@@ -195,7 +202,7 @@ class RunCounts:
             error = statuses.find(_ERROR, error + 1)
         self.seen += size
 
-    def _kinds_of(self, found: Glances) -> bytes:
+    def _kinds_of(self, found: SpanColumns) -> bytes:
         told = found.told
         if told is not self._told:
             self._told, self._kinds = told, bytearray()
@@ -248,7 +255,7 @@ class _Glanced:
         self.counts = RunCounts()
 
     def take(self, trace: Trace, most: int) -> None:
-        found = glances(trace, self.counts.seen, self.counts.seen + most)
+        found = trace.columns(self.counts.seen, self.counts.seen + most)
         self.facts.take(found)
         self.counts.take(found)
 
@@ -334,6 +341,6 @@ def look_on(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterat
             while background.behind(trace) >= SPANS and background.step(trace):
                 yield False
     finally:
-        stop_waiting(trace)
+        trace.stop_waiting()
     while background.step(trace):
         yield False

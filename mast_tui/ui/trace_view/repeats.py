@@ -11,8 +11,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Final
 
-from mast_tui.traces.index.span_columns import Glances, Shape, glances
-from mast_tui.traces.model import Span, SpanKind, Trace
+from mast_tui.traces.model import Shape, Span, SpanColumns, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
 
 ALIKE: Final = 90
@@ -123,7 +122,7 @@ class _Heads:
         """Whether the heads of these spans are known."""
         return self._first <= first and end <= self._first + len(self._window)
 
-    def show(self, found: Glances) -> None:
+    def show(self, found: SpanColumns) -> None:
         """Know the heads of these spans, and no others."""
         if found.told is not self._told:
             self._told, self._of_shape = found.told, []
@@ -195,7 +194,7 @@ class RepeatFinder:
         end = max(self.seen, min(end, len(trace)))
         first = max(0, self.seen - _LOOKED_BACK)
         if not self._heads.knows(first, end):
-            self._heads.show(glances(trace, first, max(end, first + _GLANCED)))
+            self._heads.show(trace.columns(first, max(end, first + _GLANCED)))
 
         def alike(index: int, period: int) -> bool:
             if not self._heads.same(index, period):

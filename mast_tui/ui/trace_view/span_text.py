@@ -7,7 +7,6 @@ from typing import Final
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.io.opened_file import changed
 from mast_tui.traces.model import Span, SpanKind, Trace
 from mast_tui.ui.trace_view.timeline import SHELLS
 
@@ -50,7 +49,7 @@ class SpanText:
             text, self.unreadable = trace.text(index), None
         except OSError as error:
             text, self.unreadable = "", error.strerror or str(error)
-        reason = self.unreadable or changed(trace)
+        reason = self.unreadable or trace.changed()
         if reason is not None and self._told_of is not trace:
             self._told_of = trace
             words = f"{trace.path.name} is not what was opened: {reason}. "

@@ -9,7 +9,6 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from mast_tui.traces.index.span_columns import TellsThreads
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import Steps
 
@@ -47,7 +46,7 @@ class SubAgentFinder:
         Within one thread no sub-agent begins or ends, so its spans are passed over.
         """
         first = self.seen
-        if isinstance(trace, TellsThreads) and trace.one_thread(first, end):
+        if trace.one_thread(first, end):
             self._look(first, trace.span(first))
             self._before = trace.span(end - 1).key
             self.seen = end

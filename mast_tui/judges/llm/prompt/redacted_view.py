@@ -12,8 +12,7 @@ from typing import Final
 from mast_tui.judges.llm.prompt.redaction import Numbers, Redacted, Redaction
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.safe_text import one_line
-from mast_tui.traces.index.span_columns import STATUSES, glances
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import STATUSES, Role, SpanKind, SpanStatus, Trace
 
 KEPT_CHARS: Final = 1_000_000
 """How many characters of texts are kept at most, so that they need not be read again."""
@@ -130,7 +129,7 @@ class RedactedView:
 
     def spans(self, first: int, last: int) -> Iterator[RedactedSpan]:
         """The spans from ``first`` to ``last`` (both of them) as they are sent."""
-        seen = glances(self._trace, first, last + 1)
+        seen = self._trace.columns(first, last + 1)
         named: dict[int, tuple[str, str]] = {}
         for place, shape in enumerate(seen.shapes):
             index = first + place

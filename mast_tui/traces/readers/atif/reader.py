@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step
+from mast_tui.traces.index.document import Step, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceIdentity, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.atif.fields import (
     agent_name,
@@ -73,7 +73,7 @@ class AtifReader:
         scope = ChainMap(by_id([record.found for record in records]))
         referred = {name for record in records for name in _referred(record.found.record)}
         shown: set[str] = set()
-        traces: dict[int, DocumentTrace] = {}
+        traces: dict[int, Trace] = {}
         roots = [not referred.intersection(ids_of(one.found.record)) for one in records]
         for wanted in (True, False):  # those that only refer to each other are left for the end
             for place, record in enumerate(records):
@@ -88,13 +88,13 @@ class AtifReader:
 
     def _trace(
         self, source: Source, record: _Record, scope: ChainMap[str, Located], shown: set[str]
-    ) -> DocumentTrace:
+    ) -> Trace:
         spans = TrajectorySpans(shown)
         spans.add(record.found, scope)
-        return DocumentTrace(
+        return Trace(
             self._identity(source, record),
             source.path,
-            spans.steps.steps,
+            StepSpans(spans.steps.steps),
             record=record.number,
             meta=_facts(record.found.record, spans.steps.steps),
             problems=spans.problems,

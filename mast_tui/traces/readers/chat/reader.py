@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Trace, TraceMeta
@@ -70,7 +70,7 @@ class MessageListReader:
 READER: Final = MessageListReader()
 
 
-def _read_lines(source: Source, problems: list[Problem]) -> list[DocumentTrace]:
+def _read_lines(source: Source, problems: list[Problem]) -> list[Trace]:
     lines = list(read_lines(source, problems))
     if mostly_messages(line.value for line in lines):
         messages = tuple((f"line {line.number}", line.value) for line in lines)
@@ -87,7 +87,7 @@ def _read_lines(source: Source, problems: list[Problem]) -> list[DocumentTrace]:
     return traces
 
 
-def _read_set(source: Source, document: object, problems: list[Problem]) -> list[DocumentTrace]:
+def _read_set(source: Source, document: object, problems: list[Problem]) -> list[Trace]:
     traces = []
     for record, value in enumerate(document if isinstance(document, list) else ()):
         conversation = conversation_in(value)
@@ -101,7 +101,7 @@ def _read_set(source: Source, document: object, problems: list[Problem]) -> list
 
 def trace_of(
     path: Path, conversation: Conversation, record: int | None, content: bytes, prefix: str
-) -> DocumentTrace:
+) -> Trace:
     """The trace of a conversation with this content; ``prefix`` is the record's place."""
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
@@ -112,10 +112,10 @@ def trace_of(
     identity = identity_by_content(path, record, content, reader=NAME, key_scheme=KEY_SCHEME)
     meta = _facts(conversation.record, conversation.messages, steps.steps)
     model = conversation.model or meta.model or mapper.model
-    return DocumentTrace(
+    return Trace(
         identity,
         path,
-        steps.steps,
+        StepSpans(steps.steps),
         record=record,
         meta=replace(meta, model=model),
         problems=mapper.problems,

@@ -20,7 +20,15 @@ from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread, TraceIdentity, TraceMeta
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    SpanKind,
+    Thread,
+    Trace,
+    TraceIdentity,
+    TraceMeta,
+)
 from mast_tui.traces.readers.claude_code.order import (
     Worker,
     abandoned_branches,
@@ -38,7 +46,7 @@ from mast_tui.traces.readers.claude_code.records import (
 )
 from mast_tui.traces.readers.claude_code.trace import (
     Problems,
-    RecordTrace,
+    RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
@@ -72,15 +80,12 @@ class ClaudeCodeReader:
             session.feed(number, line, ends_open)
         maker = session.spans(source.path)
         identity = self._identity(source, session)
-        trace = RecordTrace(
+        trace = Trace(
             identity,
             source.path,
-            index,
-            maker.rows,
-            _texts_of,
+            RecordSpans(index, maker.rows, _texts_of, maker.spawned),
             meta=TraceMeta(system=AGENT, model=session.model, task=maker.task(index, _texts_of)),
             problems=session.problems.found,
-            spawned=maker.spawned,
         )
         return FileReport(
             source.path,

@@ -20,13 +20,7 @@ from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Role,
-    SpanKind,
-    SpanStatus,
-    TraceMeta,
-)
+from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
     Facts,
@@ -40,7 +34,7 @@ from mast_tui.traces.readers.claude_code.records import (
 )
 from mast_tui.traces.readers.claude_code.trace import (
     Problems,
-    RecordTrace,
+    RecordSpans,
     SpanMaker,
     Voice,
     lines_of,
@@ -107,15 +101,12 @@ class ClaudeStreamReader:
         if stream.session is not None:
             identity = replace(identity, trace_id=stream.session, native=True)
         maker = stream.maker
-        trace = RecordTrace(
+        trace = Trace(
             identity,
             source.path,
-            index,
-            maker.rows,
-            _texts_of,
+            RecordSpans(index, maker.rows, _texts_of, {}),
             meta=TraceMeta(system=AGENT, model=stream.model, task=maker.task(index, _texts_of)),
             problems=stream.problems.found,
-            spawned={},
         )
         return FileReport(source.path, format=self.name, traces=(trace,))
 

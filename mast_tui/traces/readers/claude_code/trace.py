@@ -6,30 +6,31 @@ What becomes of a record: keys, calls with their results, tokens counted once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from errno import ESTALE
-from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.span_columns import Glances, GlancesAtSteps
+from mast_tui.traces.index.lines import Lines
+from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     Loaded,
     Problem,
     Role,
+    Sifted,
     Span,
+    SpanColumns,
     SpanKind,
+    Spans,
     SpanStatus,
     Tokens,
-    TraceIdentity,
-    TraceMeta,
 )
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
-from mast_tui.traces.search.byte_prefilter import Lines, Sieve, Sifted
+from mast_tui.traces.search.byte_prefilter import Sieve
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""
@@ -96,8 +97,8 @@ class SpanRows:
         self.part.append(part)
 
 
-class RecordTrace:
-    """A trace of which every span is known from the beginning.
+class RecordSpans(Spans):
+    """Spans that are all known from the beginning, with texts that are read when asked for.
 
     ``texts_of`` makes the texts of some lines, by the number of the part; those of the lines asked
     for last are kept.
@@ -105,51 +106,17 @@ class RecordTrace:
 
     def __init__(
         self,
-        identity: TraceIdentity,
-        path: Path,
         index: LineIndex,
         rows: SpanRows,
         texts_of: Callable[[bytes], Mapping[int, str]],
-        *,
-        meta: TraceMeta,
-        problems: Sequence[Problem],
         spawned: Mapping[str, str],
     ) -> None:
-        self._identity = identity
-        self._path = path
         self._index = index
         self._rows = rows
         self._texts_of = texts_of
         self._kept: tuple[tuple[int, int], Mapping[int, str]] | None = None
-        self._meta = meta
-        self._problems = tuple(problems)
         self._spawned = spawned
-        self._glances = GlancesAtSteps()
-
-    @property
-    def identity(self) -> TraceIdentity:
-        """By which the trace is known again."""
-        return self._identity
-
-    @property
-    def path(self) -> Path:
-        """The file the trace is read from."""
-        return self._path
-
-    @property
-    def record(self) -> int | None:
-        """Always None: the file is one trace."""
-        return None
-
-    @property
-    def meta(self) -> TraceMeta:
-        """What the records tell about the run."""
-        return self._meta
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What of the file could not be read, or is not shown."""
-        return self._problems
+        self._columns = ColumnsOfSteps()
 
     @property
     def spawned(self) -> Mapping[str, str]:
@@ -166,12 +133,10 @@ class RecordTrace:
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``; nothing is read for it."""
-        self._check(index)
         return self._rows.spans[index]
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``, read from the file."""
-        self._check(index)
         lines = (self._rows.first[index], self._rows.last[index])
         kept = self._kept
         if kept is None or kept[0] != lines:
@@ -181,10 +146,6 @@ class RecordTrace:
         if text is None:
             raise OSError(ESTALE, _CHANGED)
         return text
-
-    def changed(self) -> str | None:
-        """Say why the file is not what was read; None where it is, or just has grown."""
-        return self._index.changed()
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for; one that cannot be read holds nothing."""
@@ -203,21 +164,13 @@ class RecordTrace:
                 texts.append((index, text))
         return Sifted(end, texts)
 
-    def glances(self, first: int, end: int, /) -> Glances:
+    def columns(self, first: int, end: int, /) -> SpanColumns:
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
-        return self._glances.glances(first, self._rows.spans[first:end])
+        return self._columns.columns(first, self._rows.spans[first:end])
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None."""
         return self._rows.index.get(key)
-
-    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
-        """Nothing is ever left to read."""
-        return False
-
-    def _check(self, index: int) -> None:
-        if not 0 <= index < len(self._rows.spans):
-            raise IndexError(f"no span {index} in a trace of {len(self._rows.spans)}")
 
 
 _SIDES: Final = {Role.SYSTEM: "system", Role.LOG: "log"}

@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.lines import FIRST_SLICE, feed_lines
+from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, content_text, dump_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -22,11 +22,12 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Tokens,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.readers.codex.calls import usage_of
-from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
+from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     answer_of_mcp,
@@ -59,7 +60,7 @@ class CodexExecReader:
         index = LineIndex.of(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = SharedLineTrace(self._identity(source), source.path, index, parser)
+        trace = Trace(self._identity(source), source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,))
 
     def _identity(self, source: Source) -> TraceIdentity:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Protocol
 
-from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.lines import LineParser, LineTrace
-from mast_tui.traces.index.span_columns import Shape
 from mast_tui.traces.index.span_table import SpanTable
-from mast_tui.traces.model import SpanKind, TraceIdentity
+from mast_tui.traces.model import Shape, SpanKind
 from mast_tui.traces.search.byte_prefilter import Sieve
 
 
@@ -62,24 +57,3 @@ class SharedLines(SpanTable):
             return text
         begin = self._begin[place]
         return text[begin : begin + self._length[place]]
-
-
-class SharingParser(LineParser, Protocol):
-    """A parser whose spans may share lines."""
-
-    @property
-    def table(self) -> SharedLines: ...
-
-
-class SharedLineTrace(LineTrace):
-    """A line-based trace that gives each span its own part of the line's text."""
-
-    def __init__(
-        self, identity: TraceIdentity, path: Path, index: LineIndex, parser: SharingParser
-    ) -> None:
-        super().__init__(identity, path, index, parser)
-        self._shared = parser.table
-
-    def part_of(self, index: int, text: str) -> str:
-        """The span's own part of the text of its lines."""
-        return self._shared.part(index, text)

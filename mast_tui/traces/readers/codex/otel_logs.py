@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
     as_count,
@@ -34,6 +34,7 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
@@ -87,7 +88,7 @@ class CodexOtelLogsReader:
         events: list[LogEvent],
         record: int | None,
         problems: tuple[Problem, ...] = (),
-    ) -> DocumentTrace:
+    ) -> Trace:
         content = b"\n".join(canonical_bytes(event.values) for event in events)
         identity = identity_by_content(
             source.path, record, content, reader=self.name, key_scheme=self.key_scheme
@@ -95,8 +96,8 @@ class CodexOtelLogsReader:
         if thread is not None:
             identity = _named(identity, thread)
         steps, meta = steps_of(events)
-        return DocumentTrace(
-            identity, source.path, steps, record=record, meta=meta, problems=problems
+        return Trace(
+            identity, source.path, StepSpans(steps), record=record, meta=meta, problems=problems
         )
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.lines import FIRST_SLICE, feed_lines
+from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -25,12 +25,13 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
     Thread,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
 from mast_tui.traces.preview import TASK_CHARS, preview
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
-from mast_tui.traces.readers.codex.lines import SharedLines, SharedLineTrace
+from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     RECORD_TYPES,
@@ -79,7 +80,7 @@ class CodexReader:
         index = LineIndex.of(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
-        trace = SharedLineTrace(self._identity(source, parser), source.path, index, parser)
+        trace = Trace(self._identity(source, parser), source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,), thread=parser.thread)
 
     def _identity(self, source: Source, parser: CodexParser) -> TraceIdentity:

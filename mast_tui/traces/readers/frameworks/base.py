@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, StepList
+from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
@@ -21,6 +21,7 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
+    Trace,
     TraceMeta,
 )
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
@@ -116,10 +117,10 @@ class Framework:
         identity = identity_by_content(
             source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
         )
-        trace = DocumentTrace(
+        trace = Trace(
             identity,
             source.path,
-            reading.steps.steps,
+            StepSpans(reading.steps.steps),
             meta=reading.meta(self.system),
             problems=reading.problems,
         )

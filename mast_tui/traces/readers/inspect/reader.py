@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from typing import IO, ClassVar, Final
 
-from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.io.archive import Archive, UnreadableMember, is_archive
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.inspect.samples import KEY_SCHEME, MOST_SPANS, NAME, Log, read_sample
 from mast_tui.traces.readers.json_documents import read_document
 
@@ -83,12 +82,12 @@ class InspectReader:
         self, log: Log, samples: Iterable[tuple[int, object, str]], problems: list[Problem]
     ) -> FileReport:
         """The traces of samples, each with its number and what goes before places within it."""
-        traces: list[DocumentTrace] = []
+        traces: list[Trace] = []
         refused: list[Problem] = []
         left = MOST_SPANS
         for record, sample, prefix in samples:
             read = read_sample(sample, log, record, prefix, left)
-            if isinstance(read, DocumentTrace):
+            if isinstance(read, Trace):
                 traces.append(read)
                 left -= len(read)
             else:

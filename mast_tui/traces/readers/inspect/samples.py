@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, canonical_bytes
 from mast_tui.traces.io.source import content_hash
 from mast_tui.traces.model import (
@@ -21,6 +21,7 @@ from mast_tui.traces.model import (
     Problem,
     SpanKind,
     SpanStatus,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
@@ -51,7 +52,7 @@ class Log:
 
 def read_sample(
     sample: object, log: Log, record: int, prefix: str, most: int = MOST_SPANS
-) -> DocumentTrace | Problem:
+) -> Trace | Problem:
     """The trace of the sample with this number, of at most ``most`` spans.
 
     ``prefix`` goes before the JSON pointers within the sample to make places.
@@ -77,10 +78,10 @@ def read_sample(
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
     meta = facts_of_sample(sample, log.header, steps.steps, attachments, walk)
-    return DocumentTrace(
+    return Trace(
         _identity(sample, log, record),
         log.path,
-        steps.steps,
+        StepSpans(steps.steps),
         record=record,
         meta=meta,
         problems=problems,

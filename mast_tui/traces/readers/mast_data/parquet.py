@@ -14,10 +14,9 @@ from io import BytesIO
 from itertools import islice
 from typing import ClassVar, Final, Protocol
 
-from mast_tui.traces.index.document import DocumentTrace
 from mast_tui.traces.io.json_values import canonical_bytes, replace_surrogates
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem
+from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.chat.containers import conversation_in
 from mast_tui.traces.readers.chat.reader import KEY_SCHEME, format_of, trace_of
 from mast_tui.traces.readers.mast_data import reader as mast_data
@@ -159,9 +158,7 @@ def _read(source: Source, rows: Iterator[Row]) -> FileReport:
     )
 
 
-def _message_lists(
-    source: Source, rows: Iterable[Row], problems: list[Problem]
-) -> list[DocumentTrace]:
+def _message_lists(source: Source, rows: Iterable[Row], problems: list[Problem]) -> list[Trace]:
     traces = []
     for number, row in rows:
         place = f"row {number + 1}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
     as_text,
@@ -21,7 +21,7 @@ from mast_tui.traces.io.json_values import (
     load_json,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, Role, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import is_message
 from mast_tui.traces.readers.frameworks import framework_of
@@ -83,7 +83,7 @@ READER: Final = MastDataReader()
 
 def traces_of_records(
     path: Path, records: Iterable[tuple[int, str, object]], problems: list[Problem]
-) -> list[DocumentTrace]:
+) -> list[Trace]:
     """One trace for each record, given with its number and its place in the file at ``path``.
 
     Records without a log are added to ``problems``.
@@ -109,7 +109,7 @@ def is_record(value: object) -> bool:
 
 def _trace(
     path: Path, value: object, record: int | None, place: str, content: bytes | None
-) -> DocumentTrace | None:
+) -> Trace | None:
     """The trace of a record; None where it holds no log."""
     if not isinstance(value, Mapping) or (found := _log(value)) is None:
         return None
@@ -128,7 +128,7 @@ def _trace(
         for problem in reading.problems
     ]
     meta = _facts(value, reading, system)
-    return DocumentTrace(identity, path, steps, record=record, meta=meta, problems=problems)
+    return Trace(identity, path, StepSpans(steps), record=record, meta=meta, problems=problems)
 
 
 def _log(record: Mapping[str, object]) -> tuple[str, object] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
@@ -27,6 +27,7 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
+    Trace,
     TraceIdentity,
     TraceMeta,
 )
@@ -114,13 +115,13 @@ class OpenHandsReader:
         return self._report(source, traces, problems)
 
     def _report(
-        self, source: Source, traces: Sequence[DocumentTrace], problems: Sequence[Problem]
+        self, source: Source, traces: Sequence[Trace], problems: Sequence[Problem]
     ) -> FileReport:
         return FileReport(
             source.path, format=self.name, traces=tuple(traces), problems=tuple(problems)
         )
 
-    def _trace(self, source: Source, run: _Run, number: int | None) -> DocumentTrace:
+    def _trace(self, source: Source, run: _Run, number: int | None) -> Trace:
         content = source.data if number is None else canonical_bytes(run.record)
         identity = identity_by_content(
             source.path, number, content, reader=self.name, key_scheme=self.key_scheme
@@ -199,7 +200,7 @@ def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
         return data, None
 
 
-def _trace_of(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> DocumentTrace:
+def _trace_of(run: _Run, identity: TraceIdentity, path: Path, number: int | None) -> Trace:
     spans = EventSpans(agent_of(run.record))
     sdk = sum(is_sdk_event(event.value) for event in run.events)
     if 2 * sdk >= len(run.events):
@@ -207,10 +208,10 @@ def _trace_of(run: _Run, identity: TraceIdentity, path: Path, number: int | None
     else:
         OldEvents(spans).run(run.events)
     add_error(spans, run.record)
-    return DocumentTrace(
+    return Trace(
         identity,
         path,
-        spans.steps.steps,
+        StepSpans(spans.steps.steps),
         record=number,
         meta=facts(run.record, spans),
         problems=spans.problems,

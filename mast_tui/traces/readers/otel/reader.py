@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.otel.conventions import (
     genai_row,
@@ -102,7 +102,7 @@ class OtelReader:
             problems=tuple(problems),
         )
 
-    def _trace(self, source: Source, run: _Run, record: int | None) -> DocumentTrace:
+    def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
         content = source.data if record is None else canonical_bytes(run.contents)
         identity = identity_by_content(
             source.path, record, content, reader=self.name, key_scheme=self.key_scheme
@@ -112,10 +112,10 @@ class OtelReader:
         rows = rows_of(run.spans) + _log_rows(run)
         service = next((span.service for span in run.spans if span.service), None)
         observed = observed_steps(rows, service=service)
-        return DocumentTrace(
+        return Trace(
             identity,
             source.path,
-            observed.steps.steps,
+            StepSpans(observed.steps.steps),
             record=record,
             meta=TraceMeta(
                 task=task_of(steps=observed.steps.steps),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace
+from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
@@ -69,7 +69,7 @@ class TrailReader:
 
     def _trace(
         self, source: Source, value: Mapping[str, object], record: int | None, place: str
-    ) -> DocumentTrace:
+    ) -> Trace:
         problems: list[Problem] = []
         spans = list(_spans(value.get("spans"), f"{place}/spans", problems))
         rows = rows_of(spans)
@@ -87,10 +87,10 @@ class TrailReader:
             benchmark=as_text(value.get("benchmark")),
             answer_key=answer_key_of(value, {"errors": "failures"}),
         )
-        return DocumentTrace(
+        return Trace(
             identity,
             source.path,
-            observed.steps.steps,
+            StepSpans(observed.steps.steps),
             record=record,
             meta=meta,
             problems=problems,

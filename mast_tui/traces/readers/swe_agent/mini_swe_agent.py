@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
+from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import (
@@ -84,10 +84,10 @@ class MiniSweAgentReader:
         identity = identity_by_content(
             source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
         )
-        trace = DocumentTrace(
+        trace = Trace(
             identity,
             source.path,
-            steps.steps,
+            StepSpans(steps.steps),
             meta=_meta(facts, steps.steps),
             problems=messages.problems,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step, StepList
+from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
@@ -23,7 +23,7 @@ from mast_tui.traces.io.json_values import (
     load_json,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.json_documents import json_lines_head, read_document
@@ -59,8 +59,8 @@ class SweAgentReader:
         identity = identity_by_content(
             source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
         )
-        trace = DocumentTrace(
-            identity, source.path, run.steps.steps, meta=run.meta, problems=run.problems
+        trace = Trace(
+            identity, source.path, StepSpans(run.steps.steps), meta=run.meta, problems=run.problems
         )
         return FileReport(source.path, format=self.name, traces=(trace,))
 

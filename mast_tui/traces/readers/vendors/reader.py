@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.identity import identity_by_content
-from mast_tui.traces.index.document import DocumentTrace, Step
+from mast_tui.traces.index.document import Step, StepSpans
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source, content_hash
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, TraceIdentity, TraceMeta
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceIdentity, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import Row, RowKind
@@ -65,7 +65,7 @@ class VendorExportReader:
         records: TraceRecords,
         number: int | None,
         content: bytes,
-    ) -> DocumentTrace:
+    ) -> Trace:
         judged = _judged(vendor, records)
         ran = [found for found in records.found.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
@@ -89,7 +89,9 @@ class VendorExportReader:
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, judged),
         )
-        return DocumentTrace(identity, source.path, observed.steps.steps, record=number, meta=meta)
+        return Trace(
+            identity, source.path, StepSpans(observed.steps.steps), record=number, meta=meta
+        )
 
 
 READER: Final = VendorExportReader()

@@ -1,4 +1,4 @@
-"""Glances: the columns say what the spans do, whatever the trace is and keeps."""
+"""Columns say what the spans do, whatever the trace is and keeps."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.metadata_overlay import OverlaidTrace
-from mast_tui.traces.index.multi_file_trace import RunTrace
-from mast_tui.traces.index.span_columns import GivesGlances, glances
 from mast_tui.traces.index.trace_summary import FileToRead, without_spans
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace, TraceMeta
-from tests.traces.checks import SAMPLES, check_glances
+from tests.traces.checks import SAMPLES, check_columns
 from tests.traces.rollouts import Record, call, event, message, meta, output, record, write
 from tests.traces.test_runs import family
 
@@ -31,11 +28,10 @@ def read_all(path: Path) -> list[Trace]:
 def check_all(trace: Trace) -> None:
     """Fail unless the trace gives the right columns in every way of asking for them."""
     spans = [trace.span(index) for index in range(len(trace))]
-    assert isinstance(trace, GivesGlances)
-    check_glances(trace, spans)
+    check_columns(trace, spans)
     third = len(spans) // 3
-    check_glances(trace, spans[third : 2 * third], third)
-    told = [glances(trace, first, first + 1).told for first in range(len(spans))]
+    check_columns(trace, spans[third : 2 * third], third)
+    told = [trace.columns(first, first + 1).told for first in range(len(spans))]
     assert all(one is told[0] for one in told)
     assert len(set(told[0])) == len(told[0])
 
@@ -50,54 +46,39 @@ def test_a_run_of_several_files_has_columns_across_them(tmp_path: Path) -> None:
     family(tmp_path)
     (trace,) = [trace for report in scan([tmp_path]) for trace in report.traces]
     read_fully(trace)
-    assert isinstance(trace, RunTrace)
-    assert len({shape[2] for shape in glances(trace, 0, len(trace)).told}) > 2
+    assert (
+        len(trace.spawned)
+        == 0
+        < len(
+            {span.place.partition(" ")[0] for span in map(trace.span, range(len(trace)))} - {"line"}
+        )
+    )
+    assert len({shape[2] for shape in trace.columns(0, len(trace)).told}) > 2
     check_all(trace)
     spans = [trace.span(index) for index in range(len(trace))]
     for first in range(len(spans)):
         for end in range(first, len(spans)):
-            check_glances(trace, spans[first:end], first)
+            check_columns(trace, spans[first:end], first)
 
 
-def test_a_trace_under_other_facts_or_from_the_shelf_hands_on_the_columns(tmp_path: Path) -> None:
+def test_a_trace_under_other_facts_or_known_from_before_has_the_columns(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "go"), call("a"), output("a"))
     report = read_file(path, named=True)
-    (shelved,) = without_spans(report, FileToRead(str(path), (), lambda: report)).traces
-    overlaid = OverlaidTrace(shelved, facts=TraceMeta(model="another"))
-    assert len(glances(overlaid, 0, 10)) == 0
-    read_fully(overlaid)
-    assert len(overlaid) == 3
-    for trace in (shelved, overlaid):
+    (unread,) = without_spans(report, FileToRead(str(path), (), lambda: report)).traces
+    amended = unread.with_facts(TraceMeta(model="another"))
+    assert len(amended.columns(0, 10)) == 0
+    read_fully(amended)
+    read_fully(unread)
+    assert len(amended) == 3
+    for trace in (unread, amended):
         check_all(trace)
-    assert glances(shelved, 0, 1).told is glances(overlaid, 2, 3).told
+    assert unread.columns(0, 1).told is amended.columns(2, 3).told
 
 
 def test_only_known_spans_are_told_of(tmp_path: Path) -> None:
     (trace,) = read_all(write(tmp_path, meta(), message("user", "go"), call("a"), output("a")))
-    assert len(glances(trace, 1, 100)) == 2
-    assert len(glances(trace, 3, 100)) == len(glances(trace, 100, 200)) == 0
-
-
-class Bare:
-    """A trace that gives no glances, but whose spans can be asked for."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.identity, self.path, self.record = trace.identity, trace.path, trace.record
-        self.meta, self.problems, self.loaded = trace.meta, trace.problems, trace.loaded
-        self.span, self.text, self.index_of = trace.span, trace.text, trace.index_of
-        self.advance = trace.advance
-        self._trace = trace
-
-    def __len__(self) -> int:
-        return len(self._trace)
-
-
-def test_the_spans_of_any_other_trace_are_looked_at(tmp_path: Path) -> None:
-    (trace,) = read_all(write(tmp_path, meta(), message("user", "go"), call("a"), output("a")))
-    bare = Bare(trace)
-    assert not isinstance(bare, GivesGlances)
-    check_glances(bare, [trace.span(index) for index in range(3)])
-    check_glances(bare, [trace.span(2)], 2)
+    assert len(trace.columns(1, 100)) == 2
+    assert len(trace.columns(3, 100)) == len(trace.columns(100, 200)) == 0
 
 
 records = st.one_of(
@@ -122,6 +103,6 @@ def test_any_stretch_of_a_rollout_is_told_of(
     (trace,) = read_all(write(tmp_path, meta(), *made))
     looked_at = [trace.span(index) for index in range(len(trace))][first:end]
     if looked_at:
-        check_glances(trace, looked_at, first)
+        check_columns(trace, looked_at, first)
     else:
-        assert len(glances(trace, first, end)) == 0
+        assert len(trace.columns(first, end)) == 0

@@ -1,0 +1,54 @@
+"""Traces that tests make up, of which they say themselves what each span is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+
+from mast_tui.traces.index.document import StepSpans
+from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.model import (
+    Loaded,
+    Sifted,
+    Span,
+    SpanColumns,
+    Trace,
+    TraceIdentity,
+    TraceMeta,
+)
+from mast_tui.traces.search.byte_prefilter import Sieve
+
+
+class MadeTrace(Trace):
+    """A trace with the spans that its class makes; by default it is known to its end."""
+
+    loaded: Loaded = Loaded(0, 0, True)
+
+    def __init__(
+        self, trace_id: str, path: Path, reader: str = "test", meta: TraceMeta | None = None
+    ) -> None:
+        identity = TraceIdentity(trace_id, "0" * 64, 0, reader, 1, True)
+        super().__init__(identity, path, StepSpans(()), meta=meta or TraceMeta())
+        self._columns = ColumnsOfSteps()
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+    @abstractmethod
+    def span(self, index: int, /) -> Span: ...
+    @abstractmethod
+    def text(self, index: int, /) -> str: ...
+    @abstractmethod
+    def index_of(self, key: str, /) -> int | None: ...
+
+    def advance(self, _max_bytes: int = 1 << 20, /) -> bool:
+        return False
+
+    def columns(self, first: int, end: int, /) -> SpanColumns:
+        return self._columns.columns(first, map(self.span, range(first, min(end, len(self)))))
+
+    def one_thread(self, _first: int, _end: int, /) -> bool:
+        return False
+
+    def sift(self, _sieve: Sieve | None, begin: int, limit: int, _max_bytes: int, /) -> Sifted:
+        end = min(limit, begin + 512)
+        return Sifted(end, [(index, self.text(index)) for index in range(begin, end)])
