@@ -191,7 +191,7 @@ class Scan:
                 return [report for report in reports if report.traces or report.failed]
         if trial.read is None:
             return []
-        file = FileToRead(str(trial.folder), (), trial.read, as_told=True)
+        file = FileToRead(str(trial.folder), (), trial.read)
         report = self._from_shelf(trial.folder, trial.told_by, trial.read, file, self._shelf)
         return [report] if report.traces or report.failed else []
 
