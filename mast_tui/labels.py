@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass
 from enum import IntEnum, StrEnum
 from operator import add
@@ -179,6 +179,21 @@ def _skeleton(text: str) -> str:
         return other if len(other) > 1 or len(alike.get(other, ())) > 1 else min(char, other)
 
     return "".join(prototype(char) for char in unicodedata.normalize("NFD", text))
+
+
+CONFIDENCES: Final[Mapping[float | None, str]] = {
+    None: "not said",
+    1.0: "sure",
+    0.75: "fairly sure",
+    0.5: "half sure",
+    0.25: "doubtful",
+}
+"""How sure a person can say to be of a label, in the order in which a key goes round."""
+
+
+def confidence_words(confidence: float | None) -> str:
+    """How sure somebody is, in words; what people cannot set here is a number."""
+    return CONFIDENCES.get(confidence) or f"{confidence:.2f}"
 
 
 @dataclass(frozen=True, slots=True)

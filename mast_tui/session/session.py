@@ -583,14 +583,14 @@ class Session:
                 "what others say was shown since you finished, so the finish stands; "
                 "an edit begins a new pass"
             )
-        change = self._words.change(action.facts)
+        change = self._words.taken_back(action.facts)
         self._write(
             action.taken_back(),
             action.pass_number,
             undoes=action.id,
             replaces=[event.id for event in action.events],
         )
-        return replace(change, message=f"taken back: {change.message}")
+        return change
 
     # Writing
 

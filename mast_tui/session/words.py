@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from mast_tui.labels import Answer, Label, Target, VerdictValue
+from mast_tui.labels import Answer, Label, Target, VerdictValue, confidence_words
 from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -50,6 +50,7 @@ class Words:
         suggestion: Callable[[str], Suggestion | None],
     ) -> None:
         self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.modes}
+        self._codes = {mode.slug: mode.code for mode in taxonomy.modes}
         self._trace = trace
         self._suggestion = suggestion
 
@@ -79,10 +80,12 @@ class Words:
                 return self._of_label(label, f"{self.mode(label.mode)} on")
             case LabelRemoved(label):
                 return self._of_label(label, f"{self.mode(label.mode)} taken off")
-            case LabelChanged(_, label):
-                return self._of_label(label, f"{self.mode(label.mode)} changed on")
+            case LabelChanged(before, label):
+                target = label.target
+                words = ", ".join(self._what_changed(before, label))
+                return Change(words, label.mode, target, target.first)
             case VerdictSet(mode, _, value):
-                return Change(f"{self.mode(mode)}: {'open' if value is None else value}", mode)
+                return Change(f"{self.mode(mode)}: {value or 'open'}", mode)
             case ReviewSet(suggestion, before, after):
                 review = after or before
                 answer = "waits again" if after is None else _ANSWERED[after.answer]
@@ -90,12 +93,55 @@ class Words:
                 own = next((x for x in _labels(facts) if x.id == wanted), None)
                 return self._of_review(suggestion, answer, own)
             case SpanNoteSet(key, _, text):
-                done = "note on" if text else "note taken off"
-                return Change(f"{done} {self.span(key)}", key=key)
+                return Change(_of_note(self.span(key), text), key=key)
             case PassFinished(_, read, spans):
                 return Change(f"finished, {read} of {spans} spans read")
             case other:
                 raise AssertionError(f"no command ends with {other}")
+
+    def taken_back(self, facts: Sequence[Fact]) -> Change:
+        """What is taken back with these facts, and which value holds again where one was set."""
+        change = self.change(facts)
+        match facts[-1]:
+            case LabelChanged(before, after):
+                again = ", ".join(self._values(before, after))
+            case VerdictSet(_, before, _):
+                again = before or "open"
+            case SpanNoteSet(_, before, _):
+                again = _quoted(before)
+            case _:
+                again = ""
+        now = f" · again {again}" if again else ""
+        return replace(change, message=f"taken back: {change.message}{now}")
+
+    def _what_changed(self, before: Label, after: Label) -> Iterator[str]:
+        """What a label says now that it did not say before."""
+        code, place = self._codes.get(after.mode, after.mode), self.place(after.target)
+        if before.mode != after.mode:
+            yield f"{self._codes.get(before.mode, before.mode)} is {self.mode(after.mode)} now"
+        if before.target != after.target:
+            yield f"{code} is on {place} now"
+        elif before.mode != after.mode:
+            yield f"on {place}"
+        if before.note != after.note:
+            yield _of_note(place, after.note, f"{code} at ")
+        if before.confidence != after.confidence:
+            yield f"confidence of {code} on {place}: {confidence_words(after.confidence)}"
+        if before.severity is not after.severity:
+            yield f"severity of {code} on {place}: {after.severity or 'none'}"
+
+    def _values(self, label: Label, other: Label) -> Iterator[str]:
+        """What a label says where another one says something else."""
+        if label.mode != other.mode:
+            yield self.mode(label.mode)
+        if label.target != other.target:
+            yield f"on {self.place(label.target)}"
+        if label.note != other.note:
+            yield _quoted(label.note)
+        if label.confidence != other.confidence:
+            yield confidence_words(label.confidence)
+        if label.severity is not other.severity:
+            yield label.severity or "none"
 
     def difference(
         self,
@@ -149,6 +195,14 @@ class Words:
             target,
             suggestion.evidence_key,
         )
+
+
+def _of_note(place: str, text: str, whose: str = "") -> str:
+    return f"note on {whose}{place}: {text}" if text else f"note on {whose}{place} taken off"
+
+
+def _quoted(text: str) -> str:
+    return f"“{text}”" if text else "none"
 
 
 def _labels(facts: Sequence[Fact]) -> list[Label]:

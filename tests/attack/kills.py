@@ -152,7 +152,7 @@ class Session:
 
 _DONE: Final = (
     ("label", r"{name} on (?:#\d|words in #\d|the whole trace)"),
-    ("changed", r"{name} changed on "),
+    ("changed", r"(?:confidence of|severity of|note on) {code} (?:on|at) "),
     ("removed", r"{name} taken off #\d"),
     ("verdict", r"{name}: (?:absent|unsure) "),
     ("accepted", r"accepted(?: with changes)?: {name} on "),
@@ -160,7 +160,7 @@ _DONE: Final = (
     ("decided", r"{name}: (?:present|absent|unsure|place)"),
 )
 _STATEMENTS: Final = [
-    (kind, code, re.compile(r"^ " + words.format(name=re.escape(name))))
+    (kind, code, re.compile(r"^ " + words.format(name=re.escape(name), code=re.escape(code))))
     for kind, words in _DONE
     for code, name in NAMES.items()
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from pathlib import Path
 
 import pytest
@@ -94,12 +95,41 @@ async def test_severity_and_confidence_go_round(small: Path) -> None:
         assert values == [1.0, 0.75, 0.5, 0.25, None]
 
 
+async def test_what_a_key_sets_is_said_and_what_holds_again_when_it_is_taken_back(
+    small: Path,
+) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "c")
+        assert on.message == "confidence of 1.3 on #1: sure"
+        await on.press("c")
+        assert on.message == "confidence of 1.3 on #1: fairly sure"
+        await on.press("u")
+        assert on.message == ("taken back: confidence of 1.3 on #1: fairly sure · again sure")
+        await on.press("f")
+        assert on.message == "severity of 1.3 on #1: fatal"
+        await on.press("m", *"odd", "enter")
+        assert on.message == "note on 1.3 at #1: odd"
+        await on.press("m", *"er", "enter", "u")
+        assert on.message == "taken back: note on 1.3 at #1: odder · again “odd”"
+        await on.press("U")
+        assert on.message == "again: note on 1.3 at #1: odder"
+        await on.press("j", "m", *"well", "enter")
+        assert on.message == "note on #2: well"
+        await on.press("u")
+        assert on.message == "taken back: note on #2: well · again none"
+        await on.press("-", "3", "1", "u")
+        assert on.message.endswith("absent · again open")
+
+
 async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path) -> None:
     async with stage(small) as on:
-        await on.press("1", "3", "2", "6", "3", "1", "backspace")
+        await on.press("1", "3", "3", "1", "2", "6", "backspace")
         assert len(on.labels) == 3
-        assert "1.3" in on.message
+        # The one that was made last is offered first.
+        assert "2.6" in on.message
         await on.press("tab")
+        assert "3.1" in on.message
+        await on.press("tab", "tab")
         assert "2.6" in on.message
         await on.press("backspace")
         assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1)}
@@ -113,7 +143,35 @@ async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path)
         await on.press("backspace")
         assert len(on.labels) == 4
         await on.press("backspace")
-        assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1), ("2.2", 2, 2)}
+        assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1), ("1.1", 2, 2)}
+
+
+KEYS = [*string.printable[:95], "ctrl+r", "ctrl+o", "up", "down", "left", "right", "pagedown", "f1"]
+CHOICE_KEYS = {"m": "m", "f": "f", "c": "c", "backspace": "backspace"}
+
+
+@pytest.mark.parametrize("what", CHOICE_KEYS)
+async def test_while_it_is_asked_which_label_no_other_key_does_anything(
+    small: Path, what: str
+) -> None:
+    async with stage(small) as on:
+        await on.press("j", "1", "1", "2", "2", what)
+        asked = on.message
+        assert "2.2" in asked
+        before = said(on), on.app.screen
+        await on.press(*(key for key in KEYS if key != what))
+        assert (said(on), on.app.screen) == before
+        assert on.number == 2
+        assert on.message == asked
+        assert on.annotate.focused is on.annotate.timeline
+        await on.press("enter")
+        assert (said(on), on.app.screen) != before
+
+
+def said(on: Stage) -> object:
+    """All that an annotator has said."""
+    session = on.session
+    return dict(session.labels_by_id), dict(session.verdicts), dict(session.span_notes)
 
 
 async def test_the_only_label_here_is_removed_at_once(small: Path) -> None:

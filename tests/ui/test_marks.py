@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from hypothesis import example, given
@@ -34,17 +35,25 @@ def ordered(marks: tuple[Mark, ...]) -> bool:
 
 
 @given(given_marks)
-def test_each_span_of_a_target_is_marked_once_and_no_other(given: Given) -> None:
+def test_each_span_of_a_target_is_marked_with_its_part_and_no_other(given: Given) -> None:
     targets = [(Target(str(a), str(b)), Mark(code, kind)) for a, b, code, kind in given]
     found = marks_by_span(targets, index_of)
     for index in range(21):
-        expected = {
-            Mark(code, kind) for a, b, code, kind in given if min(a, b) <= index <= max(a, b)
-        }
+        expected = Counter(
+            (code, kind, part(min(a, b), max(a, b), index))
+            for a, b, code, kind in given
+            if min(a, b) <= index <= max(a, b)
+        )
         marks = found.at(index)
-        assert set(marks) == expected
+        assert {(mark.code, mark.kind, mark.part): mark.count for mark in marks} == expected
         assert len(marks) == len(expected)
         assert ordered(marks)
+
+
+def part(first: int, last: int, index: int) -> str:
+    if first == last:
+        return ""
+    return "┌" if index == first else "└" if index == last else "│"
 
 
 @given(given_marks, keys, keys)
@@ -53,9 +62,21 @@ def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int
     found = marks_by_span(targets, index_of)
     first, last = min(one, other), max(one, other)
     marks = found.within(first, last + 1)
-    assert set(marks) == {mark for index in range(first, last + 1) for mark in found.at(index)}
-    assert len(marks) == len(set(marks))
+    spans = [mark for index in range(first, last + 1) for mark in found.at(index)]
+    assert {(mark.code, mark.kind) for mark in marks} == {(mark.code, mark.kind) for mark in spans}
+    here = [min(a, b) <= last and max(a, b) >= first for a, b, _, _ in given]
+    assert sum(mark.count for mark in marks) == sum(here)
     assert ordered(marks)
+
+
+def test_a_range_is_told_from_as_many_labels_and_what_is_nested_in_it_from_it() -> None:
+    targets = [(Target("2", "5"), OWN), (Target("3", "4"), OWN), (Target("4", "4"), OWN)]
+    found = marks_by_span([*targets, (Target("4", "4"), OWN)], index_of)
+    rows = [" ".join(mark.shown for mark in found.at(index)) for index in range(2, 6)]
+    assert rows == ["┌1.3 ●", "┌1.3 ● │1.3 ●", "1.3 ●2 └1.3 ● │1.3 ●", "└1.3 ●"]
+    # A row that stands for all of a range has no part of it.
+    assert [mark.shown for mark in found.within(2, 6)] == ["1.3 ●4"]
+    assert [mark.shown for mark in found.within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
 
 
 def test_marks_of_one_kind_stay_in_the_order_in_which_they_were_given() -> None:
@@ -80,7 +101,7 @@ def test_a_range_of_which_one_end_is_gone_is_marked_at_the_other() -> None:
 
 def test_a_huge_range_is_kept_as_its_two_ends() -> None:
     found = marks_by_span([(Target("0", "1000000"), OWN)], index_of)
-    assert found.at(500_000) == (OWN,)
+    assert [mark.shown for mark in found.at(500_000)] == ["│1.3 ●"]
     assert found.at(1_000_001) == ()
     kept = [value for value in vars(found).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)
@@ -188,7 +209,7 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
     marks = keeper.follow({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
     assert spans.asked <= 4
     assert marks.at(3) == (Mark("b", MarkKind.OWN),)
-    assert marks.at(7) == (Mark("a", MarkKind.OWN),)
+    assert marks.at(7) == (Mark("a", MarkKind.OWN, part="┌"),)
 
 
 @given(

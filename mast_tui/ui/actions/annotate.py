@@ -112,6 +112,13 @@ ANNOTATE = (
     _annotate(
         name="remove", keys="backspace", title="remove", help="Remove the label under the cursor"
     ),
+    _annotate(
+        name="my_labels",
+        keys="M",
+        title="my labels",
+        help="List what you have said of this trace; Enter goes there, keys for labels work on it",
+        hint=57,
+    ),
     _annotate(name="search", keys="/", title="search", help="Find text in all spans", hint=65),
     _annotate(
         name="search_next", keys="n", title="next match", help="Next match", command="match(1)"

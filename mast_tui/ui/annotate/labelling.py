@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
 from textual.geometry import Size
 
-from mast_tui.labels import Label, Severity, Target, VerdictValue
+from mast_tui.labels import CONFIDENCES, Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import Marking
-from mast_tui.ui.annotate.state import PLAIN, AnnotateView
+from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
@@ -50,8 +50,6 @@ EDITING: Final = TYPING | {
 Chooses = Literal["note", "severity", "confidence", "remove"]
 
 CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}
-
-CONFIDENCES: Final[tuple[float | None, ...]] = (None, 1.0, 0.75, 0.5, 0.25)
 
 Value = TypeVar("Value")
 
@@ -129,6 +127,8 @@ class LabellingView(AnnotateView, Protocol):
     def commands(self) -> SessionCommands: ...
     @property
     def size(self) -> Size: ...
+    @property
+    def picked(self) -> Entry | None: ...
 
 
 class Labelling:
@@ -361,12 +361,34 @@ class Labelling:
         self._choose_here("remove")
 
     def _choose_here(self, what: Chooses) -> None:
-        if self._state.has_spans:
+        picked = self._view.picked
+        if picked is not None:
+            self._commands.with_session(lambda session: self._act_on(session, what, picked))
+        elif self._state.has_spans:
             # The cursor may have gone on before there is a workspace to look for labels in.
             index, whole = self._state.index, self._state.selection.whole
             self._commands.with_session(
                 lambda session: self._choose(session, what, index, whole), here=what == "note"
             )
+
+    def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
+        """Do with something in the list of what was said what a key does with a label."""
+        if isinstance(entry, Label):
+            label = session.labels_by_id.get(entry.id)
+            if label is not None:
+                self._apply(what, label)
+        elif isinstance(entry, NotedSpan):
+            index = session.trace.index_of(entry.key)
+            if what == "remove":
+                self._commands.changed(lambda s: s.note_span(entry.key, ""))
+            elif what == "note" and index is not None:
+                self._note_span(session, index)
+            else:
+                self._hints.say(f"A note on a span has no {what}", error=True)
+        elif what == "remove":
+            self._commands.changed(lambda s: s.set_verdict(entry.mode, None))
+        else:
+            self._hints.say(f"A mode that is {entry.value} has no {what}", error=True)
 
     def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
         labels = self._state.labels_on(session, index, whole=whole)
@@ -382,6 +404,7 @@ class Labelling:
         if len(labels) == 1:
             self._apply(what, labels[0])
             return
+        labels = _newest_first(session, labels)
         chosen = self._chosen(what, labels)
         if chosen is not None:
             self._choosing = False
@@ -406,6 +429,11 @@ class Labelling:
                 kept(text)
 
         self._view.show_dialog(NoteScreen(title, note), written)
+
+    def _offered(self) -> tuple[Label, ...]:
+        """One's own labels under the cursor, in the order in which they are offered."""
+        session = self._state.session
+        return () if session is None else _newest_first(session, self._state.labels_here())
 
     def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
         """The label that the last line has offered, where it stands under the cursor still."""
@@ -439,7 +467,7 @@ class Labelling:
 
     def _show_choice_again(self) -> None:
         assert self._choice is not None
-        labels = self._state.labels_here()
+        labels = self._offered()
         chosen = self._chosen(self._choice[0], labels)
         if chosen is None:  # it was taken off elsewhere meanwhile
             self._choice, self._choosing = None, False
@@ -449,7 +477,7 @@ class Labelling:
 
     def next_choice(self) -> bool:
         """Go to the next of several labels under the cursor; False where none is being chosen."""
-        labels = self._state.labels_here()
+        labels = self._offered()
         if self._choice is None or len(labels) < 2:
             return False
         what = self._choice[0]
@@ -475,7 +503,7 @@ class Labelling:
             severity = _following((None, *Severity), label.severity)
             self._commands.changed(lambda s: s.edit_label(label.id, severity=severity))
         elif what == "confidence":
-            confidence = _following(CONFIDENCES, label.confidence)
+            confidence = _following(tuple(CONFIDENCES), label.confidence)
             self._commands.changed(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
@@ -484,6 +512,12 @@ class Labelling:
                 label.note,
                 lambda text: self._commands.change(lambda s: s.edit_label(label.id, note=text)),
             )
+
+
+def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:
+    """The labels with that first which was made last: it is the one that is meant most often."""
+    made = {label_id: place for place, label_id in enumerate(session.labels_by_id)}
+    return tuple(sorted(labels, key=lambda label: -made.get(label.id, -1)))
 
 
 def _toggled(session: Session, mode: Mode, target: Target) -> Change:

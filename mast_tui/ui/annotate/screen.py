@@ -21,7 +21,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
-from mast_tui.labels import Target
+from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
@@ -33,7 +33,7 @@ from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search, SearchInput
-from mast_tui.ui.annotate.state import AnnotateState
+from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.context import (
     AppContext,
@@ -62,6 +62,7 @@ from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.annotate.compare import StepComparison
+    from mast_tui.ui.annotate.my_labels import MyLabels
 
 Answer = TypeVar("Answer")
 
@@ -109,6 +110,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The taxonomy."""
         self.definition = SpanView(id="definition")
         """The definition of the mode under the cursor."""
+        self.my_labels: MyLabels | None = None
+        """What was said of the trace, once it was asked for."""
         self.hints = HintBar(Where.ANNOTATE)
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
@@ -209,6 +212,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter.show()
         self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
+        if self.my_labels is not None:
+            self.my_labels.show(None)
         self.show_title()
         self.show_span()
 
@@ -443,6 +448,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             }
         )
         self.timeline.show_read(session.read)
+        if self.my_labels is not None:
+            self.my_labels.show(session)
         self.show_title()
         self.suggestions.show_panel()
         self.show_highlights()
@@ -734,13 +741,69 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.labelling.next_choice():
             return
         order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
+        if self.my_labels is not None:
+            order.append(self.my_labels)
         order += [panel for panel in self.suggestions.panels if panel.overflows]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
         place = panes.index(self.pane) if self.pane in panes else 0
         self.set_focus(panes[(place + 1) % len(panes)])
 
+    async def action_my_labels(self) -> None:
+        """Show what one has said of the trace, and go there; from there, hide it."""
+        mine = self.my_labels
+        if mine is not None and self.has_class("-mine") and self.focused is mine:
+            self._hide_my_labels()
+            return
+        self.set_class(True, "-mine")
+        self.set_class(False, "-drawer")
+        if mine is None:
+            # Start-up: nobody has said anything by then.
+            from mast_tui.ui.annotate.my_labels import MyLabels
+
+            mine = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
+            await self.query_one("#side").mount(mine, after=self.definition)
+        mine.show(self.session)
+        self.set_focus(mine)
+
+    def _hide_my_labels(self) -> None:
+        self.set_class(False, "-mine")
+        self.set_focus(self.timeline)
+
+    @property
+    def picked(self) -> Entry | None:
+        """What a key about a label is meant for while the list of them has the focus."""
+        mine = self.my_labels
+        return mine.entry if mine is not None and self.focused is mine else None
+
+    @on(VirtualLines.Moved, "#mine")
+    def _entry_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+
+    @on(VirtualLines.Chosen, "#mine")
+    def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
+        event.stop()
+        entry, trace = self.picked, self.trace
+        if entry is None or trace is None:
+            return
+        if not isinstance(entry, NotedSpan):
+            self.modes.go_to(entry.mode)
+        key = None
+        if isinstance(entry, Label):
+            key = entry.target.first
+        elif isinstance(entry, NotedSpan):
+            key = entry.key
+        if self.has_class("-narrow"):
+            self._hide_my_labels()
+        self.set_focus(self.timeline)
+        index = None if key is None else trace.index_of(key)
+        if index is not None:
+            self._go_to(index)
+        if isinstance(entry, Label) and entry.target.char_start is not None:
+            self.span_view.reveal(entry.target.char_start, entry.target.char_end or 0)
+
     def action_drawer(self) -> None:
         """Show or hide the taxonomy where it is a drawer."""
+        self.set_class(False, "-mine")
         self.toggle_class("-drawer")
         self.set_focus(self.modes if self.has_class("-drawer") else self.timeline)
 
@@ -760,6 +823,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.focused is not None and isinstance(self.focused, SearchInput):
             self.search.forget()
             return
+        in_timeline = self.focused is None or self.focused is self.timeline
         steps = [self.search.forget, self.filter.forget]
         if self.state.set_last == "filter":
             steps.reverse()
@@ -769,10 +833,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.has_class("-drawer"):
             self.action_drawer()
             return
-        if self.focused is not self.timeline:
-            self.set_focus(self.timeline)
+        if self.has_class("-mine") and self.has_class("-narrow"):
+            self._hide_my_labels()
             return
-        self._leave()
+        if in_timeline:
+            self._leave()
+        else:
+            self.set_focus(self.timeline)
 
     def _leave(self) -> None:
         """Go back to where the trace was opened: a room, or the library."""

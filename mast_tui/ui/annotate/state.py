@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from textual.message import Message
 from textual.screen import Screen
 
-from mast_tui.labels import WHOLE_TRACE, Label, Target
+from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.hits import Hits
@@ -53,6 +53,26 @@ class Selection:
 
 
 PLAIN = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class NotedSpan:
+    """A note on a span (by its key), on no label."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSaid:
+    """A verdict on a mode (a slug) that no label says."""
+
+    mode: str
+    value: VerdictValue
+
+
+Entry = Label | NotedSpan | ModeSaid
+"""One thing that an annotator has said of a trace."""
 
 
 def target_of(

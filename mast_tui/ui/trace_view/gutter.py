@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Protocol
@@ -33,22 +34,34 @@ GLYPHS: Final[Mapping[MarkKind, str]] = {
 
 _ORDER: Final = {kind: place for place, kind in enumerate(MarkKind)}
 
+FIRST: Final = "┌"
+BETWEEN: Final = "│"
+LAST: Final = "└"
+"""What stands before a mark on the first row of a range, on those between, and on the last."""
+
+_PARTS: Final = ("", FIRST, LAST, BETWEEN)
+"""Where two are alike but for this, what begins or ends here stands before what goes on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A mode's code with a glyph that says whose it is.
 
-    Of those of one kind on one span the one with the lowest ``rank`` stands first.
+    Of those of one kind on one span the one with the lowest ``rank`` stands first. In a row
+    ``part`` tells which part of a range it is, and ``count`` how many there are that look alike.
     """
 
     code: str
     kind: MarkKind
     rank: int = field(default=0, compare=False)
+    part: str = ""
+    count: int = 1
 
     @property
     def shown(self) -> str:
-        """The mark as it stands in the row."""
-        return f"{self.code} {GLYPHS[self.kind]}".strip()
+        """The mark as it stands in the row: ``┌1.3 ●``, ``1.3 ◌2``."""
+        count = "" if self.count == 1 else str(self.count)
+        return f"{self.part}{self.code} {GLYPHS[self.kind]}{count}".strip()
 
 
 Marked = tuple[int, int, Mark]
@@ -58,8 +71,8 @@ Marked = tuple[int, int, Mark]
 class Marks:
     """Where marks stand, kept as places: a range costs no more than a single span.
 
-    Own labels come first, then suggestions, then others'; equal marks are shown once. It stays as
-    it is; ``changed`` gives another one.
+    Own labels come first, then suggestions, then others'; marks that look alike are counted. It
+    stays as it is; ``changed`` gives another one.
     """
 
     def __init__(self, places: Iterable[Marked] = ()) -> None:
@@ -116,19 +129,24 @@ class Marks:
         return self.within(index, index + 1)
 
     def within(self, first: int, end: int) -> tuple[Mark, ...]:
-        """The marks on the spans ``first`` to ``end`` (exclusive)."""
-        found: list[Mark] = []
+        """The marks on the spans ``first`` to ``end`` (exclusive), as one row stands for them."""
+        found: list[tuple[Mark, str]] = []
         low = bisect_left(self._marked, first)
         for index in self._marked[low : bisect_left(self._marked, end, low)]:
-            found += self._points[index]
+            found += [(mark, "") for mark in self._points[index]]
         place = bisect_right(self._lows, end - 1) - 1
         while place >= 0 and self._reach[place] >= first:
-            if self._ranges[place][1] >= first:
-                found.append(self._ranges[place][3])
+            begin, last, _, mark = self._ranges[place]
+            if last >= first:
+                found.append((mark, _part_of(begin, last, first, end)))
             place -= 1
-        if len(found) < 2:
-            return tuple(found)
-        return tuple(sorted(dict.fromkeys(found), key=self._place_in_row))
+        if not found:
+            return ()
+        counts = Counter(found)
+        return tuple(
+            mark if not part and count == 1 else replace(mark, part=part, count=count)
+            for (mark, part), count in sorted(counts.items(), key=self._place_in_row)
+        )
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, Mark]]:
         """The marks that begin on the spans ``first`` to ``end`` (exclusive), each with where."""
@@ -140,8 +158,16 @@ class Marks:
         for index, _high, _given, mark in self._ranges[low : bisect_left(self._lows, end, low)]:
             yield index, mark
 
-    def _place_in_row(self, mark: Mark) -> tuple[int, int, int]:
-        return _ORDER[mark.kind], mark.rank, self._order[mark]
+    def _place_in_row(self, one: tuple[tuple[Mark, str], int]) -> tuple[int, int, int, int]:
+        (mark, part), _ = one
+        return _ORDER[mark.kind], mark.rank, self._order[mark], _PARTS.index(part)
+
+
+def _part_of(begin: int, last: int, first: int, end: int) -> str:
+    """Which part of a range stands in a row for the spans ``first`` to ``end`` (exclusive)."""
+    if begin < first:
+        return LAST if last < end else BETWEEN
+    return "" if last < end else FIRST
 
 
 NO_MARKS: Final = Marks()

@@ -295,6 +295,8 @@ class TimelineLines(VirtualLines):
         under = self.rows.folded_under(index)
         if under is None:
             return marks.at(index)
+        if under.hidden_from == index + 1:
+            return marks.within(index, under.end)
         both = dict.fromkeys((*marks.at(index), *marks.within(under.hidden_from, under.end)))
         return tuple(sorted(both, key=lambda mark: list(MarkKind).index(mark.kind)))
 

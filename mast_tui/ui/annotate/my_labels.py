@@ -1,0 +1,257 @@
+"""The list of what one has said of the open trace: labels, notes on spans, verdicts without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from sys import maxsize
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.strip import Strip
+
+from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
+from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.ui.annotate.state import Entry, ModeSaid, NotedSpan
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.text.layout import wrapped
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import IndexOf, place_words, plain_title
+
+if TYPE_CHECKING:
+    from mast_tui.session import Session
+
+
+_BY_HAND = "by hand"
+
+
+def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
+    """Where a label came from: ``by hand``, ``accepted from rules@7``, ``edited from …``.
+
+    Args:
+        label: One's own.
+        judge_of: Gives the judge's name of a suggestion, None for one that may not be seen.
+    """
+    if label.origin is Origin.MANUAL:
+        return _BY_HAND
+    if label.origin is Origin.IMPORTED or label.suggestion is None:
+        return label.origin.value
+    judge = judge_of(label.suggestion)
+    return label.origin.value if judge is None else f"{label.origin.value} from {judge_name(judge)}"
+
+
+def entries_of(session: Session) -> tuple[Entry, ...]:
+    """Everything that the annotator has said: labels in reading order, notes, verdicts."""
+    trace, modes = session.trace, session.taxonomy.modes
+    rank = {mode.slug: place for place, mode in enumerate(modes)}
+
+    def place(label: Label) -> tuple[int, ...]:
+        ends = [trace.index_of(key or "") for key in (label.target.first, label.target.last)]
+        first, last = (maxsize if end is None else end for end in ends)
+        whole = label.target.is_whole
+        start = label.target.char_start or 0
+        return -1 if whole else first, start, last, rank.get(label.mode, maxsize)
+
+    notes = [NotedSpan(key, text) for key, text in session.span_notes.items()]
+    verdicts = ((mode.slug, session.verdict(mode.slug)) for mode in modes)
+    return (
+        *sorted(session.labels, key=place),
+        *sorted(notes, key=lambda note: trace.index_of(note.key) or 0),
+        *(
+            ModeSaid(slug, value)
+            for slug, value in verdicts
+            if value is not None and value is not VerdictValue.PRESENT
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row: the words, their style, and the entry whose first row it is."""
+
+    text: str
+    part: str
+    entry: Entry | None = None
+
+
+class MyLabels(VirtualLines):
+    """A few rows for each thing that was said; the cursor stands on their first ones."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "my-labels--cursor",
+        "my-labels--mode",
+        "my-labels--place",
+        "my-labels--quote",
+        "my-labels--note",
+        "my-labels--quiet",
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", show=False)]
+
+    def __init__(self, taxonomy: Taxonomy, *, id: str | None = None) -> None:
+        """Begin with nothing said.
+
+        Args:
+            taxonomy: Under which it is said.
+            id: Its name in the styles.
+        """
+        super().__init__(id=id)
+        self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.modes}
+        self._entries: tuple[Entry, ...] = ()
+        self._index_of: IndexOf = _nowhere
+        self._judge_of: Callable[[str], str | None] = _nobody
+        self._lines: list[_Line] = []
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all entries."""
+        return len(self._lines)
+
+    @property
+    def entry(self) -> Entry | None:
+        """What the cursor stands on."""
+        return self._lines[self.cursor].entry if self._lines else None
+
+    def show(self, session: Session | None) -> None:
+        """Show what stands in a session; the cursor stays on its entry, or where that was."""
+        if session is None:
+            self._entries = ()
+        else:
+            self._entries = entries_of(session)
+            self._index_of = session.trace.index_of
+            suggested = {one.id: one.judge for one in session.suggestions}
+            self._judge_of = suggested.get
+        labels = sum(isinstance(entry, Label) for entry in self._entries)
+        self.border_title = plain_title(f"My labels · {labels}")
+        self.border_subtitle = plain_title("Enter goes there  e edit  ⌫ off")
+        self.rows_changed()
+
+    def go_to_label(self, label_id: str) -> None:
+        """Put the cursor on a label, where it is listed."""
+        for row in self._places():
+            entry = self._lines[row].entry
+            if isinstance(entry, Label) and entry.id == label_id:
+                self.move_to(row)
+                return
+
+    def rows_changed(self) -> None:
+        """Make the rows anew for the width that there is; the cursor stays on its entry."""
+        here = self.entry
+        number = sum(row < self.cursor for row in self._places())
+        width = max(12, self.scrollable_content_region.width - 1)
+        self._lines = [line for entry in self._entries for line in self._lines_of(entry, width)]
+        places = self._places()
+        if not places:
+            words = "Nothing said of this trace yet: two digits label the span under the cursor."
+            self._lines = [_Line(f" {row}", "quiet") for row in wrapped(words, width - 1)]
+        same = [row for row in places if _is_same(self._lines[row].entry, here)]
+        if places:
+            self.cursor = same[0] if same else places[min(number, len(places) - 1)]
+        super().rows_changed()
+        self.show_row(self.cursor)
+
+    def move_to(self, row: int, *, centre: bool = False) -> None:
+        """Put the cursor on the entry at or beyond ``row``, in the direction of the move."""
+        heads = self._places()
+        if not heads:
+            return
+        row = max(0, min(row, len(self._lines) - 1))
+        beyond = [head for head in heads if head >= row] if row > self.cursor else []
+        row = beyond[0] if beyond else max((h for h in heads if h <= row), default=heads[0])
+        super().move_to(row, centre=centre)
+        # All that is said there comes on screen with it, where there is room.
+        end = next((head for head in heads if head > row), len(self._lines))
+        self.show_row(min(end - 1, row + self.lines_area.height - 1))
+
+    def action_choose(self) -> None:
+        """Choose the entry under the cursor."""
+        if self.entry is not None:
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def on_focus(self) -> None:
+        """The cursor is shown only where keys move it."""
+        self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        """The cursor is shown only where keys move it."""
+        self.redraw_row(self.cursor)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """One row."""
+        base, line = self.rich_style, self._lines[row]
+        at_cursor = row == self.cursor and line.entry is not None and self.has_focus
+        if at_cursor:
+            base += self._part("cursor")
+        return Strip(
+            [
+                Segment("▌" if at_cursor else " ", base + self._part("mode")),
+                Segment(line.text, base + self._part(line.part)),
+            ]
+        ).adjust_cell_length(width, base)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"my-labels--{name}", partial=True)
+
+    def _places(self) -> list[int]:
+        """The first rows of the entries."""
+        return [row for row, line in enumerate(self._lines) if line.entry is not None]
+
+    def _lines_of(self, entry: Entry, width: int) -> Iterator[_Line]:
+        if isinstance(entry, NotedSpan):
+            index = self._index_of(entry.key)
+            place = one_line(entry.key, 24) if index is None else f"#{index + 1}"
+            yield _Line(_fitted(f"✎ note on {place}", width), "place", entry)
+            yield from _block(entry.text, "note", width)
+            return
+        mode = self._modes.get(entry.mode)
+        name = one_line(f"{mode.code} {mode.name}" if mode else entry.mode)
+        if isinstance(entry, ModeSaid):
+            value = entry.value.value
+            room = width - cell_len(value) - 1
+            yield _Line(f"{set_cell_size(_fitted(name, room), room)} {value}", "quiet", entry)
+            return
+        yield _Line(_fitted(name, width), "mode", entry)
+        words = [place_words(entry.target, self._index_of, quoted=False)]
+        if entry.severity is not None:
+            words.append(entry.severity.value)
+        if entry.confidence is not None:
+            words.append(confidence_words(entry.confidence))
+        words.append(origin_words(entry, self._judge_of))
+        yield from _block(" · ".join(words), "place", width)
+        if entry.target.quote:
+            yield from _block(f"“{entry.target.quote}”", "quote", width, most=3)
+        if entry.note:
+            yield from _block(f"✎ {entry.note}", "note", width)
+
+
+def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_Line]:
+    """A text over some rows, set in from the mode above it."""
+    return (_Line(f"   {row}", part) for row in wrapped(text, width - 3, most))
+
+
+def _fitted(text: str, cells: int) -> str:
+    return text if cell_len(text) <= cells else set_cell_size(text, cells - 1) + "…"
+
+
+def _is_same(entry: Entry | None, other: Entry | None) -> bool:
+    """Whether two entries are the same thing, whatever is said of it by now."""
+    match entry, other:
+        case Label(), Label():
+            return entry.id == other.id
+        case NotedSpan(), NotedSpan():
+            return entry.key == other.key
+        case ModeSaid(), ModeSaid():
+            return entry.mode == other.mode
+        case _:
+            return False
+
+
+def _nowhere(key: str) -> int | None:
+    return None
+
+
+def _nobody(suggestion: str) -> str | None:
+    return None

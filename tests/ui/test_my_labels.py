@@ -1,0 +1,149 @@
+"""The list of what one has said of a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Answer, VerdictValue
+from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+
+WIDE = (120, 40)
+NARROW = (80, 24)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+def listed(on: Stage) -> str:
+    """What the list says, its lines joined."""
+    mine = on.annotate.my_labels
+    assert mine is not None
+    rows = [mine.render_row(row, 60).text.strip() for row in range(mine.row_count)]
+    return "\n".join(rows)
+
+
+def at_cursor(on: Stage) -> str:
+    mine = on.annotate.my_labels
+    assert mine is not None
+    return mine.render_row(mine.cursor, 60).text
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_everything_that_was_said_is_listed_with_all_its_values(
+    small: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.5", 1, 1), finding(trace, "3.1", 3, 4)])
+    async with stage(small, workspace=place, size=size) as on:
+        await on.press("a", "e", "3", "3", "g", "m", *"too early", "enter", "j")
+        await on.press("2", "6", "c", "c", "f", "m", *"the same twice", "enter")
+        await on.press("w", "v", "w", "1", "1", "t", "1", "2", "j", "v", "j", "2", "3")
+        await on.press("G", "m", *"ends well", "enter", "-", "2", "1", "_", "2", "2")
+        await on.press("M")
+        assert on.annotate.focused is on.annotate.my_labels
+        judge = JUDGE.removeprefix("judge:")
+        rows = listed(on).replace(" by\nhand", " by hand").replace("…", "ns").splitlines()
+        assert rows[:-2] == [
+            *("▌1.2 Disobey role specification", "the whole trace · by hand"),
+            *("1.5 Unaware of termination conditions", f"#1 · accepted from {judge}"),
+            *("✎ too early", "1.1 Disobey task specification", "#2 · by hand", "“I look”"),
+            *("2.6 Reasoning-action mismatch", "#2 · fatal · fairly sure · by hand"),
+            *("✎ the same twice", "2.3 Task derailment", "#3 to #4 · by hand"),
+            *("3.3 Incorrect verification", f"#3 to #4 · edited from {judge}"),
+            *("✎ note on #12", "ends well"),
+        ]
+        assert [row.split()[0 :: len(row.split()) - 1] for row in rows[-2:]] == [
+            ["2.1", "absent"],
+            ["2.2", "unsure"],
+        ]
+        for words in ("My labels · 6", "by hand", "fairly sure", "✎"):
+            assert words in on.text
+
+
+async def test_it_follows_what_is_labelled_and_the_cursor_stays_on_its_label(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("M")
+        assert "Nothing said" in on.text
+        await on.press("escape", "j", "j", "2", "6", "j", "3", "1")
+        await on.press("M", "j")
+        assert "3.1" in at_cursor(on)
+        await on.press("escape", "g", "1", "3")
+        assert listed(on).startswith("1.3")
+        await on.press("M")
+        assert "3.1" in at_cursor(on)
+        assert len(on.labels) == 3
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_enter_goes_to_the_place_and_escape_to_the_timeline(
+    small: Path, size: tuple[int, int]
+) -> None:
+    async with stage(small, size=size) as on:
+        await on.press("1", "3", "G", "2", "6", "m", *"x", "enter", "k", "m", *"y", "enter")
+        await on.press("-", "1", "1", "M", "g", "enter")
+        assert (on.number, on.annotate.focused) == (1, on.annotate.timeline)
+        await on.press("M", "j", "enter")
+        assert on.number == 12
+        await on.press("M", "j", "enter")
+        assert on.number == 11
+        screen = on.app.screen
+        await on.press("M", "escape")
+        assert (on.app.screen, on.annotate.focused) == (screen, on.annotate.timeline)
+        await on.press("M", "M")
+        assert not on.annotate.has_class("-mine")
+        assert on.annotate.focused is on.annotate.timeline
+
+
+async def test_the_keys_for_labels_work_on_the_one_under_its_cursor(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press(
+            "1", "3", "2", "6", "G", "3", "1", "m", *"y", "enter", "k", "m", *"z", "enter"
+        )
+        await on.press("-", "1", "1", "M", "g", "c", "f", "m", *"why", "enter")
+        (first,) = [one for one in on.session.labels if one.mode == SLUGS["1.3"]]
+        assert (first.mode, first.confidence, first.note) == (SLUGS["1.3"], 1.0, "why")
+        assert str(first.severity) == "fatal"
+        assert on.annotate.focused is on.annotate.my_labels
+        await on.press("j", "backspace")
+        assert on.labels == {("1.3", 1, 1), ("3.1", 12, 12)}
+        assert "3.1" in at_cursor(on)
+        await on.press("j", "m", "backspace", "enter")
+        assert not on.session.span_notes
+        assert "1.1" in at_cursor(on)
+        await on.press("f")
+        assert on.message == "A mode that is absent has no severity"
+        await on.press("backspace")
+        assert on.session.verdict(SLUGS["1.1"]) is None
+        await on.press("u", "u")
+        assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
+        assert list(on.session.span_notes.values()) == ["z"]
+
+
+async def test_a_label_taken_off_there_leaves_its_suggestion_waiting(
+    small: Path, tmp_path: Path
+) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.5", 1, 1)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]", "a")
+        review = on.session.review_of(on.session.suggestions[0].id)
+        assert review is not None
+        assert review.answer is Answer.ACCEPT
+        await on.press("M", "backspace")
+        assert len(on.session.pending) == 1
+
+
+async def test_who_works_blind_reads_no_judge_in_it(small: Path, tmp_path: Path) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.5", 1, 1)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]", "a")
+    async with stage(small, workspace=place, blind=True) as on:
+        await on.press("M")
+        assert "#1 · accepted" in listed(on)
+        assert "rules" not in listed(on)
