@@ -6,6 +6,7 @@ of actions, keys and themes are the screens' to know; mast_tui/ui/actions/keymap
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,11 @@ DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 BASE_URL_VARIABLE: Final = "OPENAI_BASE_URL"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 CONCURRENCY: Final = 8
+WINDOW_TOKENS: Final = 24_000
+ANSWER_TOKENS: Final = 4_000
+TIMEOUT: Final = 600.0
+"""Requests under way at once, what one may show, what its answer may take, and the seconds for it,
+unless somebody says otherwise."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -52,22 +58,51 @@ class JudgeConfiguration:
 
     ``base_url`` is where the model is asked; ``key_variable`` names the environment variable that
     holds the key, never the key itself. ``redact`` is a file of patterns; ``allow_http`` says that
-    another machine may be asked in the clear. ``prices`` are by model.
+    another machine may be asked in the clear. ``prices`` are by model. ``body`` and ``headers`` are
+    sent with each request, beside what is always sent.
     """
 
     model: str | None = None
     base_url: str | None = None
     concurrency: int = CONCURRENCY
+    temperature: float | None = None
+    samples: int = 1
+    window_tokens: int = WINDOW_TOKENS
+    answer_tokens: int = ANSWER_TOKENS
+    timeout: float = TIMEOUT
+    body: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     key_variable: str = KEY_VARIABLE
     redact: Path | None = None
     allow_http: bool = False
     prices: Mapping[str, Prices] = field(default_factory=dict)
+
+    def sent_headers(self) -> dict[str, str]:
+        """Put what the environment says into the headers that name a variable, such as ``$TOKEN``.
+
+        Raises:
+            ConfigurationError: A variable is not set.
+        """
+        sent = {}
+        for name, value in self.headers.items():
+            if value.startswith("$"):
+                found = os.environ.get(value[1:], "").strip()
+                if not found:
+                    raise ConfigurationError(
+                        f"[judge.headers] {name} takes its value from {value[1:]}, which is not set"
+                    )
+                value = found
+            sent[name] = value
+        return sent
 
     def address(self, given: str | None = None) -> str:
         """Where the model is asked: as given, else as the environment or this table says."""
         said = given or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
         return said or DEFAULT_BASE_URL
 
+
+_SENT: Final = frozenset({"model", "messages", "response_format", "stream"})
+_HEADER: Final = re.compile(r"[A-Za-z0-9_-]{1,100}: [\x20-\x7e]{1,8000}")
 
 Place = tuple[str, ...]
 """A name in the file, such as ``("judge", "model")``; empty for the file itself."""
@@ -162,6 +197,47 @@ def _count(name: str, value: object) -> int:
     return value
 
 
+def _tokens(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 200 <= value <= 2_000_000:
+        raise _WrongError(f"{name} is no number of tokens from 200 to 2,000,000")
+    return value
+
+
+def _number(name: str, value: object, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise _WrongError(f"{name} is no number from {least:g} to {most:g}")
+    return float(value)
+
+
+def _temperature(name: str, value: object) -> float:
+    return _number(name, value, 0.0, 2.0)
+
+
+def _seconds(name: str, value: object) -> float:
+    return _number(name, value, 1.0, 86_400.0)
+
+
+def _body(name: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise _WrongError(f"{name} is no table; write [judge.{name}] and a line each below it")
+    for own in value.keys() & _SENT:
+        raise _WrongError(f"{name}.{own} is always sent as the judge needs it", own)
+    try:
+        json.dumps(value)
+    except TypeError as error:
+        raise _WrongError(f"{name} holds what JSON does not know: dates and times") from error
+    return value
+
+
+def _headers(name: str, value: object) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise _WrongError(f"{name} is no table; write [judge.{name}] and a line each below it")
+    for header, said in value.items():
+        if not isinstance(said, str) or not _HEADER.fullmatch(f"{header}: {said}"):
+            raise _WrongError(f'{name}.{header} wants a text, such as "x" or "$VARIABLE"', header)
+    return value
+
+
 def _variable(name: str, value: object) -> str:
     text = _text(name, value)
     if not text.isidentifier():
@@ -244,6 +320,39 @@ SETTINGS: Final = (
         f"Where it is asked, unless {BASE_URL_VARIABLE} says so.",
     ),
     Setting(("judge", "concurrency"), _count, str(CONCURRENCY), "Requests under way at a time."),
+    Setting(
+        ("judge", "temperature"),
+        _temperature,
+        "0.0",
+        "The temperature, where not the server's own.",
+        has_default=False,
+    ),
+    Setting(("judge", "samples"), _count, "1", "How often each trace is asked about."),
+    Setting(
+        ("judge", "window_tokens"),
+        _tokens,
+        str(WINDOW_TOKENS),
+        "The most of a trace that one request shows.",
+    ),
+    Setting(
+        ("judge", "answer_tokens"),
+        _tokens,
+        str(ANSWER_TOKENS),
+        "The most that an answer may take at first; a model that thinks gets more by itself.",
+    ),
+    Setting(("judge", "timeout"), _seconds, f"{TIMEOUT:g}", "Seconds that one answer may take."),
+    Setting(
+        ("judge", "body"),
+        _body,
+        "{}",
+        "What else is sent with each request: [judge.body] with lines such as seed = 7.",
+    ),
+    Setting(
+        ("judge", "headers"),
+        _headers,
+        "{}",
+        'Headers of each request: [judge.headers]; "$NAME" takes what the environment says.',
+    ),
     Setting(
         ("judge", "key_variable"),
         _variable,

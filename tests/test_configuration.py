@@ -35,7 +35,10 @@ def test_all_of_the_table_is_read(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         '[judge]\nmodel = "small"\nbase_url = "http://127.0.0.1:8000/v1"\nconcurrency = 4\n'
-        'key_variable = "LAB_KEY"\nredact = "names.txt"\nallow_http = true\n\n'
+        'key_variable = "LAB_KEY"\nredact = "names.txt"\nallow_http = true\n'
+        "temperature = 0\nsamples = 3\nwindow_tokens = 9000\nanswer_tokens = 16000\ntimeout = 90\n"
+        "[judge.body]\nreasoning_effort = 'low'\nnested = {a = [1, true]}\n"
+        '[judge.headers]\nx-team = "sre"\nx-token = "$LAB_TOKEN"\n\n'
         '[judge.prices."small"]\ninput = 0.25\noutput = 2\n',
     )
     found = read_judge_configuration(path)
@@ -44,8 +47,21 @@ def test_all_of_the_table_is_read(tmp_path: Path) -> None:
     assert (found.concurrency, found.key_variable) == (4, "LAB_KEY")
     assert found.allow_http
     assert found.redact == tmp_path / "names.txt", "a file beside the configuration"
+    assert (found.temperature, found.samples, found.timeout) == (0.0, 3, 90.0)
+    assert (found.window_tokens, found.answer_tokens) == (9_000, 16_000)
+    assert found.body == {"reasoning_effort": "low", "nested": {"a": [1, True]}}
     assert found.prices["small"] == Prices(0.25, 2.0)
     assert found.prices["small"].cost(1_000_000, 500_000) == pytest.approx(1.25)
+
+
+def test_a_header_takes_its_secret_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = JudgeConfiguration(headers={"x-team": "sre", "x-token": "$LAB_TOKEN"})
+    with pytest.raises(ConfigurationError, match="LAB_TOKEN, which is not set"):
+        found.sent_headers()
+    monkeypatch.setenv("LAB_TOKEN", "t-1")
+    assert found.sent_headers() == {"x-team": "sre", "x-token": "t-1"}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +74,14 @@ def test_all_of_the_table_is_read(tmp_path: Path) -> None:
         ("[judge]\nconcurrency = true\n", "concurrency"),
         ('[judge]\nkey_variable = "sk-123"\n', "environment variable"),
         ('[judge]\napi_key = "sk-123"\n', "environment variable"),
+        ("[judge]\nanswer_tokens = 1\n", "answer_tokens is no number of tokens from 200"),
+        ("[judge]\ntemperature = 3\n", "temperature is no number from 0 to 2"),
+        ("[judge]\ntimeout = true\n", "timeout is no number"),
+        ("[judge]\nbody = 3\n", "body is no table"),
+        ('[judge.body]\nmodel = "x"\n', "body.model is always sent"),
+        ("[judge.body]\nday = 2026-01-01\n", "dates"),
+        ("[judge.headers]\nx-team = 3\n", "headers.x-team wants a text"),
+        ('[judge.headers]\nx-team = "a\\nb"\n', "headers.x-team wants a text"),
         ('[judge.prices."m"]\ninput = 1\n', "output"),
         ('[judge.prices."m"]\ninput = -1\noutput = 2\n', "input"),
         ('[judge.prices."m"]\ninput = nan\noutput = 2\n', "input"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,5 +117,10 @@ def _price_lines(found: Configuration, about: str) -> Iterator[str]:
 
 
 def _toml(value: object) -> str:
-    """A text, number, truth or list of texts in TOML, which is that of JSON."""
+    """A value in TOML: that of JSON, but for tables."""
+    if isinstance(value, Mapping):
+        inner = (f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+        return f"{{ {', '.join(inner)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from mast_tui.cli.shared.common import Decorated
-from mast_tui.judges.llm.model import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
+from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
 
 _OPTIONS: Final = (
     click.option("--model", metavar="M", help="The model, as its server calls it."),
@@ -32,9 +32,8 @@ _OPTIONS: Final = (
     click.option(
         "--samples",
         type=click.IntRange(1, 50),
-        default=1,
         metavar="K",
-        help="Ask K times about each trace; confidence is the share that found it.",
+        help="Ask K times about each trace; confidence is the share that found it. Default: 1.",
     ),
     click.option(
         "--temperature",
@@ -45,16 +44,16 @@ _OPTIONS: Final = (
     click.option(
         "--window-tokens",
         type=click.IntRange(1_000, 2_000_000),
-        default=WINDOW_TOKENS,
         metavar="N",
-        help="The most of a trace that one request shows, in tokens; longer ones take several.",
+        help="The most of a trace that one request shows, in tokens; longer ones take several."
+        f" Default: {WINDOW_TOKENS}.",
     ),
     click.option(
         "--answer-tokens",
         type=click.IntRange(200, 200_000),
-        default=ANSWER_TOKENS,
         metavar="N",
-        help="The most that one answer may take, in tokens.",
+        help="The most that one answer may take at first, in tokens; a model that thinks gets more."
+        f" Default: {ANSWER_TOKENS}.",
     ),
     click.option(
         "--max-tokens-total",
@@ -71,9 +70,8 @@ _OPTIONS: Final = (
     click.option(
         "--timeout",
         type=click.FloatRange(1.0),
-        default=TIMEOUT,
         metavar="SECONDS",
-        help="How long one answer may take.",
+        help=f"How long one answer may take. Default: {TIMEOUT:g}.",
     ),
     click.option(
         "--few-shot",

@@ -11,7 +11,6 @@ import click
 
 from mast_tui.adjudication import orders_from_files, words_by_trace
 from mast_tui.configuration import read_judge_configuration
-from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
     FewShotError,
@@ -22,7 +21,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.run.setup import Allowance, configured_setup
+from mast_tui.judges.llm.run.setup import Allowance, configured_parameters, configured_setup
 from mast_tui.workspace.registers.hold_out import held_out
 
 if TYPE_CHECKING:
@@ -40,13 +39,13 @@ class SetupRequest:
     base_url: str | None
     allow_http: bool
     concurrency: int | None
-    samples: int
+    samples: int | None
     temperature: float | None
-    window_tokens: int
-    answer_tokens: int
+    window_tokens: int | None
+    answer_tokens: int | None
     max_tokens_total: int | None
     max_cost: float | None
-    timeout: float
+    timeout: float | None
     few_shot: str | None
     examples: int | None
     hold_out: float | None
@@ -68,8 +67,15 @@ class SetupRequest:
 def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     """The setup that the options and the configuration describe, still without examples."""
     configuration = read_judge_configuration()
-    model = request.model or configuration.model
-    if model is None:
+    parameters = configured_parameters(
+        configuration,
+        model=request.model,
+        temperature=request.temperature,
+        samples=request.samples,
+        window_tokens=request.window_tokens,
+        answer_tokens=request.answer_tokens,
+    )
+    if not parameters.model:
         raise click.UsageError(
             '--judge llm wants a model: give --model M, or write [judge] model = "M" into '
             "config.toml"
@@ -77,13 +83,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     setup = configured_setup(
         taxonomy,
         configuration,
-        parameters=Parameters(
-            model=model.strip(),
-            temperature=request.temperature,
-            samples=request.samples,
-            window_tokens=request.window_tokens,
-            answer_tokens=request.answer_tokens,
-        ),
+        parameters=parameters,
         base_url=request.base_url,
         allowance=Allowance(request.max_tokens_total, request.max_cost),
         redact=request.redact,
@@ -92,7 +92,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     return replace(
         setup,
         concurrency=request.concurrency or setup.concurrency,
-        timeout=request.timeout,
+        timeout=request.timeout or setup.timeout,
         allow_http=request.allow_http or setup.allow_http,
     )
 

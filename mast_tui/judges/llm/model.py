@@ -7,13 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
-WINDOW_TOKENS: Final = 24_000
-ANSWER_TOKENS: Final = 4_000
-TIMEOUT: Final = 600.0
-"""What a request may show, an answer may take, and the seconds for one, unless somebody says
-otherwise."""
+from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
 
 Finish = Literal["stop", "length", "refusal"]
 Form = Literal["json_schema", "json_object_schema", "json_object", "text"]

@@ -15,6 +15,7 @@ import httpx2
 import openai
 import orjson
 
+from mast_tui.configuration import TIMEOUT
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, Manner, Part
 from mast_tui.judges.llm.client.api_errors import (
     ApiError,
@@ -30,7 +31,7 @@ from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, NO_KEY, KeyFilter,
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, Unusable, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.model import TIMEOUT, Correction, Form, Parameters, Reply, Request
+from mast_tui.judges.llm.model import Correction, Form, Parameters, Reply, Request
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.safe_text import one_line
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from mast_tui.configuration import (
     CONCURRENCY,
     KEY_VARIABLE,
+    TIMEOUT,
     ConfigurationError,
     JudgeConfiguration,
     Prices,
     prices_to_write,
 )
 from mast_tui.judges.llm.client.hosts import host_of, is_this_machine
-from mast_tui.judges.llm.model import TIMEOUT, Parameters
+from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -97,6 +98,38 @@ class Setup:
         )
 
 
+def configured_parameters(
+    configuration: JudgeConfiguration,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    samples: int | None = None,
+    window_tokens: int | None = None,
+    answer_tokens: int | None = None,
+) -> Parameters:
+    """Take what shapes the answers from a configuration, but for what is given beside it.
+
+    Args:
+        configuration: The ``[judge]`` table.
+        model: The model's name.
+        temperature: None is as configured, there the server's own.
+        samples: How often each trace is asked about.
+        window_tokens: The most that the data of one request may take.
+        answer_tokens: The most that an answer may take.
+
+    Returns:
+        The parameters; the model is empty where none is named.
+    """
+    return Parameters(
+        model=(model or configuration.model or "").strip(),
+        temperature=configuration.temperature if temperature is None else temperature,
+        samples=samples or configuration.samples,
+        window_tokens=window_tokens or configuration.window_tokens,
+        answer_tokens=answer_tokens or configuration.answer_tokens,
+        extra_body=tuple(configuration.body.items()),
+    )
+
+
 def configured_setup(
     taxonomy: Taxonomy,
     configuration: JudgeConfiguration,
@@ -118,7 +151,7 @@ def configured_setup(
         RedactionError: the file of patterns cannot be used.
     """
     if parameters is None:
-        parameters = Parameters(configuration.model or "")
+        parameters = configured_parameters(configuration)
     model = parameters.model
     _check_model(model)
     prices = configuration.prices.get(model)
@@ -141,8 +174,10 @@ def configured_setup(
         prices=prices,
         key_variable=configuration.key_variable,
         concurrency=configuration.concurrency,
+        timeout=configuration.timeout,
         allow_http=configuration.allow_http,
         allowance=allowance,
+        headers=configuration.sent_headers(),
     )
 
 
