@@ -175,6 +175,8 @@ class Passes:
         self._read = new_read()
         self._read_again = new_read()
         self._by_number: dict[int, PassState] = {}
+        self._said_by: dict[str, str] = {}
+        """The event by which each label says what it says."""
         for event in events:
             self.take(event)
 
@@ -183,6 +185,10 @@ class Passes:
         self.last_seq = max(self.last_seq, event.seq)
         self._take_action(event)
         number, fact = event.pass_number, event.fact
+        if isinstance(fact, LabelAdded):
+            self._said_by[fact.label.id] = event.id
+        elif isinstance(fact, LabelChanged):
+            self._said_by[fact.after.id] = event.id
         if number is None:
             return
         state = self._by_number.get(number)
@@ -205,6 +211,11 @@ class Passes:
                 self._done.append(Action(event.action, event.pass_number or 0))
                 self._undone.clear()
             self._done[-1].events.append(event)
+
+    def replaced_by(self, fact: Fact) -> tuple[str, ...]:
+        """The ids of the events that a new fact makes void: by which a changed label stood."""
+        said = self._said_by.get(fact.before.id) if isinstance(fact, LabelChanged) else None
+        return () if said is None else (said,)
 
     @property
     def _standing(self) -> list[PassState]:

@@ -704,7 +704,7 @@ class Session:
                 self.taxonomy.ref,
                 number,
                 fact,
-                replaces=tuple(replaces),
+                replaces=tuple(replaces) or self._passes.replaced_by(fact),
             )
             for fact in facts
         ]

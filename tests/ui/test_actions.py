@@ -46,10 +46,12 @@ AGREED: Final = {
 PLAIN_TWINS: Final = {
     "everywhere.suspend": "everywhere.palette",
     "annotate.search_regex": "annotate.search",
+    "annotate.extend_down": "annotate.range",
+    "annotate.extend_up": "annotate.range",
 }
 """Actions whose only key takes a modifier, and the one with a plain key that does the same:
 ``:`` finds every action by name as the palette does; what is searched as ``/…/`` is a regular
-expression."""
+expression; ``v`` and a move stretch a range."""
 
 
 def screen_class(where: Where) -> type[Screen[None]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from pathlib import Path
 
 import pytest
@@ -144,34 +143,6 @@ async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path)
         assert len(on.labels) == 4
         await on.press("backspace")
         assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1), ("1.1", 2, 2)}
-
-
-KEYS = [*string.printable[:95], "ctrl+r", "ctrl+o", "up", "down", "left", "right", "pagedown", "f1"]
-CHOICE_KEYS = {"m": "m", "f": "f", "c": "c", "backspace": "backspace"}
-
-
-@pytest.mark.parametrize("what", CHOICE_KEYS)
-async def test_while_it_is_asked_which_label_no_other_key_does_anything(
-    small: Path, what: str
-) -> None:
-    async with stage(small) as on:
-        await on.press("j", "1", "1", "2", "2", what)
-        asked = on.message
-        assert "2.2" in asked
-        before = said(on), on.app.screen
-        await on.press(*(key for key in KEYS if key != what))
-        assert (said(on), on.app.screen) == before
-        assert on.number == 2
-        assert on.message == asked
-        assert on.annotate.focused is on.annotate.timeline
-        await on.press("enter")
-        assert (said(on), on.app.screen) != before
-
-
-def said(on: Stage) -> object:
-    """All that an annotator has said."""
-    session = on.session
-    return dict(session.labels_by_id), dict(session.verdicts), dict(session.span_notes)
 
 
 async def test_the_only_label_here_is_removed_at_once(small: Path) -> None:

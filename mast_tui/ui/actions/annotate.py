@@ -32,6 +32,26 @@ ANNOTATE = (
         name="range", keys="v", title="range", help="Mark a range of spans, then label it", hint=40
     ),
     _annotate(
+        name="extend_down",
+        keys="shift+down",
+        title="range ↓",
+        help="Stretch the range by the next span, or begin one with it",
+        command="extend(1)",
+    ),
+    _annotate(
+        name="extend_up",
+        keys="shift+up",
+        title="range ↑",
+        help="Stretch the range by the span before, or begin one with it",
+        command="extend(-1)",
+    ),
+    _annotate(
+        name="other_end",
+        keys="o",
+        title="other end",
+        help="Go to the other end of the range that is being marked, to move that one",
+    ),
+    _annotate(
         name="quote",
         keys='w "',
         title="quote",
@@ -72,7 +92,7 @@ ANNOTATE = (
         name="edit",
         keys="e",
         title="edit",
-        help="Accept the suggestion with another mode or place",
+        help="Give the suggestion, or your label here, another mode or place",
         hint=22,
     ),
     _annotate(

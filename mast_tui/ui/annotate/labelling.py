@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
 from textual.geometry import Size
+from textual.widget import Widget
 
 from mast_tui.labels import CONFIDENCES, Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import one_line
@@ -38,6 +39,7 @@ EDITING: Final = TYPING | {
         f"annotate.{name}"
         for name in (
             *("find_mode", "range", "quote", "whole", "word_right", "word_left"),
+            *("extend_down", "extend_up", "other_end", "go_back", "go_forward"),
             *("search", "search_next", "search_previous", "search_regex", "filter"),
             *("next_error", "previous_error", "fold", "compare", "copy", "pane", "drawer"),
             *("text_down", "text_up", "raw", "wrap"),
@@ -47,9 +49,9 @@ EDITING: Final = TYPING | {
 """The same while another place for a suggestion is marked: what finds the place, and the mode."""
 
 
-Chooses = Literal["note", "severity", "confidence", "remove"]
+Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
 
-CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫"}
+CHOICE_KEYS: Final = {"note": "m", "severity": "f", "confidence": "c", "remove": "⌫", "edit": "e"}
 
 Value = TypeVar("Value")
 
@@ -129,6 +131,7 @@ class LabellingView(AnnotateView, Protocol):
     def size(self) -> Size: ...
     @property
     def picked(self) -> Entry | None: ...
+    def set_focus(self, widget: Widget | None) -> None: ...
 
 
 class Labelling:
@@ -151,6 +154,8 @@ class Labelling:
         self._commands = view.commands
         self._marking = marking
         self._suggestions = suggestions
+        self._edited: str | None = None
+        """The label of one's own for which another mode or place is marked."""
         self._choice: tuple[Chooses, str] | None = None
         self._choosing = False
         """Whether the last line asks whether the choice is meant; severity and confidence keep
@@ -159,14 +164,20 @@ class Labelling:
     def begin(self) -> None:
         """Begin with another trace."""
         self.entry = DigitEntry()
+        self._edited = None
         self._choice, self._choosing = None, False
 
     # What the last line asks
 
     @property
     def asks(self) -> bool:
-        """Whether a label, the rest of a mode, or another place for a suggestion is asked for."""
-        return self._choosing or self.entry.begun or self._suggestions.editing is not None
+        """Whether a label, the rest of a mode, or another place for a label is asked for."""
+        return self._choosing or self.entry.begun or self._editing
+
+    @property
+    def _editing(self) -> bool:
+        """Whether another mode or place is marked, for a label of one's own or a suggestion."""
+        return self._edited is not None or self._suggestions.editing is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
         """Take a key while something is asked; what is not known there does nothing."""
@@ -180,11 +191,35 @@ class Labelling:
                 return False
             self._show_typing()
             return True
-        if action in EDITING or key == "enter":
+        if key == "enter":
+            mode = self._modes.mode if self._modes.has_focus else self._mode_kept()
+            if mode is not None:
+                self.label_with(mode)
+            return True
+        if action in EDITING:
             return False
         if not self._hints.message:
-            self._suggestions.show_editing()
+            self.show_editing()
         return True
+
+    def _mode_kept(self) -> Mode | None:
+        """The mode of what is being edited."""
+        session = self._state.session
+        if session is None:
+            return None
+        label = session.labels_by_id.get(self._edited or "")
+        suggestion = session.pending_by_id.get(self._suggestions.editing or "")
+        slug = label.mode if label else suggestion.mode if suggestion else None
+        return next((mode for mode in self._state.taxonomy.modes if mode.slug == slug), None)
+
+    def show_editing(self) -> None:
+        """Say what is waited for while another place is marked."""
+        mode = self._mode_kept()
+        if mode is not None:
+            self._hints.prompt(
+                f"edit {mode.code}: move, o the other end, v range, w quote, t whole; Enter keeps "
+                "the mode, two digits change it · Esc leaves"
+            )
 
     # Typing a mode
 
@@ -226,8 +261,8 @@ class Labelling:
             self.verdict(purpose.value)
             return
         self._stop_typing()
-        if self._suggestions.editing is not None:
-            self._suggestions.show_editing()
+        if self._editing:
+            self.show_editing()
 
     def _stop_typing(self) -> None:
         self.entry = DigitEntry()
@@ -237,20 +272,49 @@ class Labelling:
     def label_with(self, mode: Mode) -> None:
         """Label what is under the cursor, or take exactly that label off."""
         target = self._state.target_here()
+        plain = self._state.selection.is_plain and target.first == target.last
         editing = self._suggestions.take_edit()
+        edited, self._edited = self._edited, None
         self._done_typing(mode)
         commands = self._commands
-        if editing is not None:
+        if edited is not None:
+            commands.change(lambda s: s.edit_label(edited, mode=mode.slug, target=target))
+        elif editing is not None:
             commands.with_session(
                 lambda session: self._suggestions.finish_edit(session, editing, mode, target)
             )
         elif self._state.session is None:
             commands.with_session(lambda _: self._label(mode, target))
+        elif plain:
+            commands.change(lambda session: self._toggle_or_ask(session, mode, target), Holds.MOST)
         else:
             commands.change(lambda session: _toggled(session, mode, target), Holds.MOST)
 
     def _label(self, mode: Mode, target: Target) -> None:
         self._commands.changed(lambda session: _toggled(session, mode, target))
+
+    def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
+        """Label a span; inside a range of the same mode ask whether that is meant."""
+        here = [] if target.first is None else session.labels_at(target.first)
+        own = [label for label in here if label.mode == mode.slug]
+        around = [label for label in own if label.target.first != label.target.last]
+        if not around or any(label.target == target for label in own):
+            return _toggled(session, mode, target)
+        label, place = around[-1], self._state.where_words(target)
+
+        def answered(answer: str | None) -> None:
+            if answer == "x":
+                self._commands.change(lambda s: s.remove_label(label.id))
+            elif answer == "a":
+                self._commands.change(lambda s: _toggled(s, mode, target))
+
+        question = Ask(
+            f"{mode.code} {mode.name}",
+            f"{place} lies in your {mode.code} on {self._state.where_words(label.target)}.",
+            (("x", "take that off"), ("a", f"add one on {place} too"), ("n", "leave it")),
+        )
+        self._view.show_dialog(question, answered)
+        return None
 
     def _done_typing(self, mode: Mode) -> None:
         """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
@@ -305,12 +369,13 @@ class Labelling:
             self.entry.begun
             or self._choice is not None
             or not self._state.selection.is_plain
-            or self._suggestions.editing is not None
+            or self._editing
         )
 
     def forget(self) -> bool:
         """Leave whatever waits for another key; False where nothing did."""
         waiting = self.waits
+        self._edited = None
         self._choice, self._choosing = None, False
         self._suggestions.take_edit()
         self._stop_typing()
@@ -360,6 +425,22 @@ class Labelling:
         """Remove the label under the cursor."""
         self._choose_here("remove")
 
+    def edit(self) -> None:
+        """Move the label under the cursor, or give it another mode; all else that it says stays."""
+        self._choose_here("edit")
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether there is a label of one's own to edit."""
+        return self._view.picked is not None or bool(self._state.labels_here())
+
+    def _begin_edit(self, label: Label) -> None:
+        self._view.set_focus(self._view.timeline)
+        self._marking.mark(PLAIN)
+        self._marking.take_up(label.target)
+        self._edited = label.id
+        self.show_editing()
+
     def _choose_here(self, what: Chooses) -> None:
         picked = self._view.picked
         if picked is not None:
@@ -368,7 +449,8 @@ class Labelling:
             # The cursor may have gone on before there is a workspace to look for labels in.
             index, whole = self._state.index, self._state.selection.whole
             self._commands.with_session(
-                lambda session: self._choose(session, what, index, whole), here=what == "note"
+                lambda session: self._choose(session, what, index, whole),
+                here=what in ("note", "edit"),
             )
 
     def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
@@ -499,6 +581,8 @@ class Labelling:
     def _apply(self, what: Chooses, label: Label) -> None:
         if what == "remove":
             self._commands.changed(lambda s: s.remove_label(label.id))
+        elif what == "edit":
+            self._begin_edit(label)
         elif what == "severity":
             severity = _following((None, *Severity), label.severity)
             self._commands.changed(lambda s: s.edit_label(label.id, severity=severity))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mast_tui.labels import Target
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Selection
 from mast_tui.ui.text.word_motions import QuoteCursor
 
@@ -37,7 +38,9 @@ class Marking:
         if marked is not None:
             first, last = marked
             words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
-            self._hints.prompt(f"range {words}: move its end; two digits label it · Esc leaves")
+            self._hints.prompt(
+                f"range {words}: move its end, o the other; two digits label it · Esc leaves"
+            )
 
     def follow_cursor(self) -> None:
         """Let a range go on with the cursor; leave a quote, whose span it has left."""
@@ -61,6 +64,37 @@ class Marking:
         """Have the next label be on the whole trace, or no longer."""
         if self._state.has_spans:
             self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
+
+    def take_up(self, target: Target) -> None:
+        """Mark what a label points at, so that it can be moved: of a range the nearer end."""
+        state = self._state
+        assert state.trace is not None
+        if target.first is None or target.last is None:
+            self.mark(Selection(whole=True))
+            return
+        first, last = state.trace.index_of(target.first), state.trace.index_of(target.last)
+        if first is None or last is None:
+            return
+        here = state.index
+        end, other = (first, last) if abs(here - first) < abs(here - last) else (last, first)
+        self._timeline.go_to(end)
+        self._view.show_span()
+        if target.char_start is not None and target.char_end is not None:
+            self.quote_between(target.char_start, target.char_end)
+        elif first != last:
+            self.mark(Selection(range_from=other))
+
+    def other_end(self) -> None:
+        """Go to the other end of the range that is being marked, to move that one."""
+        begun = self._state.selection.range_from
+        if begun is None:
+            self._hints.say("No range is being marked; v begins one")
+            return
+        here = self._state.index
+        self.mark(PLAIN)
+        self._timeline.go_to(begun)
+        self._view.show_span()
+        self.mark(Selection(range_from=here))
 
     # Words
 

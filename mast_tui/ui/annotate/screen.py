@@ -914,7 +914,21 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_range(self) -> None:
         """Begin a range at the cursor, or end it."""
+        if self.state.selection.quote is None:
+            self.set_focus(self.timeline)  # what moves its end
         self.marking.range()
+
+    def action_extend(self, delta: int) -> None:
+        """Stretch the range by a row, or begin one at the cursor with it."""
+        if not self.state.has_spans:
+            return
+        if self.state.selection.is_plain:
+            self.action_range()
+        self.action_move(delta)
+
+    def action_other_end(self) -> None:
+        """Go to the other end of the range that is being marked."""
+        self.marking.other_end()
 
     def action_quote(self) -> None:
         """Begin to mark words in the span's text; again goes to the next word."""
@@ -994,8 +1008,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.reject()
 
     def action_edit(self) -> None:
-        """Accept the suggestion with another mode or place: mark it, then type the mode."""
-        self.suggestions.edit()
+        """Give the suggestion, or else the label under the cursor, another mode or place."""
+        if self.picked is None and (self.suggestions.here() or not self.labelling.can_edit):
+            self.suggestions.edit(self.labelling.show_editing)
+        else:
+            self.labelling.edit()
 
     def action_judge(self) -> None:
         """Have a judge look at this trace; ask to cancel one that is at work."""

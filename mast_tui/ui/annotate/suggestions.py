@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -269,11 +269,15 @@ class Suggestions:
             self._view.show_span()
             self._hints.say(f"{one_line(done.message)} · all suggestions answered")
 
-    def edit(self) -> None:
-        """Accept the suggestion with another mode or place: mark it, then type the mode."""
-        self._commands.with_session(self._begin_edit, here=True)
+    def edit(self, begun: Callable[[], None]) -> None:
+        """Accept the suggestion with another mode or place: mark it, then type the mode.
 
-    def _begin_edit(self, session: Session) -> None:
+        Args:
+            begun: Called when its place is marked.
+        """
+        self._commands.with_session(lambda s: self._begin_edit(s, begun), here=True)
+
+    def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
         suggestion = self.here()
         if suggestion is None:
             self._answer(session, accept=True)
@@ -287,20 +291,7 @@ class Suggestions:
         if start is not None and end is not None and end > start:
             self._timeline.go_to(end)
             self._marking.mark(Selection(range_from=start))
-        self.show_editing()
-
-    def show_editing(self) -> None:
-        """Say what is waited for while another place for a suggestion is marked."""
-        session = self._state.session
-        suggestions = () if session is None else session.pending
-        suggestion = next((s for s in suggestions if s.id == self._editing), None)
-        if suggestion is None:
-            return
-        mode = self._state.taxonomy.mode(suggestion.mode)
-        self._hints.prompt(
-            f"edit: move, v range, w quote, t whole; then two digits "
-            f"({self._state.taxonomy.keys_of(mode)} keeps the mode) · Esc leaves"
-        )
+        begun()
 
     def take_edit(self) -> str | None:
         """Leave the editing of a suggestion, and return which one it was."""

@@ -1,0 +1,165 @@
+"""Giving a label of one's own another place or mode; and the same mode inside a range of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Label, Origin, Severity
+from mast_tui.workspace.events.types import LabelChanged
+from tests.ui.stage import PLAN, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+async def described(on: Stage) -> Label:
+    """A range on #3 to #6 with a note, a severity and a confidence; the cursor on #6."""
+    await on.press("j", "j", "v", "j", "j", "j", "2", "3")
+    await on.press("m", *"well", "enter", "f", "c")
+    (label,) = on.session.labels
+    return label
+
+
+@pytest.mark.parametrize(
+    ("at", "keys", "places"),
+    [
+        (6, ("e", "j", "enter"), (3, 7)),
+        (6, ("e", "k", "enter"), (3, 5)),
+        (3, ("e", "k", "enter"), (2, 6)),
+        (4, ("e", "j", "enter"), (4, 6)),
+        (5, ("e", "j", "enter"), (3, 7)),
+        (6, ("e", "o", "k", "enter"), (2, 6)),
+        (6, ("e", "v", "enter"), (6, 6)),
+        (6, ("e", "t", "enter"), (0, 0)),
+    ],
+)
+async def test_a_boundary_is_moved_and_all_else_stays(
+    small: Path, at: int, keys: tuple[str, ...], places: tuple[int, int]
+) -> None:
+    async with stage(small) as on:
+        before = await described(on)
+        await on.press("g", *"j" * (at - 1), *keys)
+        assert on.labels == {("2.3", *places)}
+        (after,) = on.session.labels
+        kept = (after.id, after.note, after.severity, after.confidence, after.origin)
+        assert kept == (before.id, "well", Severity.FATAL, 1.0, Origin.MANUAL)
+        # One step, which takes back nothing else.
+        await on.press("u")
+        assert on.session.labels == (before,)
+        assert "again on #3 to #6" in on.message
+        assert on.annotate.timeline.range is None
+
+
+async def test_one_span_becomes_a_range_and_another_span_in_few_keys(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "j", "1", "3", "e", "shift+down", "enter")
+        assert on.labels == {("1.3", 3, 4)}
+        await on.press("G", "2", "6", "e", "k", "enter")
+        assert on.labels == {("1.3", 3, 4), ("2.6", 11, 11)}
+        await on.press("g", "shift+down", "shift+down", "1", "1")
+        assert ("1.1", 1, 3) in on.labels
+
+
+async def test_the_mode_is_changed_and_the_place_stays(small: Path) -> None:
+    async with stage(small) as on:
+        before = await described(on)
+        await on.press("e", "1", "3")
+        assert on.labels == {("1.3", 3, 6)}
+        assert on.session.labels[0].note == "well"
+        assert on.message == "2.3 is 1.3 Step repetition now, on #3 to #6"
+        await on.press("e", "l", *"conversation reset", "enter")
+        assert on.labels == {("2.1", 3, 6)}
+        await on.press("u", "u")
+        assert on.session.labels == (before,)
+
+
+async def test_a_quote_is_stretched_by_words(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("j", "w", "v", "w", "1", "1", "e")
+        quote = on.annotate.state.selection.quote
+        assert quote is not None
+        assert PLAN[quote.start : quote.end] == "I look"
+        await on.press("w", "enter")
+        (label,) = on.session.labels
+        assert label.target.quote == "I look at"
+
+
+async def test_what_stands_already_is_not_made_twice(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "j", "1", "3", "e", "k", "enter")
+        assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2)}
+        assert "you have 1.3 Step repetition on #1 already" in on.message
+
+
+async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
+    async with stage(small) as on:
+        before = await described(on)
+        await on.press("e", "j", "escape", "1", "1")
+        assert before in on.session.labels
+        assert on.labels == {("2.3", 3, 6), ("1.1", 7, 7)}
+
+
+async def test_a_label_is_edited_from_the_list_of_them(small: Path) -> None:
+    async with stage(small) as on:
+        await described(on)
+        await on.press("G", "M", "e", "j", "enter")
+        assert on.labels == {("2.3", 3, 7)}
+
+
+async def test_a_suggestion_comes_before_ones_own_label_and_enter_keeps_its_mode(
+    small: Path, tmp_path: Path
+) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.3", 3, 4)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]", "1", "1", "e", "j", "enter")
+        assert on.labels == {("1.1", 3, 3), ("1.3", 3, 5)}
+        assert {label.origin for label in on.session.labels} == {Origin.MANUAL, Origin.EDITED}
+        await on.press("g", "j", "j", "e", "tab", "enter", "2", "2")
+        assert ("2.2", 3, 3) in on.labels
+
+
+async def test_an_accepted_label_counts_as_edited_and_the_event_replaces_the_one_before(
+    small: Path, tmp_path: Path
+) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.3", 3, 4)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]", "a", "e", "j", "enter")
+        assert on.session.labels[0].origin is Origin.EDITED
+        events = list(on.session.workspace.events(annotator="alice"))
+        (changed,) = [event for event in events if isinstance(event.fact, LabelChanged)]
+        (added,) = [event for event in events if event.kind == "label_added"]
+        assert changed.replaces == (added.id,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels"),
+    [
+        ("x", set()),
+        ("a", {("2.3", 3, 6), ("2.3", 5, 5)}),
+        ("n", {("2.3", 3, 6)}),
+        ("escape", {("2.3", 3, 6)}),
+        ("2", {("2.3", 3, 6)}),
+    ],
+)
+async def test_the_same_mode_inside_its_range_asks_what_is_meant(
+    small: Path, answer: str, labels: set[tuple[str, int, int]]
+) -> None:
+    async with stage(small) as on:
+        await described(on)
+        await on.press("k", "2", "3")
+        assert "#5 lies in your 2.3 on #3 to #6" in on.text
+        assert on.labels == {("2.3", 3, 6)}
+        await on.press(answer)
+        assert on.labels == labels
+        if answer == "a":
+            assert "2.3 ● │2.3 ●" in on.row(5)
+            await on.press("2", "3")
+            assert on.labels == {("2.3", 3, 6)}
+            assert SLUGS["2.3"] == on.session.labels[0].mode
