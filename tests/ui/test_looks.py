@@ -100,6 +100,11 @@ def test_the_annotate_screen(
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
 
 
+def test_the_answer_key(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
+    opened = app(samples_folder() / "support_desk_exchange.json", workspace=judged)
+    assert snap_compare(opened, terminal_size=size, run_before=pressing("i/card"))
+
+
 def test_the_library(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
     opened = app(samples_folder(), workspace=judged)
     run = pressing(["enter"], "j13", ["escape"], "jj")

@@ -189,6 +189,12 @@ ANNOTATE = (
         title="compare",
         help="What differs from the step that this one repeats",
     ),
+    _annotate(
+        name="answer_key",
+        keys="i",
+        title="answer key",
+        help="Expected actions, reference answer, rewards, the scorer's words, patches",
+    ),
     _annotate(name="copy", keys="y", title="copy", help="Copy the span's text to the clipboard"),
     _annotate(
         name="pane",

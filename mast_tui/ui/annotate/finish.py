@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.annotate.commands import SessionCommands
@@ -13,6 +13,10 @@ from mast_tui.ui.dialogs.question import Ask
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
+
+
+MOST_SCORES: Final = 2
+"""So many scores are told at once when what was hidden is shown; all stand in the answer key."""
 
 
 def ranges_in_words(stretches: Sequence[range], most: int = 6) -> str:
@@ -179,7 +183,10 @@ class Finish:
         self._view.session_changed()
         assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})
-        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in self._state.trace.meta.hidden]
+        scores = self._state.trace.meta.answer_key.scores
+        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
+        if self._state.trace.meta.hidden:
+            hidden.append("i shows the answer key")
         words = (
             [f"{len(session.others)} labels of {', '.join(map(one_line, people))}"]
             if people

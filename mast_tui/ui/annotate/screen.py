@@ -910,6 +910,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show what differs between the step under the cursor and the one that it repeats."""
         self.comparison.show()
 
+    def action_answer_key(self) -> None:
+        """Show how the run should have gone and how it was scored, to whoever may see it."""
+        # Start-up: it is not looked at on most traces.
+        from mast_tui.ui.annotate.answer_key import show_answer_key
+
+        show_answer_key(self)
+
     # Keys: what the next label points at
 
     def action_range(self) -> None:

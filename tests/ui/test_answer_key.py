@@ -1,0 +1,136 @@
+"""The answer key beside the trace: who may see it, what stands in it, finding and copying."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.model import AnswerKey
+from mast_tui.ui.annotate.answer_key import HIDDEN, TITLES, AnswerKeyScreen, page_of
+from tests.ui.stage import Stage, stage, write_trace
+
+TRUTH = "the pod was out of memory"
+
+
+def shown(on: Stage) -> str:
+    """What the dialog holds."""
+    assert isinstance(on.app.screen, AnswerKeyScreen)
+    return on.app.screen.view.text
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    actions = [{"name": "describe", "kwargs": {"pod": "checkout-2", "lines": [1, 2]}}]
+    return write_trace(
+        tmp_path / "run.json",
+        expected_actions=actions,
+        ground_truth=TRUTH,
+        reward=0.25,
+        gold_patch=["--- a/limits", "+++ b/limits", "@@ -1 +1 @@", "-64Mi", "+128Mi"],
+    )
+
+
+def test_sections_stand_in_order_under_their_headings() -> None:
+    key = AnswerKey(
+        expected_actions=(("book", '{\n  "seat": 4,\n  "who": "Ann"\n}'), ("pay", "{}")),
+        reference=(("target", "12"),),
+        step_scores=(("k", "wrong"), ("gone", "right")),
+        tests=(("passed", "a\r\nb"),),
+        other=(("tags", '[\n  "x"\n]'),),
+    )
+    page = page_of(key, lambda key: 4 if key == "k" else None)
+    assert page.text.split("\n") == [
+        *("Expected actions (2)", "1. book", "     seat: 4", "     who: Ann", "2. pay", ""),
+        *("Reference answer", "target: 12", ""),
+        *("Scores on the way", "#5: wrong", "gone: right", ""),
+        *("Tests (1)", "passed:", "a", "b", ""),
+        *("What else the benchmark keeps", 'tags: ["x"]'),
+    ]
+    headings = [page.text[p.start : p.end] for p in page.parts if p.style == "heading"]
+    assert [heading.partition(" (")[0] for heading in headings] == [
+        TITLES[name] for name, _found in key.sections()
+    ]
+    assert {"target:", "passed:"} <= {page.text[p.start : p.end] for p in page.parts}
+
+
+def test_every_section_has_a_heading() -> None:
+    assert TITLES.keys() == set(AnswerKey.__dataclass_fields__)
+
+
+async def test_whoever_works_with_suggestions_sees_it_at_once(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("i")
+        text = shown(on)
+        assert text.startswith("Expected actions (1)\n1. describe\n     pod: checkout-2")
+        assert "     lines: [1, 2]" in text
+        assert f"ground_truth: {TRUTH}" in text
+        assert "reward: 0.25" in text
+        assert "-64Mi\n+128Mi" in text
+        await on.press("i")
+        assert on.app.screen is on.annotate
+
+
+async def test_nobody_who_works_blind_sees_it_before_they_have_finished_and_revealed(
+    path: Path,
+) -> None:
+    async with stage(path, blind=True) as on:
+        await on.press("i")
+        assert on.app.screen is on.annotate
+        assert on.message == HIDDEN
+        assert TRUTH not in on.text
+        await on.press("D", "o")
+        assert on.session.finished
+        await on.press("i")
+        assert on.app.screen is on.annotate
+        assert on.message == HIDDEN
+        await on.press("r")
+        assert "i shows the answer key" in on.message
+        await on.press("i")
+        assert TRUTH in shown(on)
+
+
+async def test_a_trace_without_one_says_so_and_what_would_bring_one(tmp_path: Path) -> None:
+    async with stage(write_trace(tmp_path / "bare.json"), size=(80, 24)) as on:
+        await on.press("i")
+        assert "This trace brings no answer key." in on.text
+        assert "outcomes.csv" in on.text
+        await on.press("escape")
+        assert on.app.screen is on.annotate
+
+
+async def test_words_are_found_one_after_the_other(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("i", "/", *"LIMITS")
+        assert "1 of 2" in on.text
+        await on.press("enter", "n")
+        assert "2 of 2" in on.text
+        await on.press("n")
+        assert "1 of 2" in on.text
+        await on.press("N")
+        assert "2 of 2" in on.text
+        await on.press("escape")
+        assert isinstance(on.app.screen, AnswerKeyScreen)
+        await on.press("/", *"nowhere")
+        assert "nothing holds “nowhere”" in on.text
+        await on.press("escape", "escape")
+        assert not on.app.screen.is_modal
+
+
+async def test_all_of_it_can_be_copied(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("i", "y")
+        assert on.app.clipboard == shown(on)
+        assert f"copied {len(shown(on)):,} characters" in on.text
+
+
+async def test_a_long_one_is_scrolled_by_the_usual_keys(tmp_path: Path) -> None:
+    truth = "\n".join(f"line {number}" for number in range(200))
+    async with stage(write_trace(tmp_path / "long.json", ground_truth=truth)) as on:
+        await on.press("i", "G")
+        assert "line 199" in on.text
+        await on.press("g")
+        assert "line 0" in on.text
+        await on.press("j", "pagedown")
+        assert "line 0\n" not in on.text
+        assert "Reference answer" not in on.text
