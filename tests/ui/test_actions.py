@@ -48,10 +48,12 @@ PLAIN_TWINS: Final = {
     "annotate.search_regex": "annotate.search",
     "annotate.extend_down": "annotate.range",
     "annotate.extend_up": "annotate.range",
+    "annotate.split_up": "annotate.next_split",
+    "annotate.split_down": "annotate.next_split",
 }
 """Actions whose only key takes a modifier, and the one with a plain key that does the same:
 ``:`` finds every action by name as the palette does; what is searched as ``/…/`` is a regular
-expression; ``v`` and a move stretch a range."""
+expression; ``v`` and a move stretch a range; one key goes through all places of the border."""
 
 
 def screen_class(where: Where) -> type[Screen[None]]:

@@ -66,7 +66,7 @@ _SHOWN: Final = {
 def shown(key: str) -> str:
     """How a key is written for people."""
     if key.startswith("ctrl+"):
-        return f"^{key[5:]}"
+        return f"^{_SHOWN.get(key[5:], key[5:])}"
     return _SHOWN.get(key, key)
 
 

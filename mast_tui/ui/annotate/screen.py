@@ -31,6 +31,7 @@ from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
 from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.panes import Panes
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search, SearchInput
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
@@ -50,7 +51,7 @@ from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_text import SpanText, written_as
+from mast_tui.ui.trace_view.span_text import SpanText, opens_at, written_as
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -102,7 +103,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The first line."""
         self.timeline = Timeline(id="timeline")
         """The spans."""
-        self.span_view = SpanView(id="span")
+        self.span_view = SpanView(id="span", tells_place=True)
         """The text of the span under the cursor."""
         self.overview = Overview(id="overview")
         """The whole run in a column, whatever the timeline filters or folds."""
@@ -116,6 +117,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """What is open."""
+        self.panes = Panes(self, self)
         self.commands = SessionCommands(self)
         self.reading = Reading(self)
         self.marking = Marking(self)
@@ -172,6 +174,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.modes.show_taxonomy(taxonomy)
         self.call_after_refresh(self.show_definition)
         self.search.line.display = False
+        self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
         self.set_interval(READ_EVERY, self.reading.write)
         self._ready = True
@@ -454,6 +457,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.show_panel()
         self.show_highlights()
         self.overview.show_marks(marks)
+        if self.panes.reading and self._in_view == self.index:
+            self._name_span(trace, trace.span(self.index))
 
     def _marks_of(self, session: Session, trace: Trace) -> Marks:
         """Own labels, suggestions, others' labels and notes, where they stand by now."""
@@ -557,7 +562,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter.notice()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
-        self.span_view.show_titles(plain_title(_span_title(trace, span)), origin_title(span))
+        self._name_span(trace, span)
         self.suggestions.pick(span)
         if self._in_view == span.index:
             # Who reads on in a long text stays there, whatever else has changed.
@@ -570,7 +575,16 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self._highlights(span),
                 empty=self.state.texts.words_on_nothing,
                 written=written_as(span),
+                opens_at=opens_at(span, text),
             )
+
+    def _name_span(self, trace: Trace, span: Span) -> None:
+        """Say above the text which span it is of; while one reads also what is said of it."""
+        title = _span_title(trace, span)
+        if self.panes.reading:
+            marks = self.timeline.marks.at(span.index)
+            title = " · ".join([title, *(mark.shown for mark in marks)])
+        self.span_view.show_titles(plain_title(title), origin_title(span))
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is being left loses its panes before it stops hearing what it asked for.
@@ -805,7 +819,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show or hide the taxonomy where it is a drawer."""
         self.set_class(False, "-mine")
         self.toggle_class("-drawer")
-        self.set_focus(self.modes if self.has_class("-drawer") else self.timeline)
+        rest = self.span_view if self.panes.reading else self.timeline
+        self.set_focus(self.modes if self.has_class("-drawer") else rest)
 
     def action_trace(self, step: int) -> None:
         """Open the next or previous trace of the queue."""
@@ -827,7 +842,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         steps = [self.search.forget, self.filter.forget]
         if self.state.set_last == "filter":
             steps.reverse()
-        if self.labelling.forget() or any(step() for step in steps):
+        if self.labelling.forget() or self.panes.leave() or any(step() for step in steps):
             self.hints.clear()
             return
         if self.has_class("-drawer"):
@@ -852,6 +867,40 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.trace is None:  # the one file that was named: nobody waits for it any more
             self.context.stop_reading()
         self.context.go(ShowLibrary())
+
+    # Keys: how the window is divided
+
+    def action_read(self) -> None:
+        """Give the window to the text of the span, or go back."""
+        if self.panes.reading:
+            self.panes.leave()
+            self._forget_message()
+        elif self.state.has_spans:
+            self.panes.read()
+
+    def action_span(self, step: int) -> None:
+        """Go to the next or previous row of the timeline, wherever the focus is."""
+        if self.state.has_spans:
+            self._forget_message()
+            self.timeline.move_by(step)
+            self._follow_cursor()
+
+    def action_split(self, step: int) -> None:
+        """Give the text more of the height, or less."""
+        self.panes.move_split(step)
+
+    def action_next_split(self) -> None:
+        """Give the text more of the height; after most of it, little."""
+        self.panes.next_split()
+
+    def action_time_bar(self) -> None:
+        """Show when each step was, or leave the columns to the text."""
+        self.panes.toggle_bar()
+
+    @on(SpanView.EdgeDragged, "#span")
+    def _edge_dragged(self, event: SpanView.EdgeDragged) -> None:
+        event.stop()
+        self.panes.drag_split(event.y)
 
     # Keys: the text of a span
 

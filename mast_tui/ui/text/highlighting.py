@@ -38,7 +38,7 @@ LANGUAGES: Final[Mapping[str, str]] = {
     **{name: name for name in ("c", "cpp", "css", "go", "html", "ini", "java", "json", "julia")},
     **{name: name for name in ("kotlin", "lua", "perl", "php", "r", "ruby", "scala", "sql")},
     **{name: name for name in ("swift", "toml", "typescript", "xml", "yaml", "javascript")},
-    **dict.fromkeys(("bash", "sh", "shell", "zsh", "console"), "bash"),
+    **dict.fromkeys(("bash", "sh", "shell", "zsh", "console", "mswea_bash_command"), "bash"),
     **dict.fromkeys(("python", "py", "python3", "pycon", "ipython", "tool_code"), "python"),
     "c++": "cpp",
     "cc": "cpp",

@@ -7,6 +7,7 @@ from typing import Final
 from textual.widget import Widget
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.services.view_settings import remembered_settings
 from mast_tui.ui.trace_view.timeline import TimelineLines
 
 LOOKED_AT: Final = 256
@@ -26,6 +27,9 @@ class FirstSpans(TimelineLines, can_focus=False):
         if trace.loaded.complete:
             self.background.peek(trace)
         self.facts = self.background.facts
+        settings = remembered_settings()
+        self._bar = settings.time_bar
+        self.styles.height = f"{100 - settings.text_share}fr"
 
 
 class BelowFirstSpans(Widget):
@@ -34,6 +38,7 @@ class BelowFirstSpans(Widget):
     def __init__(self, *, wide: bool) -> None:
         super().__init__()
         self.set_class(not wide, "-narrow")
+        self.styles.height = f"{remembered_settings().text_share}fr"
 
     def render(self) -> str:
         """Nothing: of itself a widget would show its name."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Span, SpanKind, Trace
+from mast_tui.traces.model import PREVIEW_CHARS, Span, SpanKind, Trace
 from mast_tui.ui.trace_view.timeline import SHELLS
 
 PYTHONS: Final = frozenset({"python", "ipython", "execute_python", "python_executor", "jupyter"})
@@ -64,3 +65,24 @@ def written_as(span: Span) -> str:
         name = (span.name or "").lower()
         return "bash" if name in SHELLS else "python" if name in PYTHONS else "output"
     return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"
+
+
+def opens_at(span: Span, text: str) -> int:
+    """Return where a text is to be opened: at what the row of its span shows.
+
+    Some begin with a prompt of pages, and the row shows the answer behind it.
+
+    Args:
+        span: Whose row it is.
+        text: Its text.
+    """
+    words = span.preview.split()
+    cut = len(span.preview) >= PREVIEW_CHARS
+    if span.whole or not words or span.kind is SpanKind.TOOL_CALL:
+        return 0
+    if cut and " ".join(text[: 4 * PREVIEW_CHARS].split()).startswith(span.preview):
+        return 0
+    # A preview that is not cut goes on to the end of the text; the same words may stand before.
+    end = "" if cut else r"\s*\Z"
+    found = re.search(r"\s+".join(map(re.escape, words)) + end, text)
+    return 0 if found is None else found.start()

@@ -68,6 +68,18 @@ class SpanView(VirtualLines):
         *(f"span-view--{name}" for name in ("cyan", "pale")),
     }
 
+    class EdgeDragged(Message):
+        """The border above the text was drawn to another line of the screen."""
+
+        def __init__(self, view: SpanView, y: int) -> None:
+            super().__init__()
+            self.view = view
+            self.y = y
+
+        @property
+        def control(self) -> SpanView:
+            return self.view
+
     class Quoted(Message):
         """A part of the text was marked with the mouse."""
 
@@ -81,8 +93,19 @@ class SpanView(VirtualLines):
         def control(self) -> SpanView:
             return self.view
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, *, id: str | None = None, classes: str | None = None, tells_place: bool = False
+    ) -> None:
+        """Show nothing yet.
+
+        Args:
+            id: Its id.
+            classes: Its classes.
+            tells_place: Whether the lower border says which rows of how many are on screen.
+        """
         super().__init__(id=id, classes=classes)
+        self._tells_place = tells_place
+        self._origin: Content | None = None
         self.raw = False
         """Whether texts are shown as they are."""
         self._written: str | None = None
@@ -95,6 +118,7 @@ class SpanView(VirtualLines):
         self._top = 0
         self._shift = 0
         self._drag_from: int | None = None
+        self._drags_edge = False
 
     @property
     def row_count(self) -> int:
@@ -108,8 +132,10 @@ class SpanView(VirtualLines):
         *,
         empty: str = "",
         written: str | None = None,
+        opens_at: int = 0,
     ) -> None:
-        """Show another text from its beginning, or from the first highlight.
+        """Show another text from a place, its beginning if none is given, or with its first
+        highlight.
 
         Only lines that look different then are sent to the terminal.
 
@@ -118,6 +144,7 @@ class SpanView(VirtualLines):
             highlights: What in it stands out.
             empty: What to say where the text is empty.
             written: How it is written (``text/highlighting.py``); None to show it as it is.
+            opens_at: The code point of the text that stands on the first row.
         """
         before = self._lines_on_screen()
         self.text = text
@@ -129,6 +156,8 @@ class SpanView(VirtualLines):
         self._lay_out()
         if highlights:
             self.reveal(highlights[0].start, highlights[0].end)
+        elif opens_at:
+            self._place(self._shown.to_shown(opens_at))
         self._redraw_changed(before)
 
     def show_highlights(self, highlights: Sequence[Highlight]) -> None:
@@ -143,7 +172,10 @@ class SpanView(VirtualLines):
     def show_titles(self, title: Text | None, subtitle: Text | None = None) -> None:
         """Name what is shown in the border; of the box only the border's lines are drawn anew."""
         top = None if title is None else Content.from_rich_text(title)
-        bottom = None if subtitle is None else Content.from_rich_text(subtitle)
+        self._origin = None if subtitle is None else Content.from_rich_text(subtitle)
+        self._set_titles(top, self._subtitle())
+
+    def _set_titles(self, top: Content | None, bottom: Content | None) -> None:
         edge = self.gutter
         # Textual's own setter draws the whole box anew.
         old_top, old_bottom = titles_of(self)
@@ -153,6 +185,21 @@ class SpanView(VirtualLines):
             below = self.outer_size.height - edge.top - 1
             self._redraw_edge(below, self.styles.border_subtitle_align, old_bottom, bottom)
         show_titles_undrawn(self, top, bottom)
+
+    def _subtitle(self) -> Content | None:
+        """Where the text comes from, and which of its rows are on screen where not all are."""
+        height, rows = self.lines_area.height, self.row_count
+        if not self._tells_place or not self.text or rows <= height or height <= 0:
+            return self._origin
+        pretty = self._shown.pretty
+        all_rows = f"{rows:,}"
+        if self._shown.is_counted(self._layout):
+            all_rows = "…"
+        elif not self._layout.complete or (pretty is not None and not pretty.complete):
+            all_rows = f"about {rows:,}"
+        first = round(self.scroll_y) + 1
+        words = f"lines {first:,}–{min(rows, first + height - 1):,} of {all_rows}"
+        return Content(words) if self._origin is None else Content(f"{words} · ") + self._origin
 
     def _redraw_edge(self, y: int, aligned: str, old: Content | None, new: Content | None) -> None:
         """Draw a line of the border; on the left side as far as a title goes, or went."""
@@ -298,6 +345,8 @@ class SpanView(VirtualLines):
             if self.show_vertical_scrollbar:
                 self.vertical_scrollbar.position = number
         self.set_reactive(Widget.scroll_target_y, float(number))
+        if self._tells_place:
+            self._set_titles(titles_of(self)[0], self._subtitle())
 
     def _go(self, offset: int) -> None:
         """Put the row of this code point at the top, and draw what has changed."""
@@ -422,15 +471,22 @@ class SpanView(VirtualLines):
         event.prevent_default()  # the handler of lists would run as well, and scroll
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to mark a quote."""
+        """Begin to mark a quote, or to move the border above the text."""
         offset = event.get_content_offset(self)
         self._drag_from = None if offset is None else self._shown_at(offset.x, offset.y)
-        if self._drag_from is not None:
+        self._drags_edge = offset is None and event.y == 0 and self.gutter.top > 0
+        if self._drag_from is not None or self._drags_edge:
             self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Move the border above the text, where that is what the mouse holds."""
+        if self._drags_edge:
+            self.post_message(self.EdgeDragged(self, event.screen_y))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """End the quote that was marked with the mouse."""
         self.release_mouse()
+        self._drags_edge = False
         start, self._drag_from = self._drag_from, None
         offset = event.get_content_offset(self)
         if start is None or offset is None:

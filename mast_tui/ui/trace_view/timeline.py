@@ -58,8 +58,15 @@ class Columns:
     who: int
 
     @classmethod
-    def of(cls, spans: int, facts: TraceFacts, width: int) -> Columns:
-        """The columns for this many spans on a timeline of ``width`` cells."""
+    def of(cls, spans: int, facts: TraceFacts, width: int, *, bar: bool = True) -> Columns:
+        """Return the columns of a timeline.
+
+        Args:
+            spans: How many spans it shows.
+            facts: What is known of all of them.
+            width: Its cells.
+            bar: Whether there is a time bar where there is room for one.
+        """
         time = 0
         if facts.start is not None:
             time = max(5, len(offset(facts.total)))
@@ -70,7 +77,7 @@ class Columns:
         return cls(
             max(3, len(str(spans))),
             time,
-            BAR_CELLS + 2 if time and width >= BAR_FROM_WIDTH else 0,
+            BAR_CELLS + 2 if bar and time and width >= BAR_FROM_WIDTH else 0,
             who,
         )
 
@@ -227,6 +234,7 @@ class TimelineLines(VirtualLines):
         self._shown_found: dict[int, tuple[str, str]] = {}
         self._shown_whole: LRUCache[int, str] = LRUCache(REMEMBERED)
         self._columns_for: tuple[int, TraceFacts, int] | None = None
+        self._bar = True
         self._columns_known = Columns(0, 0, 0, 0)
 
     @property
@@ -247,6 +255,12 @@ class TimelineLines(VirtualLines):
         self.read = read
         number = 1 + self._columns().number
         self.redraw_where(lambda row: (row in self._shown_unread) != self._unread(row), number)
+
+    def show_bar(self, shown: bool) -> None:
+        """Show when each step was, or leave these columns to its text."""
+        if shown != self._bar:
+            self._bar, self._columns_for = shown, None
+            self.rows_changed()
 
     def show_found(self) -> None:
         """Show what was found behind the screen: how long the run is, and where steps repeat."""
@@ -279,7 +293,8 @@ class TimelineLines(VirtualLines):
         # The trace may have grown meanwhile: rows of one screen have the same columns all the same.
         asked = (self.rows.spans, self.facts, self.lines_area.width)
         if asked != self._columns_for:
-            self._columns_for, self._columns_known = asked, Columns.of(*asked)
+            self._columns_for = asked
+            self._columns_known = Columns.of(*asked, bar=self._bar)
         return self._columns_known
 
     def _unread(self, row: int) -> bool:

@@ -1,0 +1,137 @@
+"""How the window is divided: between timeline and text, or all for the text of one span."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Protocol
+
+from textual.screen import Screen
+
+from mast_tui.ui.services.view_settings import (
+    LEAST_SHARE,
+    MOST_SHARE,
+    SHARE,
+    ViewSettings,
+    remembered_settings,
+)
+from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.ui.widgets.hint_bar import HintBar
+
+STEP: Final = 10
+SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
+"""Through which one key goes round."""
+
+
+class PanesView(Protocol):
+    """What is asked of the screen whose panes they are."""
+
+    @property
+    def timeline(self) -> Timeline: ...
+    @property
+    def span_view(self) -> SpanView: ...
+    @property
+    def hints(self) -> HintBar: ...
+    def show_span(self) -> None: ...
+
+
+class Panes:
+    """Divides the screen, and remembers how for the next start.
+
+    While one reads, the text of a span has the window, with the suggestion under it where there
+    is one; all keys go on to work on the span under the timeline's cursor.
+    """
+
+    def __init__(self, view: PanesView, screen: Screen[None]) -> None:
+        """Divide nothing yet.
+
+        Args:
+            view: Whose panes they are.
+            screen: The same, for its classes and its focus.
+        """
+        self._view = view
+        self._screen = screen
+        self._settings = ViewSettings()
+
+    def restore(self) -> None:
+        """Divide the screen as it was at the end of the last start."""
+        self._settings = remembered_settings()
+        self._divide()
+        self._view.timeline.show_bar(self._settings.time_bar)
+
+    # The text alone
+
+    @property
+    def reading(self) -> bool:
+        """Whether the text of a span has the window."""
+        return self._screen.has_class("-reading")
+
+    def read(self) -> None:
+        """Give the window to the text."""
+        self._screen.add_class("-reading")
+        self._screen.set_focus(self._view.span_view)
+        self._view.show_span()
+        self._view.hints.say(
+            "j k scroll · o O next, previous span · labels as ever · z or Esc back"
+        )
+
+    def leave(self) -> bool:
+        """Go back to the timeline, which stands where it stood; False where one is there."""
+        if not self.reading:
+            return False
+        self._screen.remove_class("-reading")
+        timeline = self._view.timeline
+        self._screen.call_after_refresh(self._back, timeline)
+        return True
+
+    def _back(self, timeline: Timeline) -> None:
+        if timeline.is_attached and not self.reading:
+            self._screen.set_focus(timeline)
+            timeline.show_row(timeline.cursor, centre=True)
+            self._view.show_span()
+
+    # The two side by side
+
+    def move_split(self, step: int) -> None:
+        """Give the text more of the height, or less."""
+        share = self._settings.text_share + step * STEP
+        self._set_share(share // STEP * STEP if step > 0 else -(-share // STEP) * STEP)
+
+    def next_split(self) -> None:
+        """Give the text more of the height; after most of it, little."""
+        share = self._settings.text_share
+        larger = [one for one in SHARES if one > share]
+        self._set_share(min(larger) if larger else LEAST_SHARE)
+
+    def drag_split(self, y: int) -> None:
+        """Put the border above the text on this line of the screen."""
+        top, bottom = self._view.timeline.region.y, self._view.span_view.region.bottom
+        if bottom > top:
+            self._set_share(round(100 * (bottom - y) / (bottom - top)))
+
+    def _set_share(self, share: int) -> None:
+        if self.reading:
+            self._view.hints.say("The text has the window; z goes back")
+            return
+        share = max(LEAST_SHARE, min(share, MOST_SHARE))
+        if share != self._settings.text_share:
+            self._settings = replace(self._settings, text_share=share)
+            self._settings.remember()
+            self._divide()
+        self._view.hints.say(f"{share} % of the height for the text")
+
+    def _divide(self) -> None:
+        share = self._settings.text_share
+        self._view.timeline.styles.height = f"{100 - share}fr"
+        self._view.span_view.styles.height = f"{share}fr"
+
+    # The time bar
+
+    def toggle_bar(self) -> None:
+        """Show in each row when the step was, or leave its columns to the text."""
+        shown = not self._settings.time_bar
+        self._settings = replace(self._settings, time_bar=shown)
+        self._settings.remember()
+        self._view.timeline.show_bar(shown)
+        where = "shown where the timeline is wide and the trace has times" if shown else "hidden"
+        self._view.hints.say(f"The bar of when each step was is {where}")

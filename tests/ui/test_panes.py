@@ -1,0 +1,207 @@
+"""How the window is divided: the text over all of it, the split, the time bar; and remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.geometry import Offset
+
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from mast_tui.ui.services.view_settings import ViewSettings, remembered_settings
+from mast_tui.ui.trace_view.span_text import opens_at
+from tests.traces.checks import CORPUS, needs_corpus
+from tests.ui.stage import Message, Stage, finding, read_trace, stage, suggest, write_trace
+
+LONG = "".join(f"line {number} of the story\n" for number in range(120)).rstrip("\n")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Three messages, the second of 120 lines."""
+    steps: list[Message] = [
+        {"role": "user", "content": "Tell a story of pods."},
+        {"role": "assistant", "content": LONG},
+        {"role": "user", "content": "That was long."},
+    ]
+    return write_trace(tmp_path / "story.json", steps)
+
+
+def lower_border(on: Stage) -> str:
+    """The line under the text."""
+    view = on.annotate.span_view
+    return on.lines[view.region.bottom - 1][view.region.x : view.region.right]
+
+
+async def test_the_text_has_the_window_and_says_which_lines_are_there(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("j")
+        height = on.annotate.span_view.lines_area.height
+        assert f"lines 1–{height} of 120" in lower_border(on)
+        await on.press("z")
+        assert on.annotate.span_view.size.width > 100
+        assert not on.annotate.timeline.is_on_screen
+        height = on.annotate.span_view.lines_area.height
+        assert height > 30
+        assert f"lines 1–{height} of 120" in lower_border(on)
+        await on.press("j", "j")
+        assert f"lines 3–{height + 2} of 120" in lower_border(on)
+        await on.press("G")
+        assert "–120 of 120" in lower_border(on)
+
+
+@pytest.mark.parametrize(("there", "back"), [("z", "z"), ("enter", "escape")])
+async def test_one_comes_back_to_the_same_place(path: Path, there: str, back: str) -> None:
+    async with stage(path) as on:
+        await on.press("j", there, "j", "j", "j", back)
+        assert on.annotate.timeline.is_on_screen
+        assert on.app.focused is on.annotate.timeline
+        assert on.number == 2
+        await on.press("j")
+        assert on.number == 3
+
+
+async def test_one_goes_from_span_to_span_without_leaving(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("z", "o")
+        assert on.number == 2
+        assert "line 0 of the story" in on.text
+        await on.press("o")
+        assert "That was long." in on.text
+        assert "lines" not in lower_border(on)
+        await on.press("O", "(", "(")
+        assert on.number == 1
+        await on.press(")")
+        assert on.number == 2
+        assert on.annotate.panes.reading
+
+
+async def test_labels_quotes_and_search_work_while_one_reads(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("z", "o", "1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+        assert "1.3 ●" in on.lines[1]
+        await on.press("w", "w", "w", "v", "2", "1")
+        assert {label.target.quote for label in on.session.labels} == {None, "of"}
+        await on.press("/", *"line 77", "enter")
+        assert "line 77 of the story" in on.text
+        await on.press("u")
+        assert on.labels == {("1.3", 2, 2)}
+        assert on.annotate.panes.reading
+
+
+async def test_suggestions_are_read_and_answered_while_one_reads(
+    path: Path, tmp_path: Path
+) -> None:
+    place, trace = tmp_path / "w.db", read_trace(path)
+    suggest(
+        place, trace, [finding(trace, "1.1", 2, 2, quote="line 99"), finding(trace, "1.3", 3, 3)]
+    )
+    async with stage(path, workspace=place) as on:
+        await on.press("z", "]")
+        assert on.annotate.panes.reading
+        assert on.number == 2
+        assert "line 99 of the story" in on.text
+        assert "because" in on.text
+        await on.press("a")
+        assert on.labels == {("1.1", 2, 2)}
+        assert on.number == 3
+        await on.press("x")
+        assert not on.session.pending
+
+
+async def test_the_split_moves_by_keys_and_is_remembered(path: Path) -> None:
+    async with stage(path) as on:
+        height = on.annotate.span_view.size.height
+        await on.press("ctrl+up")
+        taller = on.annotate.span_view.size.height
+        assert taller > height
+        assert "50 %" in on.message
+        await on.press("ctrl+down")
+        assert on.annotate.span_view.size.height == height
+        await on.press("Z", "Z")
+        tallest = on.annotate.span_view.size.height
+        assert tallest > taller
+    async with stage(path) as on:
+        assert on.annotate.span_view.size.height == tallest
+        await on.press("Z")
+        assert on.annotate.span_view.size.height < height
+        for _ in range(20):
+            await on.press("ctrl+down")
+        assert on.annotate.span_view.size.height >= 5
+
+
+async def test_the_split_moves_by_mouse(path: Path) -> None:
+    async with stage(path) as on:
+        view = on.annotate.span_view
+        top = view.region.y
+        await on.pilot.mouse_down(view, offset=(10, 0))
+        await on.pilot.hover(offset=Offset(10, top - 8))
+        await on.pilot.mouse_up(offset=Offset(10, top - 8))
+        await on.pilot.pause()
+        assert abs(view.region.y - (top - 8)) <= 1
+        now = view.region.y
+        await on.pilot.hover(offset=Offset(10, top))
+        await on.pilot.pause()
+        assert view.region.y == now
+
+
+async def test_the_time_bar_gives_its_columns_to_the_text_and_that_is_remembered(
+    tmp_path: Path,
+) -> None:
+    steps: list[Message] = [
+        {"role": "user", "content": "word " * 40, "timestamp": f"2026-01-01T00:00:0{n}Z"}
+        for n in range(3)
+    ]
+    path = write_trace(tmp_path / "timed.json", steps)
+    async with stage(path) as on:
+        row = on.row(1)
+        assert "▕" in row
+        await on.press("H")
+        assert "▕" not in on.row(1)
+        assert on.row(1).count("word") == row.count("word") + 2
+    async with stage(path) as on:
+        assert "▕" not in on.row(1)
+        await on.press("H")
+        assert "▕" in on.row(1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"text_share": "a"}', '{"text_share": 900}', '{"text_share": true}', "\udcff"],
+)
+def test_settings_of_no_use_are_as_usual(text: str) -> None:
+    ViewSettings(60, False).remember()
+    assert remembered_settings() == ViewSettings(60, False)
+    (found,) = Path.home().rglob("view.json")
+    found.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert remembered_settings() == ViewSettings()
+
+
+def span_with(preview: str, kind: SpanKind = SpanKind.MESSAGE) -> Span:
+    """A span with this preview."""
+    known = (0, "k", kind, Role.AGENT, "a", None, None, None, None, SpanStatus.UNKNOWN)
+    return Span(*known, "", preview, False)
+
+
+def test_a_text_opens_at_what_the_row_shows() -> None:
+    text = "A prompt.\n" * 300 + "The\n answer  is 42 (really?)."
+    assert opens_at(span_with("The answer is 42 (really?)."), text) == text.index("The\n")
+    assert opens_at(span_with("A prompt. A prompt."), text) == 0
+    assert opens_at(span_with("A"), "A prompt. A question. A") == len("A prompt. A question. ")
+    assert opens_at(span_with("nowhere to be found"), text) == 0
+    assert opens_at(span_with(""), text) == 0
+    assert opens_at(span_with("The answer", SpanKind.TOOL_CALL), text) == 0
+
+
+@needs_corpus
+async def test_a_message_opens_behind_the_prompt_that_its_row_does_not_show() -> None:
+    path = CORPUS / "mast-human" / "iaa_rounds_1_2.json"
+    for trace in read_file(path, named=True).traces:
+        for index in range(len(trace)):
+            span, text = trace.span(index), trace.text(index)
+            at = opens_at(span, text)
+            if span.kind is not SpanKind.TOOL_CALL and span.preview:
+                assert text[at:].split()[:3] == span.preview.split()[:3] or at == 0
+                assert at or text.split()[:3] == span.preview.split()[:3]
