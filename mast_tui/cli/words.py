@@ -35,6 +35,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.judge.command:judge_command",
             "Let a judge suggest failure modes in traces.",
         ),
+        "exam": Command(
+            "mast_tui.cli.exam:exam_command",
+            "Hold judges against a labelled set, each by the set's own scoring.",
+        ),
         "import": Command(
             "mast_tui.cli.import_labels:import_command",
             "Import labels from elsewhere, list what was imported, or take it back.",

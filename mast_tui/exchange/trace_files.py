@@ -68,3 +68,22 @@ def _message_number(trace: Trace, place: str) -> int | None:
         pointer = place.removeprefix(f"/{trace.record}")
     found = _MESSAGE.match(pointer)
     return int(found[1]) if found else None
+
+
+def step_numbers(trace: Trace) -> dict[str, int]:
+    """By the key of each span the number of its step, from 0, as labelled sets count them.
+
+    In a message list a step is a message, of which several spans may be made; elsewhere every span
+    is one.
+    """
+    spans = [trace.span(index) for index in range(len(trace))]
+    numbers = [_message_number(trace, span.place) for span in spans]
+    if any(number is None for number in numbers):
+        return {span.key: span.index for span in spans}
+    return {span.key: number or 0 for span, number in zip(spans, numbers, strict=True)}
+
+
+def step_of_key(key: str) -> int | None:
+    """The number of the step that the key of a span in a message list stands for, from 0."""
+    found = _MESSAGE.match(key)
+    return int(found[1]) if found else None

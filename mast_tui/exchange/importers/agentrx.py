@@ -2,6 +2,9 @@
 
 ``step_number`` counts from 1, unlike the steps of Who&When. In the half of the set that is from
 τ-bench a ``trajectory_id`` is the ``task_id`` of a record, and step N is its ``/traj/<N - 1>``.
+
+Its judge's answers (``detailed_results``, categories by number) and the planted truth of simulated
+runs (``critical_failure_step``) are read as labels of the same form.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ _TAXONOMY: Final = Path(__file__).parent.with_name("taxonomies") / "agentrx.toml
 
 
 def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label files (lists of ``trajectory_id`` and ``failures``).
+    """Read label files: lists of ``trajectory_id`` and ``failures``, answers, planted truth.
+
+    Of an answer with several failures the first counts as the root cause.
 
     Trajectories are looked for as ``<trajectory_id>.json`` among the other files and folders
     named, in the label file's own folder and in the folders there, then as the record of τ-bench
@@ -59,11 +64,54 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
 def _label_records(document: object) -> list[Mapping[str, object]]:
     """The records of a label file; none where the document is something else."""
+    if isinstance(document, Mapping):
+        return _answers(document) or _planted(document)
     if not isinstance(document, list):
         return []
     records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
     labelled = any("failures" in record for record in records)
     return records if labelled and len(records) == len(document) else []
+
+
+def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """What AgentRx's judge has answered, as label records."""
+    results = document.get("detailed_results")
+    found: list[Mapping[str, object]] = []
+    for result in results if isinstance(results, list) else ():
+        if not isinstance(result, Mapping) or "task_id" not in result:
+            return []
+        failures = result.get("failures")
+        if not isinstance(failures, list):
+            return []
+        of_run = [
+            {
+                "failure_id": number,
+                "step_number": failure.get("step_number"),
+                "failure_category": failure.get("failure_case"),
+                "step_reason": failure.get("description"),
+                "category_reason": failure.get("checklist_reasoning"),
+            }
+            for number, failure in enumerate(failures, 1)
+            if isinstance(failure, Mapping)
+        ]
+        root = {"failure_id": 1}
+        found.append({"trajectory_id": result["task_id"], "failures": of_run, "root_cause": root})
+    return found
+
+
+def _planted(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The fault that was planted in a simulated run, as a label record."""
+    if not {"run_task_id", "critical_failure_step"} <= document.keys():
+        return []
+    failure = {
+        "failure_id": 1,
+        "step_number": document["critical_failure_step"],
+        "failure_category": document.get("failure_category"),
+        "failed_agent": document.get("failed_component"),
+        "step_reason": document.get("reason"),
+    }
+    root = {"failure_id": 1}
+    return [{"trajectory_id": document["run_task_id"], "failures": [failure], "root_cause": root}]
 
 
 def _task_ids(document: object) -> Iterator[tuple[int, str]]:
@@ -171,7 +219,7 @@ class _Reader:
     def _mode(self, category: str) -> Mode:
         wanted = _spelling(category)
         for mode in self.runs.taxonomy.modes:
-            spellings = (mode.name, *(alias.name for alias in mode.aliases))
+            spellings = (mode.name, mode.code, *(alias.name for alias in mode.aliases))
             if wanted in map(_spelling, spellings):
                 return mode
         names = ", ".join(mode.name for mode in self.runs.taxonomy.modes)

@@ -148,6 +148,8 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
 
 
 def _layout(document: Values) -> _Layout:
+    if "exam" in document:
+        return _layout_of("exam")
     return _layout_of("signatures" if "groups" in document else "agreement")
 
 

@@ -1,0 +1,243 @@
+"""``mast-tui exam``: how well judges do on a labelled set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mast_tui import __version__
+from mast_tui.adjudication import traces_from_files
+from mast_tui.cli.exam_input import (
+    READERS,
+    Candidate,
+    ExamSet,
+    annotator_named,
+    candidate_from_workspace,
+    rules_candidate,
+    set_from_files,
+    set_from_workspace,
+)
+from mast_tui.cli.report_files import Files, print_text
+from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
+from mast_tui.cli.shared.common import (
+    checked_sight,
+    common_options,
+    json_option,
+    kept_taxonomy,
+    open_workspace,
+    print_json,
+    say,
+)
+from mast_tui.cli.shared.outputs import (
+    database_files,
+    force_option,
+    outputs_beside,
+    what_looks_precious,
+)
+from mast_tui.figures.bootstrap import bootstrap_json
+from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.judges.rules import chosen_rules
+from mast_tui.output_files import Outputs, Rules
+from mast_tui.reports.exam import exam_report
+from mast_tui.workspace import find_workspace
+
+if TYPE_CHECKING:
+    from mast_tui.session import Viewer
+    from mast_tui.workspace import Workspace
+
+RULES = "rules"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[PATH …]")
+@click.option(
+    "--set",
+    "set_name",
+    required=True,
+    metavar="SET",
+    help=f"{', '.join(READERS)}: the set whose files are the PATHs. Else gold, or the name of an "
+    "annotator of the workspace whose word counts as the truth.",
+)
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="Who sits the exam, once or often: rules (with a set of files they judge now), or "
+    "somebody of the workspace: a judge that has run, or whose answers were imported.",
+)
+@click.option("--rules", "rule_names", metavar="all|NAME,…", help="Which rules run; as for judge.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(0),
+    default=2000,
+    show_default=True,
+    help="Resamples of the traces behind the intervals; 0 gives none.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--markdown", type=click.Path(path_type=Path), metavar="OUT", help="Also write it as Markdown."
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="OUT", help="Also write it as one page."
+)
+@click.option(
+    "--latex", type=click.Path(path_type=Path), metavar="OUT", help="Also write LaTeX tables."
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Also write every figure as one row of a CSV file.",
+)
+@force_option
+@common_options()
+@json_option
+def exam_command(
+    paths: tuple[Path, ...],
+    set_name: str,
+    judges: tuple[str, ...],
+    rule_names: str | None,
+    rounds: int,
+    seed: int,
+    markdown: Path | None,
+    html: Path | None,
+    latex: Path | None,
+    csv_file: Path | None,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> None:
+    """Hold judges against a labelled set, each by the set's own scoring.
+
+    Decisive steps: how often the step, its agent and its category are named, beside naming any
+    step, the first or the last. Marked places: precision, recall and F1 of steps, categories and
+    both. Verdicts: rates and κ, mode by mode. --json has all that it takes to repeat it: the
+    files with their hashes, the seed, and what was named trace by trace.
+    """
+    checked_sight(blind, assisted)
+    from_files = set_name in READERS
+    if from_files and not paths:
+        raise click.UsageError(f"--set {set_name} wants the files of the set as PATHs")
+    if paths and not from_files:
+        raise click.UsageError(f"--set {set_name} is of the workspace; leave out the PATHs")
+    if len(set(judges)) < len(judges):
+        raise click.UsageError("--judge names the same one twice")
+    rules_now = from_files and RULES in judges
+    if rule_names is not None and not rules_now:
+        raise click.UsageError("--rules goes with --judge rules and a set of files")
+    named = {"markdown": markdown, "html": html, "latex": latex, "csv": csv_file}
+    files = Files({language: file for language, file in named.items() if file is not None}, None)
+    if len(set(files.whole.values())) < len(files.whole):
+        raise click.UsageError("two options name the same file; give each its own")
+    rules = chosen_rules(rule_names or "default")
+    of_workspace = [name for name in judges if not (rules_now and name == RULES)]
+    place: Workspace | None = None
+    viewer: Viewer | None = None
+    may_see: Callable[[str], bool] = _all
+    if of_workspace or not from_files:
+        place = open_workspace(workspace, create=False)
+        chosen = kept_taxonomy(place, taxonomy)
+        viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
+        may_see = _seen_by(viewer)
+    outputs = outputs_beside(place, force=force) if place else _outputs_alone(paths, force)
+    files.check(outputs)
+    if from_files or place is None:
+        exam = set_from_files(set_name, paths)
+    else:
+        truth = set_name if set_name == "gold" else annotator_named(place, set_name)
+        # An imported set brings a taxonomy of its own, under which alone its word is the truth.
+        own = {one.taxonomy for one in place.passes(annotator=truth)}
+        if taxonomy is None and len(own) == 1:
+            chosen = place.taxonomy(own.pop())
+        exam = set_from_workspace(place, truth, chosen, traces_from_files(place), may_see)
+    if not exam.questions:
+        raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
+    candidates = [
+        rules_candidate(exam, rules)
+        if place is None or name not in of_workspace
+        else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
+        for name in judges
+    ]
+    document = exam_document(exam, candidates, rounds, seed)
+    if viewer is not None:
+        document |= sight_values(viewer, viewer.hidden)
+        viewer.reveal(viewer.traces or (), judges=True)
+        if not as_json:
+            say_left_out(viewer, viewer.hidden)
+    report = exam_report(document)
+    for line in files.write(report, outputs):
+        say(line)
+    if as_json:
+        print_json(document)
+    else:
+        print_text(report)
+
+
+def exam_document(
+    exam: ExamSet, candidates: Sequence[Candidate], rounds: int, seed: int
+) -> dict[str, Any]:
+    """Score everybody, as ``--json`` prints it; what does not apply is None."""
+    decisive, places = "decisive" in exam.scorings, "places" in exam.scorings
+    questions = exam.questions
+    return {
+        "exam": exam.name,
+        "taxonomy": exam.taxonomy.ref,
+        "version": __version__,
+        "files": exam.hashes(),
+        "problems": list(exam.problems),
+        "questions": len(questions),
+        "scored_by": list(exam.scorings),
+        "bootstrap": bootstrap_json(rounds, seed),
+        "baselines": baselines(questions) if decisive else None,
+        "judges": {
+            one.name: {
+                "decisive": decisive_figures(questions, one.answers) if decisive else None,
+                "places": places_figures(questions, one.answers, rounds=rounds, seed=seed)
+                if places
+                else None,
+                "verdicts": None
+                if one.judged is None
+                else judge_report(one.judged, rounds=rounds, seed=seed),
+                "quotes": one.quotes,
+                "cost": one.cost,
+                "cases": decisive_cases(questions, one.answers) if decisive else [],
+            }
+            for one in candidates
+        },
+    }
+
+
+def _all(_trace_id: str) -> bool:
+    return True
+
+
+def _seen_by(viewer: Viewer) -> Callable[[str], bool]:
+    """Of which traces what others and judges say may be told."""
+    judges = viewer.may_see_judges()
+    return lambda trace_id: viewer.may_see_others(trace_id) and judges(trace_id)
+
+
+def _outputs_alone(paths: Sequence[Path], force: bool) -> Outputs:
+    """The outputs where no workspace is asked: neither it nor the set is ever replaced."""
+
+    def reason(target: Path) -> str | None:
+        real = target.resolve()
+        if target in database_files(find_workspace(None)):
+            return "the labels are kept in this file"
+        read = [path.resolve() for path in paths]
+        if real.exists() and any(real == path or path in real.parents for path in read):
+            return "it is a part of the set, which is never written to"
+        return None
+
+    return Outputs(Rules(reason, what_looks_precious, force))

@@ -1,0 +1,364 @@
+"""What ``mast-tui exam`` puts together: a labelled set, and what judges say of its traces."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.adjudication import words_by_trace
+from mast_tui.cli.agree_input import judge_named
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
+from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
+from mast_tui.figures.exam import Answers, Decisive, Marks, Question
+from mast_tui.figures.judge.input import JudgeInput, Reference
+from mast_tui.judges.rules import Rule, RulesJudge
+from mast_tui.labels import QuoteCounts, Severity, VerdictValue
+from mast_tui.taxonomy.loader import load_mast
+
+if TYPE_CHECKING:
+    from mast_tui.exchange.import_batch import Incoming
+    from mast_tui.gold.model import GoldLabel
+    from mast_tui.labels import Finding, Label
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
+    from mast_tui.workspace import Workspace
+
+QUOTE_KINDS: Final = (
+    "exact", "spacing", "reworded", "in_parts", "altered", "not_found", "unsorted"
+)  # fmt: skip
+
+Unit = tuple[str, str]
+
+READERS: Final[Mapping[str, Callable[[Sequence[Path]], Incoming]]] = {
+    "who-and-when": read_who_and_when,
+    "agentrx": read_agentrx,
+    "trail": read_trail,
+    "mast-human": read_mast_human,
+}
+"""The sets that are read from their own files."""
+
+SCORINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "who-and-when": ("decisive",),
+    "agentrx": ("decisive", "places"),
+    "trail": ("places",),
+    "mast-human": ("verdicts",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExamSet:
+    """A labelled set: its questions and how they are scored.
+
+    ``scorings`` are of ``decisive``, ``places`` and ``verdicts``. ``reference`` says what shows in
+    a trace. ``traces`` are those that are at hand, ``files`` those of the set, ``problems`` what of
+    them could not be read.
+    """
+
+    name: str
+    taxonomy: Taxonomy
+    scorings: tuple[str, ...]
+    questions: tuple[Question, ...]
+    reference: Reference
+    traces: Mapping[str, Trace]
+    files: tuple[Path, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def hashes(self) -> list[dict[str, str]]:
+        """The files with their SHA-256, by which somebody else knows that theirs are the same."""
+        return [
+            {"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+            for file in self.files
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A judge that sits the exam: what it says, and what that took.
+
+    ``judged`` is what its verdicts are compared by, None where the set has none. ``cost`` is what
+    it used on average for a trace and ``quotes`` how its quotes were found, by kind; None where no
+    model was asked.
+    """
+
+    name: str
+    answers: Answers
+    judged: JudgeInput | None = None
+    cost: Mapping[str, float | None] | None = None
+    quotes: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a label, a place of gold or a finding says: a mode, and where it begins."""
+
+    mode: str
+    first: str | None
+    fatal: bool
+    confidence: float
+
+
+def _of_label(label: Label) -> _Claim:
+    fatal = label.severity is Severity.FATAL or bool(label.decisive)
+    fatal = fatal or label.mode == DECISIVE_ERROR
+    return _Claim(label.mode, label.target.first, fatal, label.confidence or 0.0)
+
+
+def _of_gold(label: GoldLabel) -> _Claim:
+    return _Claim(label.mode, label.target.first, label.severity is Severity.FATAL, 0.0)
+
+
+def _of_finding(finding: Finding) -> _Claim:
+    return _Claim(finding.mode, finding.first, bool(finding.decisive), finding.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The steps of a trace: their number by the keys of spans, and whose they are.
+
+    Of a trace that is not at hand only keys of message lists tell a number, and no agent.
+    """
+
+    numbers: Mapping[str, int] | None = None
+    agents: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace | None) -> _Steps:
+        if trace is None:
+            return cls()
+        numbers = step_numbers(trace)
+        agents = [""] * (max(numbers.values(), default=-1) + 1)
+        for index in range(len(trace)):
+            span = trace.span(index)
+            agents[numbers[span.key]] = agents[numbers[span.key]] or _plain(span.agent)
+        return cls(numbers, tuple(agents))
+
+    def number(self, key: str | None) -> int | None:
+        """The number of the step that a span is a part of; None where nobody can tell."""
+        if key is None:
+            return None
+        return step_of_key(key) if self.numbers is None else self.numbers.get(key)
+
+    def agent(self, step: int) -> str | None:
+        """Whose a step is, None where nobody can tell."""
+        return None if self.agents is None else self.agents[step] or None
+
+
+def _plain(agent: str) -> str:
+    """An agent's name without the remark in brackets that some sets add."""
+    return agent.split("(")[0].strip().casefold()
+
+
+def _marks(said: Iterable[_Claim], steps: _Steps, *, categories: bool, truth: bool) -> Marks:
+    """What somebody says, step by step.
+
+    The decisive step is the earliest one called so. A judge that calls none so means the one that
+    it is surest of, and of equally sure ones the earliest; a truth that calls none so has none.
+    """
+    placed = [(step, one) for one in said if (step := steps.number(one.first)) is not None]
+    chosen = [(step, one) for step, one in placed if one.fatal] or ([] if truth else placed)
+    decisive = None
+    if chosen:
+        step, one = min(
+            chosen, key=lambda pair: (0.0 if pair[1].fatal else -pair[1].confidence, pair[0])
+        )
+        named = one.mode if categories and one.mode != DECISIVE_ERROR else None
+        decisive = Decisive(step, steps.agent(step), named)
+    places = frozenset(
+        (step, one.mode if categories else f"other:{one.mode}") for step, one in placed
+    )
+    return Marks(decisive, places)
+
+
+def _question(trace_id: str, said: Iterable[_Claim], trace: Trace | None) -> Question:
+    steps = _Steps.of(trace)
+    marks = _marks(said, steps, categories=True, truth=True)
+    told = dict(trace.meta.hidden).get("mistake_agent") if trace is not None else None
+    if told and marks.decisive is not None:
+        marks = replace(marks, decisive=replace(marks.decisive, agent=_plain(told)))
+    return Question(trace_id, marks, steps.agents)
+
+
+def set_from_files(name: str, paths: Sequence[Path]) -> ExamSet:
+    """Read a set that has a reader; raises ``ExchangeError`` where nothing of it is there."""
+    read = READERS[name](paths)
+    work = list(read.work)
+    if name == "mast-human":
+        work = [one for one in work if one.annotator == CONSENSUS]
+    refs = {one.taxonomy for one in work}
+    mast = load_mast()
+    taxonomy = next((known for known in (mast, *read.taxonomies) if known.ref in refs), mast)
+    files = sorted({one.path for one in read.traces if one.path is not None})
+    traces = {trace.identity.trace_id: trace for file in files for trace in read_traces(file)}
+    questions, verdicts = [], {}
+    for one in work:
+        questions.append(
+            _question(one.trace_id, map(_of_label, one.labels), traces.get(one.trace_id))
+        )
+        for mode, value in one.verdicts.items():
+            verdicts[one.trace_id, mode] = value
+        for label in one.labels:
+            verdicts[one.trace_id, label.mode] = VerdictValue.PRESENT
+    return ExamSet(
+        name,
+        taxonomy,
+        SCORINGS[name],
+        tuple(sorted(questions, key=lambda question: question.trace_id)),
+        Reference(name, verdicts),
+        traces,
+        tuple(sorted({*files, *(one.file for one in work)})),
+        tuple(map(str, read.problems)),
+    )
+
+
+def set_from_workspace(
+    place: Workspace,
+    name: str,
+    taxonomy: Taxonomy,
+    trace_of: Callable[[str], Trace | None],
+    may_see: Callable[[str], bool],
+) -> ExamSet:
+    """Take gold, or what one annotator says, for the truth, on the traces that may be seen."""
+    said: dict[str, list[_Claim]] = {}
+    verdicts: dict[Unit, VerdictValue] = {}
+    seen: set[Unit] = set()
+    if name == "gold":
+        for trace_id, words in words_by_trace(place, taxonomy).items():
+            gold = words.gold(taxonomy)
+            said[trace_id] = list(map(_of_gold, gold.labels))
+            for verdict in gold.verdicts:
+                if verdict.value is not None:
+                    verdicts[trace_id, verdict.mode] = verdict.value
+                    if verdict.judge_seen:
+                        seen.add((trace_id, verdict.mode))
+    else:
+        labels = _by_trace(place.labels(annotator=name, taxonomy=taxonomy.ref))
+        looked_at = _looked_at(place, name, taxonomy.ref)
+        said = {one: list(map(_of_label, labels.get(one, ()))) for one in looked_at}
+        for one in place.verdicts(annotator=name, taxonomy=taxonomy.ref):
+            verdicts[one.trace_id, one.mode] = one.value
+    traces = {trace_id: trace_of(trace_id) for trace_id in sorted(said) if may_see(trace_id)}
+    questions = [_question(one, said[one], trace) for one, trace in traces.items()]
+    scorings = {
+        "decisive": any(one.truth.decisive is not None for one in questions),
+        "places": any(one.truth.places for one in questions),
+        "verdicts": VerdictValue.ABSENT in verdicts.values(),
+    }
+    return ExamSet(
+        name,
+        taxonomy,
+        tuple(scoring for scoring, there in scorings.items() if there),
+        tuple(questions),
+        Reference(
+            name,
+            {unit: value for unit, value in verdicts.items() if unit[0] in traces},
+            frozenset(seen),
+        ),
+        {trace_id: trace for trace_id, trace in traces.items() if trace is not None},
+    )
+
+
+def rules_candidate(exam: ExamSet, rules: Sequence[Rule]) -> Candidate:
+    """Have rules judge the traces of a set that are at hand."""
+    judge = RulesJudge(rules)
+    same = exam.taxonomy.ref == load_mast().ref
+    answers, verdicts = {}, {}
+    for trace_id, trace in exam.traces.items():
+        found = judge.judge(trace).findings
+        steps = _Steps.of(trace)
+        answers[trace_id] = _marks(map(_of_finding, found), steps, categories=same, truth=False)
+        shown = {finding.mode for finding in found}
+        for mode in judge.looks_at:
+            present = mode in shown
+            verdicts[trace_id, mode] = VerdictValue.PRESENT if present else VerdictValue.ABSENT
+    return Candidate(judge.name, answers, _judged(exam, judge.name, verdicts if same else {}))
+
+
+def candidate_from_workspace(
+    place: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
+) -> Candidate:
+    """Take what a judge, or anybody whose answers were imported, says in a workspace.
+
+    Args:
+        place: The workspace.
+        exam: The set.
+        name: The judge's, or the annotator's.
+        may_see: Of which traces it may be told.
+    """
+    asked = {one.trace_id for one in exam.questions if may_see(one.trace_id)}
+    refs = {one.taxonomy for one in place.passes(annotator=name)}
+    refs |= {one.taxonomy for one in place.judgements(annotator=name)}
+    ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
+    same = ref == exam.taxonomy.ref
+    labels = place.labels(annotator=name, taxonomy=ref)
+    of_trace = _by_trace(labels)
+    answers = {
+        trace_id: _marks(
+            map(_of_label, of_trace.get(trace_id, ())),
+            _Steps.of(exam.traces.get(trace_id)),
+            categories=same,
+            truth=False,
+        )
+        for trace_id in _looked_at(place, name, ref)
+        if trace_id in asked
+    }
+    said = place.verdicts(annotator=name, taxonomy=ref) if same else ()
+    verdicts = {(one.trace_id, one.mode): one.value for one in said if one.trace_id in asked}
+    quoted = [one.evidence for one in labels if one.trace_id in asked]
+    quotes = QuoteCounts.of(quoted)
+    return Candidate(
+        name,
+        answers,
+        _judged(exam, name, verdicts),
+        _cost(place, name),
+        {kind: getattr(quotes, kind) for kind in QUOTE_KINDS} if quotes.all else None,
+    )
+
+
+def annotator_named(place: Workspace, text: str) -> str:
+    """Whoever has this name, or the one judge whose name begins so."""
+    return text if text in {one.name for one in place.annotators()} else judge_named(place, text)
+
+
+def _judged(exam: ExamSet, name: str, verdicts: Mapping[Unit, VerdictValue]) -> JudgeInput | None:
+    if "verdicts" not in exam.scorings or not verdicts:
+        return None
+    modes = tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes)
+    return JudgeInput(exam.taxonomy.ref, modes, name, verdicts, exam.reference)
+
+
+def _by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
+    found: dict[str, list[Label]] = {}
+    for label in labels:
+        found.setdefault(label.trace_id, []).append(label)
+    return found
+
+
+def _looked_at(place: Workspace, name: str, ref: str) -> list[str]:
+    """The traces that somebody has finished, or a judge has judged."""
+    finished = {p.trace_id for p in place.passes(annotator=name, taxonomy=ref) if p.finished}
+    judged = {one.trace_id for one in place.judgements(annotator=name, taxonomy=ref)}
+    return sorted(finished | judged)
+
+
+def _cost(place: Workspace, name: str) -> dict[str, float | None] | None:
+    """What a model's runs used on average for a trace that they judged."""
+    runs = [run for run in place.runs() if run.judge == name and run.usage.requests]
+    traces = sum(one.problem is None for run in runs for one in run.traces)
+    if not traces:
+        return None
+    costs = [run.cost for run in runs]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "traces": traces,
+        "requests": sum(run.usage.requests for run in runs) / traces,
+        "tokens_in": sum(run.usage.tokens_in for run in runs) / traces,
+        "tokens_out": sum(run.usage.tokens_out for run in runs) / traces,
+        "cost": sum(known) / traces if len(known) == len(costs) else None,
+    }

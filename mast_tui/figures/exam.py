@@ -1,0 +1,304 @@
+"""How well judges pass an exam: a labelled set, and what each of them says of its traces.
+
+Steps are counted from 0, in the set's own steps where a span is a part of one. All figures are over
+the questions that a judge was asked; one to which it names no step is one that it got wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
+from mast_tui.figures.bootstrap import ratio, resampled_sums
+from mast_tui.figures.intervals import share
+from mast_tui.figures.jackknife import FEWEST, spread_interval
+
+DISTANCES: Final = (0, 1, 3, 5)
+"""How far from the true step a named one may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """The one step that decided a run, whose it is, and its category; None where nobody told."""
+
+    step: int
+    agent: str | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What somebody says of a trace: the decisive step, and every place with its category."""
+
+    decisive: Decisive | None = None
+    places: frozenset[tuple[int, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A trace of the set with its truth.
+
+    ``agents`` names who takes each step, None where the trace is not at hand.
+    """
+
+    trace_id: str
+    truth: Marks
+    agents: tuple[str, ...] | None = None
+
+
+Answers = Mapping[str, Marks]
+"""By trace id; a trace that the judge has not looked at is missing."""
+
+
+class DecisiveJson(TypedDict):
+    """Shares of the questions in which the decisive step, its agent or its category is named.
+
+    ``step`` is by how many steps the named one may be off. ``named`` is in how many questions a
+    step was named at all, ``not_asked`` how many of the set the judge has not looked at. ``agent``
+    and ``category`` are over the questions that tell them; ``step_and_category`` wants both.
+    """
+
+    n: int
+    named: int
+    not_asked: int
+    step: dict[str, CoefficientJson]
+    agent: CoefficientJson
+    category: CoefficientJson
+    step_and_category: CoefficientJson
+
+
+class MatchJson(TypedDict):
+    """Precision, recall and F1 of what is named, counted over all traces together.
+
+    ``per_trace`` is the mean over the traces of the share of the true ones that are named, which
+    TRAIL calls accuracy.
+    """
+
+    right: int
+    named: int
+    true: int
+    precision: CoefficientJson
+    recall: CoefficientJson
+    f1: CoefficientJson
+    per_trace: CoefficientJson
+
+
+class PlacesJson(TypedDict):
+    """How the marked places are met: ``location`` the steps, ``category`` what shows in the trace,
+    ``joint`` both together."""
+
+    n: int
+    not_asked: int
+    location: MatchJson
+    category: MatchJson
+    joint: MatchJson
+
+
+class CaseJson(TypedDict):
+    """One trace: the true step and the one named, each from 0, and how far they are apart."""
+
+    trace: str
+    true_step: int | None
+    named_step: int | None
+    off_by: int | None
+
+
+class BaselinesJson(TypedDict):
+    """What comes of naming any step, always the first, or always the last; over ``n`` traces."""
+
+    n: int
+    random: dict[str, float]
+    first: dict[str, float]
+    last: dict[str, float]
+    agent: dict[str, float | None]
+
+
+def decisive_figures(questions: Sequence[Question], answers: Answers) -> DecisiveJson:
+    """Score the decisive step of each question that has one."""
+    asked = [q for q in questions if q.truth.decisive is not None]
+    pairs = [
+        (q.truth.decisive, answers[q.trace_id].decisive)
+        for q in asked
+        if q.trace_id in answers and q.truth.decisive is not None
+    ]
+
+    def hits(right: Callable[[Decisive, Decisive], bool]) -> int:
+        return sum(named is not None and right(true, named) for true, named in pairs)
+
+    distances = [abs(true.step - named.step) for true, named in pairs if named is not None]
+    with_agent = sum(true.agent is not None for true, _ in pairs)
+    with_category = sum(true.category is not None for true, _ in pairs)
+    return {
+        "n": len(pairs),
+        "named": sum(named is not None for _, named in pairs),
+        "not_asked": len(asked) - len(pairs),
+        "step": {
+            str(off): share(sum(distance <= off for distance in distances), len(pairs)).to_json()
+            for off in DISTANCES
+        },
+        "agent": share(
+            hits(lambda true, named: true.agent is not None and true.agent == named.agent),
+            with_agent,
+        ).to_json(),
+        "category": share(hits(_same_category), with_category).to_json(),
+        "step_and_category": share(
+            hits(lambda true, named: true.step == named.step and _same_category(true, named)),
+            with_category,
+        ).to_json(),
+    }
+
+
+def _same_category(true: Decisive, named: Decisive) -> bool:
+    return true.category is not None and true.category == named.category
+
+
+def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[CaseJson]:
+    """Tell trace by trace which step is true and which was named."""
+    cases: list[CaseJson] = []
+    for question in questions:
+        if question.truth.decisive is None or question.trace_id not in answers:
+            continue
+        true, named = question.truth.decisive, answers[question.trace_id].decisive
+        step = None if named is None else named.step
+        cases.append(
+            {
+                "trace": question.trace_id,
+                "true_step": true.step,
+                "named_step": step,
+                "off_by": None if step is None else abs(step - true.step),
+            }
+        )
+    return cases
+
+
+def baselines(questions: Sequence[Question]) -> BaselinesJson:
+    """Score judges that look at nothing, exactly: over the traces that are at hand."""
+    known = [
+        (q.truth.decisive, q.agents) for q in questions if q.truth.decisive is not None and q.agents
+    ]
+
+    def mean(of_trace: Callable[[Decisive, tuple[str, ...]], float]) -> float:
+        return sum(of_trace(true, agents) for true, agents in known) / len(known) if known else 0.0
+
+    def near(off: int, step: Callable[[int], Sequence[int]]) -> float:
+        return mean(
+            lambda true, agents: _share_of(
+                [abs(one - true.step) <= off for one in step(len(agents))]
+            )
+        )
+
+    ways: dict[str, Callable[[int], Sequence[int]]] = {
+        "random": range,
+        "first": lambda _: (0,),
+        "last": lambda steps: (steps - 1,),
+    }
+    by_way = {way: {str(off): near(off, step) for off in DISTANCES} for way, step in ways.items()}
+    with_agent = [(true, agents) for true, agents in known if true.agent is not None]
+    return {
+        "n": len(known),
+        "random": by_way["random"],
+        "first": by_way["first"],
+        "last": by_way["last"],
+        "agent": {
+            way: _share_of(
+                [
+                    _share_of([agents[one] == true.agent for one in step(len(agents))])
+                    for true, agents in with_agent
+                ]
+            )
+            if with_agent
+            else None
+            for way, step in ways.items()
+        },
+    }
+
+
+def _share_of(hits: Sequence[float]) -> float:
+    return sum(hits) / len(hits)
+
+
+def places_figures(
+    questions: Sequence[Question], answers: Answers, *, rounds: int, seed: int
+) -> PlacesJson:
+    """Score all marked places of the questions; intervals by resampling the traces.
+
+    Args:
+        questions: Those of the set.
+        answers: What the judge says.
+        rounds: How many resamples; 0 leaves out the intervals.
+        seed: What they are drawn from.
+    """
+    asked = [q for q in questions if q.trace_id in answers]
+    pairs = [(q.truth.places, answers[q.trace_id].places) for q in asked]
+
+    def match(part: Callable[[tuple[int, str]], object]) -> MatchJson:
+        rows = []
+        for true, named in pairs:
+            trues, names = set(map(part, true)), set(map(part, named))
+            rows.append((len(trues & names), len(names), len(trues)))
+        return _match(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
+
+    return {
+        "n": len(asked),
+        "not_asked": len(questions) - len(asked),
+        "location": match(lambda place: place[0]),
+        "category": match(lambda place: place[1]),
+        "joint": match(lambda place: place),
+    }
+
+
+_Sums = NDArray[np.float64]
+"""Right, named and true ones in the last axis."""
+
+
+def _precision(sums: _Sums) -> _Sums:
+    return ratio(sums[..., 0], sums[..., 1])
+
+
+def _recall(sums: _Sums) -> _Sums:
+    return ratio(sums[..., 0], sums[..., 2])
+
+
+def _f1(sums: _Sums) -> _Sums:
+    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+
+
+def _match(rows: _Sums, rounds: int, seed: int) -> MatchJson:
+    total = rows.sum(axis=0)
+    resampled = resampled_sums(rows, rounds, seed) if rounds else np.empty((0, 3))
+
+    def figure(of: Callable[[_Sums], _Sums]) -> CoefficientJson:
+        value = float(of(total))
+        if np.isnan(value):
+            return Coefficient(undefined="no_overlap").to_json()
+        ci = None
+        if rounds and len(rows) >= FEWEST:
+            ci = spread_interval(value, of(resampled), of(total - rows), lowest=0.0)
+        return Coefficient(value, ci=ci).to_json()
+
+    shares = _recall(rows)
+    shares = shares[~np.isnan(shares)]
+    mean = Coefficient(undefined="no_overlap")
+    if shares.size:
+        ci = None
+        if rounds and shares.size >= FEWEST:
+            drawn = resampled_sums(np.stack([shares, np.ones_like(shares)], axis=1), rounds, seed)
+            without = (shares.sum() - shares) / (shares.size - 1)
+            ci = spread_interval(
+                float(shares.mean()), ratio(drawn[:, 0], drawn[:, 1]), without, lowest=0.0
+            )
+        mean = Coefficient(float(shares.mean()), ci=ci)
+    return {
+        "right": int(total[0]),
+        "named": int(total[1]),
+        "true": int(total[2]),
+        "precision": figure(_precision),
+        "recall": figure(_recall),
+        "f1": figure(_f1),
+        "per_trace": mean.to_json(),
+    }

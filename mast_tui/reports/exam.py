@@ -1,0 +1,243 @@
+"""The exam of judges as a report: the one place where such a figure becomes a sentence.
+
+It is made of the JSON document of ``exam --json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mast_tui.reports.judge import judge_section, judges_section
+from mast_tui.reports.model import (
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Note,
+    Report,
+    Row,
+    Section,
+    Table,
+    columns,
+    figure_cells,
+)
+from mast_tui.reports.sentences import Values, counted
+
+_WHO: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
+_N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)
+_DECISIVE: Final = columns(
+    """
+    step_0            | step   | share | the decisive step                   | 100
+    step_1            | ±1     | share | a step at most 1 off                | 60
+    step_3            | ±3     | share | a step at most 3 off                | 55
+    step_5            | ±5     | share | a step at most 5 off                | 50
+    agent             | agent  | share | the agent of the decisive step      | 99
+    category          | categ. | share | the category of the decisive step   | 90
+    step_and_category | both   | share | the decisive step and its category  | 80
+    """
+)
+_MATCH: Final = columns(
+    """
+    precision | precision | number | of what is named, how much is true             | 70
+    recall    | recall    | number | of what is true, how much is named             | 70
+    f1        | F1        | number | F1                                             | 100
+    per_trace | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
+    """
+)
+_WHAT: Final = {
+    "location": "step",
+    "category": "category",
+    "joint": "step and category",
+}
+_COST: Final = columns(
+    """
+    requests   | requests   | number | requests per trace     | 60
+    tokens_in  | tokens in  | number | tokens in, per trace   | 80
+    tokens_out | tokens out | number | tokens out, per trace  | 80
+    cost       | cost       | number | cost per trace         | 90
+    """
+)
+_QUOTES: Final = columns(
+    """
+    exact     | exact      | count | quotes to the letter                     | 70
+    spacing   | spacing    | count | quotes with other white space or case    | 60
+    reworded  | reworded   | count | quotes in other words                    | 60
+    in_parts  | in parts   | count | quotes with something left out           | 60
+    altered   | altered    | count | quotes that say something else           | 90
+    not_found | not found  | count | quotes that stand nowhere                | 90
+    unsorted  | found      | count | quotes found, nobody noted how           | 40
+    """
+)
+
+
+def exam_report(document: Values) -> Report:
+    """Put the figures of ``exam`` into tables and sentences."""
+    judges = document["judges"]
+    sections = [
+        _decisive(document, judges),
+        _places(document, judges),
+        *_verdicts(judges),
+        _took(judges),
+    ]
+    return Report(
+        "exam",
+        "Exam",
+        f"{document['exam']} ({document['taxonomy']}): {counted(document['questions'], 'trace')}, "
+        f"{counted(len(judges), 'judge')}.",
+        tuple(section for section in sections if section is not None),
+        tuple(_notes(document)),
+        document=dict(document),
+    )
+
+
+def _decisive(document: Values, judges: Values) -> Section | None:
+    scored = {name: one["decisive"] for name, one in judges.items() if one["decisive"]}
+    if not scored:
+        return None
+    # Whether the set tells agents and categories at all is the same for all judges.
+    told = [
+        column
+        for column in _DECISIVE
+        if any(one.get(column.key, {}).get("value") is not None for one in scored.values())
+    ]
+    rows = [
+        Row(
+            name,
+            {
+                "judge": name,
+                "n": one["n"],
+                **{f"step_{off}": Estimate.of(figure) for off, figure in one["step"].items()},
+                **figure_cells(one, told),
+                "named": one["named"],
+            },
+        )
+        for name, one in scored.items()
+    ]
+    table = Table(
+        "decisive",
+        "The decisive step",
+        (_WHO, _N, *_DECISIVE, Column("named", "named", Kind.COUNT, "traces with any step named")),
+        tuple(group for group in (tuple(rows), tuple(_baselines(document))) if group),
+        "In brackets Wilson's 95 % intervals.",
+        (
+            Note(
+                "step: the very step that the set calls decisive; ±k: at most k steps off. A trace "
+                "for which a judge names no step counts as wrong. Where it names several, the one "
+                "called decisive counts, else the one it is surest of, else the first. Below stand "
+                "judges that look at nothing: any step by chance, always the first, the last.",
+                "decisive",
+            ),
+            *_not_asked(scored),
+        ),
+    )
+    return Section("decisive", "Decisive step", (table,))
+
+
+def _baselines(document: Values) -> Iterator[Row]:
+    """Rows of judges that look at nothing, where traces are at hand."""
+    found = document["baselines"]
+    if found is None or not found["n"]:
+        return
+    for way, words in (
+        ("random", "by chance"),
+        ("first", "the first"),
+        ("last", "the last"),
+    ):
+        cells: dict[str, Cell] = {"judge": words, "n": found["n"]}
+        cells |= {f"step_{off}": Estimate(value) for off, value in found[way].items()}
+        if found["agent"][way] is not None:
+            cells["agent"] = Estimate(found["agent"][way])
+        yield Row(way, cells)
+
+
+def _places(document: Values, judges: Values) -> Section | None:
+    scored = {name: one["places"] for name, one in judges.items() if one["places"]}
+    if not scored:
+        return None
+    groups = tuple(
+        tuple(
+            Row(
+                f"{name}/{what}",
+                {
+                    "judge": name,
+                    "what": words,
+                    **{key: figures[what][key] for key in ("true", "named", "right")},
+                    **figure_cells(figures[what], _MATCH),
+                },
+            )
+            for what, words in _WHAT.items()
+        )
+        for name, figures in scored.items()
+    )
+    seed = document["bootstrap"]["seed"]
+    table = Table(
+        "places",
+        "All marked places",
+        (
+            _WHO,
+            Column("what", "what", Kind.TEXT, keeps=101),
+            Column("true", "true", Kind.COUNT, "true ones", keeps=75),
+            Column("named", "named", Kind.COUNT, "named ones", keeps=75),
+            Column("right", "right", Kind.COUNT, "named ones that are true", keeps=85),
+            *_MATCH,
+        ),
+        groups,
+        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
+        f"traces on the bootstrap (seed {seed}).",
+        tuple(_not_asked(scored)),
+    )
+    return Section("places", "Places", (table,))
+
+
+def _not_asked(scored: Values) -> Iterator[Note]:
+    for name, one in scored.items():
+        if one["not_asked"]:
+            yield Note(
+                f"{name} has not looked at {counted(one['not_asked'], 'trace')} of the set; they "
+                "are left out of its figures.",
+                "not_asked",
+            )
+
+
+def _verdicts(judges: Values) -> Iterator[Section]:
+    scored = {name: one["verdicts"] for name, one in judges.items() if one["verdicts"]}
+    if len(scored) == 1:
+        yield from (judge_section(one) for one in scored.values())
+    elif scored:
+        yield judges_section(scored)
+
+
+def _took(judges: Values) -> Section | None:
+    rows = [
+        Row(name, {"judge": name, **_numbers(one["cost"]), **(one["quotes"] or {})})
+        for name, one in judges.items()
+        if one["cost"] or one["quotes"]
+    ]
+    if not rows:
+        return None
+    table = Table(
+        "took",
+        "What a trace took, and how quotes were found",
+        (_WHO, *_COST, *_QUOTES),
+        (tuple(rows),),
+    )
+    return Section("took", "Cost and quotes", (table,))
+
+
+def _numbers(cost: Values | None) -> dict[str, Cell]:
+    if cost is None:
+        return {}
+    return {one.key: Estimate(cost[one.key]) for one in _COST if cost[one.key] is not None}
+
+
+def _notes(document: Values) -> Iterator[Note]:
+    """What holds for all of it."""
+    if document["baselines"] is not None and not document["baselines"]["n"]:
+        yield Note(
+            "The set's traces are not at hand, so nobody knows how many steps they have: there are "
+            "no baselines, and no agents.",
+            "no_traces",
+        )
+    for problem in document["problems"]:
+        yield Note(f"Not read: {problem}", "problem", warning=True)

@@ -1,0 +1,204 @@
+"""``mast-tui exam``: a small made-up set, and the recorded answers of the corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.exchange.corpus import corpus
+
+STEPS = (
+    "Plan the trip.",
+    "Ask the clerk.",
+    "No train at nine.",
+    "Book the train at nine.",
+    "Done.",
+)
+AGENTS = ("lead", "clerk", "clerk", "lead", "lead")
+
+
+def write(path: Path, document: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def write_set(folder: Path) -> Path:
+    """Four runs of five steps in the form of Who&When, decided by their fourth step."""
+    for number in range(4):
+        write(
+            folder / f"{number}.json",
+            {
+                "question": "Get me to the coast.",
+                "question_ID": f"trip-{number}",
+                "history": [
+                    {"content": f"{words} ({number})", "role": "assistant", "name": agent}
+                    for words, agent in zip(STEPS, AGENTS, strict=True)
+                ],
+                "is_correct": False,
+                "mistake_agent": "lead",
+                "mistake_step": "3",
+                "mistake_reason": "It books a train that does not run.",
+            },
+        )
+    return folder
+
+
+def write_runs(folder: Path) -> tuple[Path, Path]:
+    """What was planted in three runs, and the answers of a judge, right in two of them."""
+    for number, answered in enumerate((2, 2, 4)):
+        write(
+            folder / "truth" / f"{number}.json",
+            {
+                "run_task_id": f"run-{number}",
+                "critical_failure_step": 2,
+                "failure_category": "System Failure",
+                "failed_component": "Search",
+                "reason": "planted",
+            },
+        )
+        failure = {"step_number": answered, "failure_case": 9, "description": "it broke"}
+        result = {"task_id": f"run-{number}", "failures": [failure]}
+        write(folder / "said" / f"{number}.json", {"detailed_results": [result]})
+    return folder / "truth", folder / "said"
+
+
+def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
+        "exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules", "--json"
+    )
+    assert done.code == 0, done.err
+    document = done.json
+    assert (document["questions"], document["scored_by"]) == (4, ["decisive"])
+    [judged] = document["judges"].values()
+    assert (judged["decisive"]["n"], judged["decisive"]["named"]) == (4, 0)
+    assert judged["decisive"]["step"]["0"]["value"] == 0
+    assert document["baselines"]["random"]["0"] == pytest.approx(1 / 5)
+    assert document["baselines"]["last"]["1"] == 1
+    assert len(document["files"]) == 4
+    assert all(len(one["sha256"]) == 64 for one in document["files"])
+
+
+def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Path) -> None:
+    truth, said = write_runs(tmp_path)
+    for folder, name in ((truth, "planted"), (said, "other")):
+        done = cli("import", folder, "--format", "agentrx", "--annotator", name, "--allow-new")
+        assert done.code == 0, done.err
+    document = cli("exam", "--set", "planted", "--judge", "other", "--json").json
+    decisive = document["judges"]["other"]["decisive"]
+    assert (decisive["n"], decisive["step"]["0"]["value"]) == (3, pytest.approx(2 / 3))
+    assert decisive["step"]["3"]["value"] == 1
+    assert decisive["category"]["value"] == 1
+    cases = {one["trace"]: one["off_by"] for one in document["judges"]["other"]["cases"]}
+    assert cases == {"run-0": 0, "run-1": 0, "run-2": 2}
+    assert document["judges"]["other"]["places"]["joint"]["right"] == 2
+
+
+def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    assert cli("judge", "set", "--judge", "rules", "--quiet").code == 0
+    listed = cli("inspect", "set", "--json").json
+    traces = [one["id"] for file in listed["files"] for one in file["traces"]]
+    rows = ["trace_id,annotator,mode,value"]
+    rows += [f"{trace},ann,1.3,{'present' if trace == traces[0] else 'absent'}" for trace in traces]
+    rows += [f"{trace},ann,,finished" for trace in traces]
+    (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    document = cli("exam", "--set", "gold", "--judge", "rules", "--json").json
+    [judged] = document["judges"].values()
+    table = judged["verdicts"]["modes"]["1.3"]
+    assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
+
+
+def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    outputs = {
+        f"--{name}": tmp_path / f"exam.{name}" for name in ("markdown", "html", "latex", "csv")
+    }
+    words = [word for pair in outputs.items() for word in pair]
+    done = cli("exam", "set", "--set", "who-and-when", "--judge", "rules", *words)
+    assert done.code == 0, done.err
+    assert "The decisive step" in done.out
+    assert "by chance" in done.out
+    for name, file in outputs.items():
+        if name != "--csv":
+            assert "by chance" in file.read_text("utf-8"), name
+    rows = outputs["--csv"].read_text("utf-8").splitlines()
+    assert rows[0].startswith("scope,group,mode,name,statistic,value")
+    assert any(row.startswith("decisive,judge:rules@2,,0,step,0.0,") for row in rows), rows
+    assert any(row.startswith("baselines,random,,0,step,0.2") for row in rows), rows
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--set", "who-and-when", "--judge", "rules"), "wants the files"),
+        (("set", "--set", "gold", "--judge", "rules"), "leave out the PATHs"),
+        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "goes with"),
+        (("set", "--set", "who-and-when", "--judge", "rules", "--judge", "rules"), "twice"),
+        (("set", "--set", "who-and-when"), "Missing option"),
+    ],
+)
+def test_what_does_not_go_together(cli: Cli, tmp_path: Path, words: Any, said: str) -> None:
+    write_set(tmp_path / "set")
+    done = cli("exam", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_the_set_itself_is_never_written_to(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    before = (tmp_path / "set" / "0.json").read_bytes()
+    options = ("--set", "who-and-when", "--judge", "rules", "--force")
+    done = cli("exam", "set", *options, "--markdown", tmp_path / "set" / "0.json")
+    assert done.code == 1
+    assert "never written to" in done.err
+    assert (tmp_path / "set" / "0.json").read_bytes() == before
+
+
+def test_what_is_hidden_from_who_asks_is_left_out(cli: Cli, tmp_path: Path) -> None:
+    truth, said = write_runs(tmp_path)
+    for folder, name in ((truth, "planted"), (said, "other")):
+        cli("import", folder, "--format", "agentrx", "--annotator", name, "--allow-new")
+    set_up = cli("study", "set", "--annotators", "ann", "--taxonomy", "agentrx@1")
+    assert set_up.code == 0, set_up.err
+    options = ("--judge", "other", "--annotator", "ann", "--blind", "--taxonomy", "agentrx@1")
+    done = cli("exam", "--set", "planted", *options)
+    assert done.code == 1
+    assert "no labelled trace" in done.err
+
+
+def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:
+    folder = corpus("agentrx-recorded")
+    truth = {}
+    for file in sorted((folder / "ground_truth").glob("*.json")):
+        planted = json.loads(file.read_text("utf-8"))
+        truth[planted["run_task_id"]] = planted["critical_failure_step"]
+    assert cli(
+        "import", folder / "ground_truth", "--format", "agentrx", "--annotator", "planted",
+        "--allow-new",
+    ).code == 0  # fmt: skip
+    counted: dict[str, dict[str, int]] = {}
+    for shown in ("agentrx", "telemetry"):
+        for rep in ("rep1", "rep2"):
+            files = sorted((folder / "runs" / shown).glob(f"*/{rep}/run1.json"))
+            off = counted[f"{shown}-{rep}"] = {}
+            for file in files:
+                [result] = json.loads(file.read_text("utf-8"))["detailed_results"]
+                [failure] = result["failures"]
+                off[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
+            name = f"{shown}-{rep}"
+            words = ("--format", "agentrx", "--annotator", name, "--allow-new")
+            assert cli("import", *files, *words).code == 0
+    judges = [word for name in counted for word in ("--judge", name)]
+    document = cli("exam", "--set", "planted", *judges, "--json").json
+    assert set(document["judges"]) == set(counted)
+    for name, off in counted.items():
+        judged = document["judges"][name]
+        assert {case["trace"]: case["off_by"] for case in judged["cases"]} == off
+        right = sum(one == 0 for one in off.values())
+        assert judged["decisive"]["step"]["0"]["value"] == right / len(off) > 0.8
