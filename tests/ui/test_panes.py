@@ -64,13 +64,13 @@ async def test_one_comes_back_to_the_same_place(path: Path, there: str, back: st
 
 async def test_one_goes_from_span_to_span_without_leaving(path: Path) -> None:
     async with stage(path) as on:
-        await on.press("z", "o")
+        await on.press("z", ")")
         assert on.number == 2
         assert "line 0 of the story" in on.text
-        await on.press("o")
+        await on.press(";")
         assert "That was long." in on.text
         assert "lines" not in lower_border(on)
-        await on.press("O", "(", "(")
+        await on.press("(", "'", "(")
         assert on.number == 1
         await on.press(")")
         assert on.number == 2
@@ -79,7 +79,7 @@ async def test_one_goes_from_span_to_span_without_leaving(path: Path) -> None:
 
 async def test_labels_quotes_and_search_work_while_one_reads(path: Path) -> None:
     async with stage(path) as on:
-        await on.press("z", "o", "1", "3")
+        await on.press("z", ")", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
         assert "1.3 ●" in on.lines[1]
         await on.press("w", "w", "w", "v", "2", "1")

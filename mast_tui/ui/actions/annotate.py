@@ -231,10 +231,10 @@ ANNOTATE = (
         help="The text of the span over the whole window, or back; all keys go on to work",
         hint=44,
     ),
-    _annotate(name="next_span", keys="o )", title="next span", help="Next span", command="span(1)"),
+    _annotate(name="next_span", keys=") ;", title="next span", help="Next span", command="span(1)"),
     _annotate(
         name="previous_span",
-        keys="O (",
+        keys="( '",
         title="previous span",
         help="Previous span",
         command="span(-1)",

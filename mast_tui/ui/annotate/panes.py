@@ -72,7 +72,7 @@ class Panes:
         self._screen.set_focus(self._view.span_view)
         self._view.show_span()
         self._view.hints.say(
-            "j k scroll · o O next, previous span · labels as ever · z or Esc back"
+            "j k scroll · ) ( next, previous span · labels as ever · z or Esc goes back"
         )
 
     def leave(self) -> bool:
