@@ -36,13 +36,14 @@ Answer = TypeVar("Answer")
 @dataclass(frozen=True, slots=True)
 class TraceLocation:
     """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
-    or its ``index``."""
+    or its ``index``; ``find`` is what to look for there."""
 
     trace_id: str
     suggestion: str | None = None
     judge: str | None = None
     key: str | None = None
     index: int | None = None
+    find: str | None = None
 
 
 # Where to go. A screen is made with what stands here under the same names.

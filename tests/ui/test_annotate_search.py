@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.traces.search.text_search import pattern_in
 from mast_tui.ui.annotate.hits import Hits
-from mast_tui.ui.annotate.search import matcher_for, pattern_in
+from mast_tui.ui.annotate.search import matcher_for
 from tests.ui.stage import Stage, stage, write_trace
 
 TWICE = "The pod fails. Another pod fails. No third one does."

@@ -1,23 +1,23 @@
-"""Finding text in all traces of files and folders: what is asked, which files, and what one holds.
+"""Finding text in all traces of files and folders: which files there are, and what one holds.
 
-A file is looked at as bytes first, and read only where it may hold what is asked for. What a reader
-adds to a text of its own, such as "scored by" before a scorer's name, is found only in files that
-are read for another reason.
+It is done in processes of their own, each of which ``serve`` is. A file is looked at as bytes
+first, and read only where it may hold what is asked for. What a reader adds to a text of its own,
+such as "scored by" before a scorer's name, is found only in files that are read for another reason.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final
 
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import Span, Trace
 from mast_tui.traces.scan.file_reader import read_run
 from mast_tui.traces.scan.folder import Entry, entries_under
 from mast_tui.traces.scan.outcomes import FILE_NAME
@@ -28,8 +28,8 @@ from mast_tui.traces.scan.sub_agents import (
     threads_among,
 )
 from mast_tui.traces.search.byte_prefilter import Sieve
-from mast_tui.traces.search.pattern import Pattern
-from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, TooSlow
+from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
+from mast_tui.traces.search.text_search import Matcher, TextSearch, TooSlow
 
 PREVIEW_BEFORE: Final = 40
 """How many code points of a text are shown before what was found in it."""
@@ -41,90 +41,32 @@ _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 4096
 _ADVANCED: Final = 8 << 20
 _ARCHIVE: Final = b"PK\x03\x04"
-_TOOL_KINDS: Final = frozenset((SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT))
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is looked for: a text, and what else must be true of a span.
+def serve(query: str, given: IO[str], answers: IO[str]) -> None:
+    """Do what is asked for, until nothing more is.
 
-    Without a text every span is found of which the rest is true. Small letters find capitals too;
-    with a capital in the text, or ``exact``, case counts. ``kinds`` are values of ``SpanKind``,
-    none of them means any; ``tool`` and ``agent`` are names, in which case does not count.
+    Args:
+        query: The fields of a ``Query``, as JSON.
+        given: A list of JSON a line: paths of which the files are wanted, or the fields of a
+            ``FileToSearch``.
+        answers: Where what is found goes: a line of JSON for each, with the name of its class and
+            its fields, and null when all is done.
     """
-
-    text: str = ""
-    regex: bool = False
-    exact: bool = False
-    tool: str | None = None
-    agent: str | None = None
-    kinds: tuple[str, ...] = ()
-    failed: bool = False
-
-    def matcher(self) -> Matcher | None:
-        """Make what looks for the text; None where there is none.
-
-        Raises:
-            InvalidPattern: The text is no regular expression.
-        """
-        if not self.text:
-            return None
-        return (Pattern if self.regex else Needle)(self.text, exact=self.exact)
-
-    def takes(self, span: Span) -> bool:
-        """Whether all but the text is as asked for."""
-        if self.failed and span.status is not SpanStatus.ERROR:
-            return False
-        if self.kinds and span.kind not in self.kinds:
-            return False
-        if self.agent is not None and span.agent.casefold() != self.agent.casefold():
-            return False
-        if self.tool is None:
-            return True
-        return span.kind in _TOOL_KINDS and (span.name or "").casefold() == self.tool.casefold()
-
-
-class Hit(NamedTuple):
-    """A span that was found.
-
-    ``path`` and ``record`` tell the trace, ``span`` counts from 0; ``place`` is where it stands, as
-    ``file:line`` or ``file#/pointer``. ``matches`` is how often the text stands in the span;
-    ``start`` and ``end`` of the first are code points of the span's text, None where only its name
-    or its row has it. ``preview`` is foreign text on one line, of which the match is what lies from
-    ``lit`` to ``unlit``.
-    """
-
-    path: str
-    record: int | None
-    trace_id: str
-    place: str
-    span: int
-    key: str
-    kind: str
-    agent: str
-    name: str | None
-    status: str
-    matches: int
-    start: int | None
-    end: int | None
-    preview: str
-    lit: int
-    unlit: int
-
-
-class NotSearched(NamedTuple):
-    """A file in which not everything could be looked at, and why."""
-
-    path: str
-    reason: str
-
-
-class FileToSearch(NamedTuple):
-    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents."""
-
-    path: str
-    members: tuple[str, ...] = ()
-    named: bool = False
+    asked = Query(**json.loads(query))
+    matcher = asked.matcher()
+    for line in given:
+        wanted = json.loads(line)
+        found: Iterable[FileToSearch | Hit | NotSearched]
+        if isinstance(wanted[-1], str):
+            found = files_to_search(map(Path, wanted))
+        else:
+            found = search_file(FileToSearch(*wanted), asked, matcher)
+        for one in found:
+            answers.write(f"{json.dumps([type(one).__name__, one])}\n")
+            answers.flush()
+        answers.write("null\n")
+        answers.flush()
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:

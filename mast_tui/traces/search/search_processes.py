@@ -1,7 +1,7 @@
 """Searching many files at once, by processes of their own: one file each, as many as cores.
 
-A process takes a line of JSON for each file, and gives one for each hit and one at the end. It ends
-when nobody gives it anything any more, and so with whoever has started it.
+What they do is in ``file_search``. A process ends when nobody gives it anything any more, and so
+with whoever has started it.
 """
 
 from __future__ import annotations
@@ -17,55 +17,26 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from subprocess import PIPE, Popen
 from threading import Thread
-from typing import IO, Any, Final
+from typing import Final
 
-from mast_tui.traces.search.file_search import (
-    FileToSearch,
-    Hit,
-    NotSearched,
-    Query,
-    files_to_search,
-    search_file,
-)
+from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
-from mast_tui.traces.search.search_processes import serve
+from mast_tui.traces.search.file_search import serve
 serve(sys.argv[3], sys.stdin, sys.stdout)
 """
-_HIT: Final = "hit"
-_NOT_SEARCHED: Final = "not searched"
-_DONE: Final = "done"
-
 _AHEAD: Final = 256
 """So many files are looked at before the first of them is done; their hits are kept meanwhile."""
 
 
-def serve(query: str, given: IO[str], answers: IO[str]) -> None:
-    """Search the files that are given, until nothing more is given.
-
-    Args:
-        query: The fields of a ``Query``, as JSON.
-        given: The fields of a ``FileToSearch`` a line, as JSON.
-        answers: Where answers go, each a line.
-    """
-    asked = Query(**json.loads(query))
-    matcher = asked.matcher()
-
-    def answer(kind: str, values: object = None) -> None:
-        answers.write(f"{json.dumps([kind, values])}\n")
-        answers.flush()
-
-    for line in given:
-        for found in search_file(FileToSearch(*json.loads(line)), asked, matcher):
-            answer(_HIT if isinstance(found, Hit) else _NOT_SEARCHED, found)
-        answer(_DONE)
+_CLASSES: Final = {one.__name__: one for one in (FileToSearch, Hit, NotSearched)}
 
 
-def _told(line: str) -> tuple[str, Sequence[Any]]:
-    """What a line says and of what; the empty one is the last."""
-    kind, values = json.loads(line) if line else ("", ())
-    return kind, values or ()
+def _told(line: str) -> FileToSearch | Hit | NotSearched | None:
+    """What a process has found; None where all is done that it was asked for."""
+    told = json.loads(line)
+    return None if told is None else _CLASSES[told[0]](*told[1])
 
 
 class _Searcher:
@@ -97,12 +68,12 @@ class _Searcher:
                 said.put((self, line))
         said.put((self, ""))
 
-    def search(self, place: int, file: FileToSearch) -> None:
-        """Begin with another file."""
+    def ask(self, wanted: Sequence[object], place: int = -1) -> None:
+        """Have it look for the files under paths, or search one: the file at this place."""
         self.place = place
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # that it has ended is heard at the other end
-            self._process.stdin.write(f"{json.dumps(file)}\n")
+            self._process.stdin.write(f"{json.dumps(wanted)}\n")
             self._process.stdin.flush()
 
     def end(self) -> str:
@@ -167,24 +138,23 @@ class ManyFilesSearch:
             self.close()
 
     def _results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        # Processes begin while it is looked which files there are.
-        free = deque(self._more_searchers(1 if self._is_one_file() else self._most))
-        files = [*files_to_search(self._paths)]
+        free = deque(self._more_searchers(self._most))
+        files = self._files(free[0])
         self.total = len(files)
         kept: list[list[Hit | NotSearched]] = [[] for _ in files]
-        done = [isinstance(file, NotSearched) for file in files]
-        self.looked_at = sum(done)
-        for place, file in enumerate(files):
-            if isinstance(file, NotSearched):
-                kept[place].append(file)
+        done = [False for _ in files]
         given = first = 0
         while not self._closed:
             while free and given < min(len(files), first + _AHEAD):
                 file = files[given]
-                if isinstance(file, FileToSearch):
-                    free.popleft().search(given, file)
+                if isinstance(file, NotSearched):
+                    kept[given].append(file)
+                    done[given] = True
+                    self.looked_at += 1
+                else:
+                    free.popleft().ask(file, given)
                 given += 1
-            while first < len(files):
+            while first < given:
                 found, kept[first] = kept[first], []
                 yield from found
                 if not done[first]:
@@ -192,27 +162,25 @@ class ManyFilesSearch:
                 first += 1
             if first == len(files):
                 return
+            if first == given:
+                continue
             try:
                 searcher, line = self._said.get(timeout=patience)
             except Empty:
                 yield None
                 continue
             place = searcher.place
-            kind, values = _told(line)
-            if kind == _HIT:
-                kept[place].append(Hit(*values))
-            elif kind == _NOT_SEARCHED:
-                kept[place].append(NotSearched(*values))
-            elif kind == _DONE:
-                done[place] = True
-                self.looked_at += 1
-                free.append(searcher)
+            if line:
+                found_one = _told(line)
+                if found_one is None:
+                    done[place] = True
+                    self.looked_at += 1
+                    free.append(searcher)
+                elif not isinstance(found_one, FileToSearch):
+                    kept[place].append(found_one)
             elif not self._closed:
-                self._searchers.remove(searcher)
-                complaints = searcher.end()
-                if complaints or place < 0:
-                    raise RuntimeError(f"a process that searches files broke:\n{complaints}")
-                if not done[place]:
+                self._gone(searcher)
+                if place >= 0 and not done[place]:
                     # The system has ended it, most likely for a lack of memory.
                     reason = "the process that searched it was ended; is there enough memory?"
                     kept[place].append(NotSearched(files[place].path, reason))
@@ -220,8 +188,27 @@ class ManyFilesSearch:
                     self.looked_at += 1
                 free.extend(self._more_searchers(1))
 
-    def _is_one_file(self) -> bool:
-        return len(self._paths) == 1 and not self._paths[0].is_dir()
+    def _files(self, searcher: _Searcher) -> list[FileToSearch | NotSearched]:
+        """The files under the paths, as one of the processes finds them."""
+        searcher.ask([*map(os.fspath, self._paths)])
+        files: list[FileToSearch | NotSearched] = []
+        while not self._closed:
+            teller, line = self._said.get()
+            if not line:
+                self._gone(teller)
+                raise RuntimeError("a process that searches files was ended before it began")
+            found = _told(line)
+            if found is None:
+                break
+            assert not isinstance(found, Hit)
+            files.append(found)
+        return files
+
+    def _gone(self, searcher: _Searcher) -> None:
+        self._searchers.remove(searcher)
+        complaints = searcher.end()
+        if complaints:
+            raise RuntimeError(f"a process that searches files broke:\n{complaints}")
 
     def _more_searchers(self, count: int) -> list[_Searcher]:
         more = [_Searcher(self._query, self._said) for _ in range(count)]

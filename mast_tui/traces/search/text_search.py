@@ -52,6 +52,18 @@ class Matcher(Protocol):
         """It is looked for no longer."""
 
 
+def pattern_in(typed: str, regex: bool = False) -> str | None:
+    """The regular expression that somebody has typed, or None where it is plain text.
+
+    Args:
+        typed: What stands on the search line.
+        regex: Whether all of it is one; else what stands between two slashes is.
+    """
+    if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
+        return typed[1:-1]
+    return typed if regex else None
+
+
 class Needle:
     """Plain text: small letters find capitals too; with a capital in it, or ``exact``, case
     counts."""

@@ -14,6 +14,13 @@ LIBRARY = (
         name="open", keys="enter", title="open", help="Open the trace under the cursor", hint=10
     ),
     _library(name="filter", keys="/", title="filter", help="Show only traces that match", hint=20),
+    _library(
+        name="contents",
+        keys="F tab",
+        title="contents",
+        help="Find text in all traces; on the line of either search, tab goes to the other",
+        hint=25,
+    ),
     _library(name="sort", keys="o", title="sort", help="Sort by the next column", hint=30),
     _library(
         name="queue",

@@ -135,10 +135,16 @@ class SessionCommands:
         """
         self._view.context.writes.do(partial(self.attempt, command, session), Holds.NOTHING)
 
-    def session_came(self, session: Session) -> None:
-        """Do what keys have asked for before there was a session on the trace on screen."""
-        for step in self._waiting_on(session.trace):
+    def session_came(self, session: Session) -> bool:
+        """Do what keys have asked for before there was a session on the trace on screen.
+
+        Returns:
+            Whether there was anything.
+        """
+        steps = self._waiting_on(session.trace)
+        for step in steps:
             self._view.context.writes.do(partial(step.work, session))
+        return bool(steps)
 
     def serve_unseen(self, session: Session) -> None:
         """Do what keys have asked for on a trace that was left before the workspace was open."""

@@ -26,6 +26,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
+from mast_tui.ui.annotate.arrival import Arrival
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
@@ -72,6 +73,9 @@ PLACED_EVERY: Final = 4
 
 SPAN_WAIT: Final = 0.05
 """Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
+
+PLACE_EVERY: Final = 2.0
+"""Seconds between writes of where one stands."""
 
 READ_EVERY: Final = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
@@ -124,6 +128,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions = Suggestions(self, self.marking)
         self.labelling = Labelling(self, self.marking, self.suggestions)
         self.search = Search(self)
+        self.arrival = Arrival(self)
         self.filter = Filter(self)
         self.finish = Finish(self, self.reading)
         self._ready = False
@@ -177,6 +182,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
         self.set_interval(READ_EVERY, self.reading.write)
+        self.set_interval(PLACE_EVERY, self.arrival.keep)
         self._ready = True
         if self.trace is not None:
             self._fill(self.trace)
@@ -200,8 +206,9 @@ class AnnotateScreen(Screen[None], RenderCache):
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
         self.reading.write()
+        self.arrival.keep()
         self.state.show(trace)
-        for part in (self.reading, self.suggestions, self.labelling):
+        for part in (self.reading, self.suggestions, self.labelling, self.arrival):
             part.begin()
         self.search.drop()
         self.filter.drop()
@@ -232,6 +239,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self._place_marks(event.trace)
             if self._in_view < 0:
                 self.show_span()
+            self.arrival.grown()
 
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and do what keys have asked for meanwhile."""
@@ -245,7 +253,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_span()
         self.hints.clear()
         self.timeline.look_for_repeats()
-        self.commands.session_came(session)
+        if not self.commands.session_came(session) and self.context.opened is not None:
+            self.call_after_refresh(self.arrival.opened, self.context.opened)
 
     def workspace_failed(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
@@ -258,6 +267,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def leave_for_a_while(self) -> None:
         """Make ready for another room, where this annotator may change things about this trace."""
         self.reading.write()
+        self.arrival.keep()
         self._away = True
 
     def on_screen_resume(self) -> None:
@@ -305,8 +315,11 @@ class AnnotateScreen(Screen[None], RenderCache):
             message.tell(self.hints, then)
 
     def look_at(self, at: TraceLocation) -> None:
-        """Go to the evidence, as soon as the workspace is open."""
-        self.suggestions.look_at(at)
+        """Go to the evidence, as soon as the workspace is open; to what was found at once."""
+        if at.find is not None:
+            self.arrival.at(at)
+        else:
+            self.suggestions.look_at(at)
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; False where there is none."""
@@ -862,6 +875,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         place = stack.index(self)
         if self.app.screen is self and isinstance(stack[place - 1], BaseScreen):
             self.reading.write()
+            self.arrival.keep()
             self.app.pop_screen()
             return
         if self.trace is None:  # the one file that was named: nobody waits for it any more

@@ -14,7 +14,13 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, TooSlow
+from mast_tui.traces.search.text_search import (
+    Matcher,
+    Needle,
+    TextSearch,
+    TooSlow,
+    pattern_in,
+)
 from mast_tui.ui.annotate.hits import Hits
 from mast_tui.ui.annotate.state import BackgroundView
 from mast_tui.ui.trace_view.overview import Overview
@@ -42,18 +48,6 @@ Places = Sequence[tuple[int, int]]
 
 class SearchInput(TextLine):
     """The line in which one types what to find."""
-
-
-def pattern_in(typed: str, regex: bool) -> str | None:
-    """Return the regular expression that was typed, or None where it is plain text.
-
-    Args:
-        typed: What stands on the search line.
-        regex: Whether all of it is one; else what stands between two slashes is.
-    """
-    if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
-        return typed[1:-1]
-    return typed if regex else None
 
 
 def matcher_for(typed: str, regex: bool) -> Matcher:
@@ -163,6 +157,11 @@ class Search:
         """Look for what stands on the line now."""
         if words != self._state.needle:
             self.start(words)
+
+    def look_for(self, words: str) -> None:
+        """Look for what was found here in another way, as if it had been typed and kept."""
+        self.line.value = words
+        self.start(words)
 
     def submit(self) -> None:
         """Keep what was found."""

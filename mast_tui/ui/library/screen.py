@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, Judged, ShowTrace, context_of
+from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
     QueueName,
@@ -66,6 +67,7 @@ class LibraryScreen(Screen[None]):
         super().__init__()
         self.sort = Sort.QUEUE
         self.queue = ShownQueue(self)
+        self.contents = Contents(self)
         self._listing = Listing()
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
@@ -79,16 +81,19 @@ class LibraryScreen(Screen[None]):
         yield TitleBar()
         yield Static(id="heading", markup=False)
         yield LibraryList(id="traces")
+        yield self.contents.list
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
         yield SpanView(id="about")
         yield TextLine(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
+        yield self.contents.line
         yield HintBar(self.where)
 
     def on_mount(self) -> None:
         """List what was found so far."""
         self._whole = len([*self.walk_children()])
-        self.query_one("#filter").display = False
+        for later in (self.query_one("#filter"), self.contents.line, self.contents.list):
+            later.display = False
         self.query_one("#about", SpanView).can_focus = False
         self.refresh_rows()
         self.mast.when_ready(lambda _: self._labels_changed())
@@ -204,6 +209,9 @@ class LibraryScreen(Screen[None]):
 
     def _show_title(self) -> None:
         app = self.mast
+        if self.contents.shown:
+            self.query_one(TitleBar).show(("Contents", *self.contents.title()), self.who())
+            return
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
         left = ["Library", count if listed == every else f"{listed} of {count}"]
@@ -243,16 +251,20 @@ class LibraryScreen(Screen[None]):
         return (one_line(opened.annotator), sight, self.mast.finished_words())
 
     def _show_empty(self, needle: str) -> None:
-        empty = not self.table.rows
-        self.table.display = not empty
-        self.query_one("#heading").display = not empty
+        contents = self.contents
+        empty = not (contents.list.rows if contents.shown else self.table.rows)
+        self.table.display = not empty and not contents.shown
+        contents.list.display = not empty and contents.shown
+        self.query_one("#heading").display = self.table.display
         self.query_one("#about").display = not empty
         box = self.query_one("#empty")
         box.display = empty
         if not empty:
             return
         catalog = self.mast.catalog
-        if needle:
+        if contents.shown:
+            words = contents.empty_words()
+        elif needle:
             words = (
                 f"No trace matches “{one_line(needle, 60)}”.\n\nEsc shows all {len(self._listing)}."
             )
@@ -284,9 +296,12 @@ class LibraryScreen(Screen[None]):
         self.query_one("#empty-words", Static).update(Content(words))
 
     def _show_about(self) -> None:
+        about = self.query_one("#about", SpanView)
+        if self.contents.shown:
+            self._show_hit(about)
+            return
         row = self.table.row
         trace = self.mast.catalog.traces.get(row.trace_id) if row else None
-        about = self.query_one("#about", SpanView)
         trouble = self.table.trouble
         if trouble is not None:
             about.border_title = plain_title(trouble.path)
@@ -306,19 +321,56 @@ class LibraryScreen(Screen[None]):
             lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
-    @on(VirtualLines.Moved, "#traces")
+    def _show_hit(self, about: SpanView) -> None:
+        row = self.contents.list.row
+        if row is None:
+            about.show_text("")
+            return
+        about.border_title = plain_title(f"{row.name} · #{row.hit.span + 1}")
+        about.border_subtitle = plain_title(row.hit.place)
+        about.show_text(row.hit.preview)
+
+    def contents_changed(self) -> None:
+        """Show what was found in the texts of the traces, or the traces again."""
+        self._show_title()
+        self._show_empty(self.query_one("#filter", Input).value)
+        self.call_after_refresh(self._show_heading)  # the table may come back, with its columns
+        self._show_about()
+
+    @on(Contents.Progress)
+    def _contents_found(self, event: Contents.Progress) -> None:
+        event.stop()
+        self.contents.take_progress(event)
+
+    @on(Input.Submitted, "#contents")
+    def _contents_asked(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self.contents.start()
+        else:
+            self.action_back()
+
+    @property
+    def pane(self) -> LibraryList | HitList:
+        """What lists traces now: the traces themselves, or what was found in them."""
+        return self.contents.list if self.contents.shown else self.table
+
+    @on(VirtualLines.Moved, "#traces, #hits")
     def _moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self._show_about()
         self.hints.clear()
 
-    @on(VirtualLines.Chosen, "#traces")
+    @on(VirtualLines.Chosen, "#traces, #hits")
     def _chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
         """Open the trace under the cursor."""
+        if self.contents.shown:
+            self.contents.open_hit()
+            return
         row = self.table.row
         if row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
@@ -327,9 +379,25 @@ class LibraryScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Show only traces that match."""
+        self.contents.leave()
         line = self.query_one("#filter", Input)
         line.display = True
         self.set_focus(line)
+        self.hints.prompt("In names · Enter keeps · Tab in contents · Esc shows all")
+
+    def action_contents(self) -> None:
+        """Find text in all traces; from the line where that is typed go to that for names."""
+        names = self.query_one("#filter", Input)
+        if self.contents.line.has_focus:
+            typed = self.contents.line.value
+            self.action_filter()
+            names.value = typed or names.value
+            return
+        if names.has_focus:
+            self.contents.line.value = names.value
+            names.value = ""
+            names.display = False
+        self.contents.open()
 
     @on(Input.Changed, "#filter")
     def _filtered(self, event: Input.Changed) -> None:
@@ -342,14 +410,20 @@ class LibraryScreen(Screen[None]):
         line = self.query_one("#filter", Input)
         line.display = bool(line.value)
         self.set_focus(self.table)
+        self.hints.clear()
 
     def action_back(self) -> None:
-        """Show all traces again."""
+        """Leave a search of contents; then show all traces again."""
+        if self.contents.leave():
+            self.set_focus(self.table)
+            self.hints.clear()
+            return
         line = self.query_one("#filter", Input)
         if line.value or line.display:
             line.value = ""
             line.display = False
             self.set_focus(self.table)
+            self.hints.clear()
             self._arrange()
         else:
             self.hints.say("Q quits · ? shows all keys")
@@ -403,23 +477,26 @@ class LibraryScreen(Screen[None]):
 
     def action_move(self, delta: int) -> None:
         """One row up or down."""
-        self.table.move_by(delta)
+        self.pane.move_by(delta)
 
     def action_move_page(self, delta: int) -> None:
         """One screen up or down."""
-        self.table.move_page(delta)
+        self.pane.move_page(delta)
 
     def action_move_to_start(self) -> None:
         """To the first trace."""
-        self.table.move_to(0)
+        self.pane.move_to(0)
 
     def action_move_to_end(self) -> None:
         """To the last trace."""
-        self.table.move_to(self.table.row_count - 1)
+        self.pane.move_to(self.pane.row_count - 1)
 
     def go_to_place(self, text: str) -> bool:
         """Go to a trace by its number in the list, its id or its file name."""
         wanted = text.strip().removeprefix("#")
+        if self.contents.shown:
+            self.contents.leave()
+            self.set_focus(self.table)
         for place, row in enumerate(self.table.rows):
             if wanted in (str(place + 1), row.trace_id, row.name):
                 self.table.move_to(place)

@@ -1,0 +1,103 @@
+"""Where one stands in a trace that was opened: where one was before, or at what was found in it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from mast_tui.ui.annotate.search import Search
+from mast_tui.ui.annotate.state import AnnotateState
+from mast_tui.ui.context import AppContext, TraceLocation
+from mast_tui.ui.services.workspace_writer import Holds
+from mast_tui.ui.trace_view.timeline import Timeline
+
+if TYPE_CHECKING:
+    from mast_tui.ui.services.open_workspace import OpenWorkspace
+
+
+class ArrivalView(Protocol):
+    """What is asked of the screen to go somewhere in a trace."""
+
+    @property
+    def state(self) -> AnnotateState: ...
+    @property
+    def timeline(self) -> Timeline: ...
+    @property
+    def context(self) -> AppContext: ...
+    @property
+    def search(self) -> Search: ...
+    @property
+    def typing(self) -> bool: ...
+    def show_span(self) -> None: ...
+
+
+class Arrival:
+    """Goes to a span as soon as it is known, unless somebody has moved on by themselves meanwhile.
+
+    Where one stands in each trace is kept in the workspace for each annotator.
+    """
+
+    def __init__(self, view: ArrivalView) -> None:
+        self._view = view
+        self._state = view.state
+        self._wanted: TraceLocation | None = None
+        self._kept = 0
+        """The span that is kept in the workspace, or the first."""
+
+    def begin(self) -> None:
+        """Begin with another trace."""
+        self._wanted, self._kept = None, 0
+
+    def at(self, wanted: TraceLocation) -> None:
+        """Go to a place with what is looked for there."""
+        self._wanted = wanted
+        self.grown()
+
+    def opened(self, workspace: OpenWorkspace) -> None:
+        """Go where one was, now that this is known; where one was sent to comes before that."""
+        trace = self._state.trace
+        if trace is None or self._wanted is not None or self._state.index:
+            return
+        key = workspace.workspace.get_setting(_setting(workspace, trace.identity.trace_id))
+        if key is not None:
+            self.at(TraceLocation(trace.identity.trace_id, key=key))
+
+    def grown(self) -> None:
+        """More spans are known."""
+        wanted, trace = self._wanted, self._state.trace
+        if wanted is None or trace is None or not self._state.has_spans:
+            return
+        index = None if wanted.key is None else trace.index_of(wanted.key)
+        if index is None and wanted.index is not None and wanted.index < len(trace):
+            index = wanted.index
+        if self._moved_on:
+            self._wanted = None
+        elif index is not None:
+            self._wanted, self._kept = None, index
+            self._view.timeline.go_to(index)
+            self._view.show_span()
+            if wanted.find is not None:
+                self._view.search.look_for(wanted.find)
+
+    @property
+    def _moved_on(self) -> bool:
+        if self._wanted is not None and self._wanted.find is not None:
+            return False  # whoever chose it is on the way there
+        return self._state.index != self._kept or self._view.typing or self._view.search.is_open
+
+    def keep(self) -> None:
+        """Keep in the workspace where one stands."""
+        trace, opened = self._state.trace, self._view.context.opened
+        if trace is None or opened is None or not self._state.has_spans or self._wanted:
+            return
+        index = self._state.index
+        if index == self._kept:
+            return
+        self._kept = index
+        name = _setting(opened, trace.identity.trace_id)
+        write = partial(opened.workspace.set_setting, name, trace.span(index).key)
+        self._view.context.writes.do(partial(self._view.context.guarded, write), Holds.NOTHING)
+
+
+def _setting(opened: OpenWorkspace, trace_id: str) -> str:
+    return f"place of {opened.annotator} in {trace_id}"

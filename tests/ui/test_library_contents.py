@@ -1,0 +1,126 @@
+"""Finding text in all traces from the library: hits as rows, and the way there and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from mast_tui.ui.library import contents as contents_module
+from mast_tui.ui.library.screen import LibraryScreen
+from tests import waiting
+from tests.ui.stage import SMALL, Stage, stage, write_trace
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Three traces, of which two tell of a second pod, and a file that cannot be read."""
+    folder = tmp_path / "runs"
+    for name, count in (("a", 12), ("b", 2), ("c", 9)):
+        write_trace(folder / f"{name}.json", [{**SMALL[0], "name": name}, *SMALL[1:count]])
+    return folder
+
+
+def library(on: Stage) -> LibraryScreen:
+    screen = on.app.screen_stack[1] if len(on.app.screen_stack) > 1 else on.app.screen
+    assert isinstance(screen, LibraryScreen)
+    return screen
+
+
+async def look_for(on: Stage, *keys: str) -> LibraryScreen:
+    """Type what to look for, and wait until all of it was found."""
+    await on.press(*keys)
+    screen = library(on)
+    await found(on.pilot, screen)
+    return screen
+
+
+async def found(pilot: Pilot[None], screen: LibraryScreen) -> None:
+    for _ in waiting.until(lambda: screen.contents.done):
+        await pilot.pause()
+    await pilot.pause()
+
+
+def rows(screen: LibraryScreen) -> list[tuple[str, int]]:
+    """The names of the traces and the numbers of the spans that are listed."""
+    return [(row.name, row.hit.span + 1) for row in screen.contents.list.rows]
+
+
+async def test_hits_take_the_place_of_the_traces_until_escape(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        await on.press("j")
+        screen = await look_for(on, "F", *"second", "space", *"pod", "enter")
+        assert rows(screen) == [("a.json", 9), ("c.json", 9)]
+        assert screen.contents.list.display
+        assert not screen.table.display
+        assert screen.contents.title()[0] == "2 spans in 2 traces"
+        await on.press("escape")
+        assert screen.table.display
+        assert not screen.contents.list.display
+        assert screen.table.cursor == 1
+        assert screen.focused is screen.table
+
+
+async def test_enter_opens_the_span_with_the_search_set(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        screen = await look_for(on, "F", *"second", "enter")
+        await on.press("j", "enter")
+        assert on.annotate.trace is not None
+        assert on.annotate.trace.path.name == "c.json"
+        assert on.number == 9
+        assert on.annotate.state.needle == "second"
+        await on.press("escape", "escape")
+        assert on.app.screen is screen
+        assert screen.contents.list.display
+        assert screen.contents.list.cursor == 1
+
+
+async def test_tab_goes_from_names_to_contents_and_back(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        await on.press("/", *"b.js")
+        screen = library(on)
+        assert [row.name for row in screen.table.rows] == ["b.json"]
+        await on.press("tab")
+        assert screen.contents.line.has_focus
+        assert screen.contents.line.value == "b.js"
+        assert len(screen.table.rows) == 3
+        await on.press("tab")
+        assert [row.name for row in screen.table.rows] == ["b.json"]
+        assert not screen.contents.line.display
+
+
+async def test_what_stands_between_slashes_is_an_expression(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        screen = await look_for(on, "F", "/", *"crash[a-z]+", "/", "enter")
+        assert [number for _, number in rows(screen)] == [4, 6, 8, 9, 4, 6, 8, 9]
+        await on.press("F")
+        screen.contents.line.value = "/(/"
+        await on.press("enter")
+        assert "No regular expression" in screen.hints.message
+
+
+async def test_nothing_found_is_said(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        screen = await look_for(on, "F", *"zebra", "enter")
+        assert screen.contents.empty_words().startswith("No span holds “zebra”.")
+        await on.press("enter")
+        assert on.app.screen is screen
+
+
+async def test_what_could_not_be_searched_is_said(runs: Path, tmp_path: Path) -> None:
+    (runs / "d.json").write_text('{"pod": nothing,,}')
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        screen = await look_for(on, "F", *"pod", "enter")
+        assert screen.hints.message.startswith("Not searched: d.json: not JSON")
+        assert "1 not searched" in screen.contents.title()
+
+
+async def test_a_search_ends_at_many_hits(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents_module, "MOST_HITS", 3)
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        screen = await look_for(on, "F", *"pod", "enter")
+        assert len(rows(screen)) == 3
+        assert "no more are listed" in screen.contents.title()
