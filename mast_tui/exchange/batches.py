@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
 from typing import Final, TypeVar
 
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.commands import pause
 
 EVENTS_AT_ONCE: Final = 12_000
-"""Events in one transaction: somewhat less than a second of processor time. With more of them each
-page of the index of ids is written less often. One person's work on one trace is never parted, so
-it can be more."""
+"""Events in one transaction: somewhat less than a second of processor time. One person's work on
+one trace is never parted, so it can be more."""
 
 REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""
@@ -22,9 +22,15 @@ _OTHERS_TURN: Final = 0.03
 Item = TypeVar("Item")
 
 
-def let_others_write() -> None:
-    """Give programs that wait a moment in which nothing here is being written."""
-    pause(_OTHERS_TURN)
+def let_others_write(since: float | None = None) -> None:
+    """Give programs that wait a moment in which nothing here is being written.
+
+    Args:
+        since: When it began (``time.monotonic``), where something else was done in it meanwhile.
+    """
+    left = _OTHERS_TURN if since is None else since + _OTHERS_TURN - monotonic()
+    if left > 0:
+        pause(left)
 
 
 def batched(

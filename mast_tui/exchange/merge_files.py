@@ -24,7 +24,7 @@ from mast_tui.workspace import (
     Workspace,
     WorkspaceError,
 )
-from mast_tui.workspace.events.append import Growth
+from mast_tui.workspace.events.foreign import Growth
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 

@@ -1,8 +1,8 @@
 """One annotator's work on one trace, folded from the events.
 
-``PassState.apply`` is where a fact becomes state: for the events that are recorded, and for those
-that a command is about to record (``pending_change``). The workspace's tables say the same, pass by
-pass; what can be taken back stands here alone.
+What a fact changes in its pass, ``changes_in_pass`` says: here for the events that are recorded and
+for those that a command is about to record (``pending_change``), and for the workspace's tables.
+What can be taken back stands here alone.
 """
 
 from __future__ import annotations
@@ -18,21 +18,11 @@ from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
-    LabelAdded,
-    LabelChanged,
-    LabelRemoved,
     PassFinished,
-    PassKindSet,
     PassStarted,
-    PassUnfinished,
-    PassWithdrawn,
-    Revealed,
     ReviewGiven,
-    ReviewSet,
-    SpanNoteSet,
     SpansRead,
-    SuggestionsSeen,
-    VerdictSet,
+    changes_in_pass,
     inverse,
 )
 
@@ -47,7 +37,7 @@ class PassState:
     kind: PassKind
     started_at: str
     finished_at: str | None = None
-    read: int | None = None
+    spans_read: int | None = None
     spans: int | None = None
     judge_seen: bool = False
     revealed_at: str | None = None
@@ -75,36 +65,14 @@ class PassState:
             fact: What happened.
             at: When it was recorded, ISO 8601 in UTC.
         """
-        match fact:
-            case PassStarted(kind, _, withheld):
-                if self.withdrawn:  # else the first start stands
-                    self.kind, self.started_at, self.withdrawn = kind, at, False
-                    self.withheld = withheld
-            case LabelAdded(label) | LabelChanged(_, label):
-                self.labels[label.id] = label
-            case LabelRemoved(label):
-                self.labels.pop(label.id, None)
-            case VerdictSet(mode, _, value):
-                _put(self.verdicts, mode, value)
-            case ReviewSet(suggestion, _, review):
-                _put(self.reviews, suggestion, review)
-            case SpanNoteSet(key, _, text):
-                _put(self.notes, key, text or None)
-            case PassWithdrawn():
-                self.withdrawn = True
-            case PassKindSet(_, kind):
-                self.kind = kind
-            case PassFinished(_, read, spans, finished_at):
-                self.finished_at = at if finished_at is None else finished_at
-                self.read, self.spans = read, spans
-            case PassUnfinished():
-                self.finished_at = self.read = self.spans = None
-            case SuggestionsSeen():
-                self.judge_seen = True
-            case Revealed():
-                self.revealed_at = at
-            case _:
-                pass  # decisions and the like are no part of one's own reading
+        if isinstance(fact, PassStarted) and self.withdrawn:  # else the first start stands
+            self.kind, self.started_at, self.withdrawn = fact.kind, at, False
+            self.withheld = fact.withheld
+        for part, name, value in changes_in_pass(fact, at):
+            if part == "pass":
+                setattr(self, name, value)
+            else:
+                _put(getattr(self, part), name, value)
 
     def find(self, mode: str, target: Target) -> Label | None:
         """The label with exactly this mode and target."""
@@ -336,7 +304,7 @@ class Passes:
             started_at=state.started_at,
             finished_at=state.finished_at,
             judge_seen=state.judge_seen,
-            read=state.read,
+            read=state.spans_read,
             spans=state.spans,
             revealed_at=state.revealed_at,
             withheld=state.withheld,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cached_property
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -38,6 +41,12 @@ which in a big workspace is more than the 2 MB that SQLite keeps by itself."""
 
 _LOOK_AGAIN: Final = 0.01
 """Seconds between two looks at whether another program or thread is still writing."""
+
+_PARAMETERS: Final = 900
+"""In one call at most; not every SQLite takes more than 999."""
+
+Values = tuple[Any, ...]
+"""Those of some columns of one row."""
 
 _Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -558,3 +567,88 @@ def _make_file(path: Path, *, new: bool = False) -> None:
         raise WorkspaceError(
             f"{path}: the workspace cannot be made there: {error.strerror or error}"
         ) from error
+
+
+class Insertion:
+    """An insert of rows of a table, for very many of them.
+
+    SQLAlchemy takes longer over the parameters of a row than SQLite takes to write it, and Python's
+    driver as long over each call. So rows go to the driver as plain tuples, many in one call, and
+    in each call the values that they share only once.
+    """
+
+    def __init__(self, table: Table, *, own: Collection[str] = (), where_known: str = "") -> None:
+        """Prepare it.
+
+        Args:
+            table: Where the rows go.
+            own: Columns, two or more, in which rows that follow each other differ; in all others
+                many of them are alike. None where rows are few.
+            where_known: What SQLite is to do where there is a row with this key (``ON CONFLICT``).
+        """
+        self._table = table.name
+        self._names = [column.name for column in table.columns]
+        self._own = [place for place, name in enumerate(self._names) if name in own]
+        self._shared = [place for place, name in enumerate(self._names) if name not in own]
+        self._where_known = where_known
+
+    def write(self, connection: Connection, rows: Sequence[Values]) -> None:
+        """Insert rows in their order.
+
+        Args:
+            connection: An open transaction, which has to be taken back where this raises.
+            rows: The values of each, in the order of the table's columns.
+        """
+        driver = _driver_of(connection)
+        few = list[Values]()
+        if len(rows) < self._at_once or not self._own:
+            driver.executemany(self._one, rows)
+            return
+        shared, own = itemgetter(*self._shared), itemgetter(*self._own)
+        for common, alike in groupby(rows, key=shared):
+            left = list(alike)
+            whole = len(left) - len(left) % self._at_once
+            if whole and few:
+                driver.executemany(self._one, few)
+                few = []
+            for start in range(0, whole, self._at_once):
+                together = chain.from_iterable(map(own, left[start : start + self._at_once]))
+                driver.execute(self._many, (*common, *together))
+            few += left[whole:]
+        driver.executemany(self._one, few)
+
+    @cached_property
+    def _at_once(self) -> int:
+        return (_PARAMETERS - len(self._shared)) // max(len(self._own), 1)
+
+    @cached_property
+    def _one(self) -> str:
+        return self._text(", ".join("?" * len(self._names)))
+
+    @cached_property
+    def _many(self) -> str:
+        numbers = {place: number for number, place in enumerate(self._shared, 1)}
+        listed = list[str]()
+        for row in range(self._at_once):
+            first = len(self._shared) + row * len(self._own) + 1
+            numbers |= {place: number for number, place in enumerate(self._own, first)}
+            listed.append(", ".join(f"?{numbers[place]}" for place in range(len(self._names))))
+        return self._text("), (".join(listed))
+
+    def _text(self, values: str) -> str:
+        # The transaction is taken back anyhow where a row is refused, so the rows before it may
+        # stay till then: else SQLite copies every page that many rows in one call will change.
+        names = ", ".join(f'"{name}"' for name in self._names)
+        return f"INSERT OR FAIL INTO {self._table} ({names}) VALUES ({values}) {self._where_known}"
+
+
+def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) -> None:
+    """Run a statement that changes or deletes a row, for very many of them.
+
+    Args:
+        connection: An open transaction.
+        statement: It in SQL.
+        keys: Its parameters for each row.
+    """
+    if keys:
+        _driver_of(connection).executemany(statement, keys)

@@ -16,11 +16,11 @@ from mast_tui.workspace import queries
 from mast_tui.workspace.core import WorkspaceCore
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
-from mast_tui.workspace.events import projection
-from mast_tui.workspace.events.append import Growth
+from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import State, read_state
 from mast_tui.workspace.events.columns import Row, Taken, read_columns
+from mast_tui.workspace.events.foreign import Growth
 from mast_tui.workspace.events.model import Event, NewEvent
 from mast_tui.workspace.events.types import Fact, SpansRead
 from mast_tui.workspace.queries import Filter, PassChoice
@@ -258,7 +258,7 @@ class Workspace(WorkspaceCore):
     def growth_of(self, events: Sequence[Event], *, is_broken: bool) -> Growth:
         """What one annotator's foreign events, as ``examined`` has them, add to what is here."""
         with self._database.reading() as connection:
-            return recording.growth_of(connection, events, is_broken=is_broken)
+            return merging.growth_of(connection, events, is_broken=is_broken)
 
     def grow(self, growth: Growth, events: Sequence[Event]) -> Growth:
         """Add the next events of a plain growth, and return what is to follow.
@@ -266,7 +266,7 @@ class Workspace(WorkspaceCore):
         Raises ``ChangedElsewhere`` where the annotator has events here that came meanwhile.
         """
         with self._database.writing() as connection:
-            return recording.grow(connection, growth, events)
+            return merging.grow(connection, growth, events)
 
     def merge_events(
         self, events: Iterable[Event] | Foreign, *, replacing: Collection[str] = ()
@@ -290,7 +290,7 @@ class Workspace(WorkspaceCore):
         """
         foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
-            return recording.merge(connection, foreign, replacing=replacing)
+            return merging.merge(connection, foreign, replacing=replacing)
 
     def standing(self, annotator: str) -> State:
         """Everything that stands of one annotator, for ``changes.compare``."""
@@ -311,7 +311,7 @@ class Workspace(WorkspaceCore):
     def conflicts(self) -> tuple[EventConflict, ...]:
         """What people counted alike, with other content, in workspaces that were merged."""
         with self._database.reading() as connection:
-            return recording.conflicts(connection)
+            return merging.conflicts(connection)
 
     def events(
         self,
@@ -335,7 +335,7 @@ class Workspace(WorkspaceCore):
     def rebuild(self) -> None:
         """Make the state tables anew from the events."""
         with self._database.writing() as connection:
-            projection.rebuild(connection)
+            recording.rebuild(connection)
 
     def read_columns(
         self,

@@ -52,7 +52,7 @@ def between(monkeypatch: pytest.MonkeyPatch, do: Callable[[int], object]) -> Non
     """Do something, told how often it was done before, wherever others may write."""
     calls = 0
 
-    def called() -> None:
+    def called(*_: object) -> None:
         nonlocal calls
         calls += 1
         do(calls)

@@ -1,51 +1,57 @@
-"""Events in: new ones get their counter, foreign ones are merged; the state follows at once."""
+"""Events in, with what follows from them: the state tables are written in the same transaction.
+
+The state of an annotator follows from that annotator's events alone, taken in the order of their
+counters (and of their ids where two copies of a workspace counted alike). So writing them one by
+one, making all of it anew, and merging in any order come to the same.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from typing import Any, Final, NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select
 
-from mast_tui.errors import ChangedElsewhere, WorkspaceError
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.errors import ChangedElsewhere
+from mast_tui.gold.model import Decision, Guideline
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events import chain, changes, projection
+from mast_tui.workspace.database import Insertion, Values, change_rows
+from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import KIND_NAMES
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
-from mast_tui.workspace.events.rows import event_of, event_to_row
-from mast_tui.workspace.events.types import Fact, LabelAdded, LabelChanged, LabelRemoved
-from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import (
-    EventConflict,
-    History,
-    MergeRefused,
-    MergeReport,
-    PersonChanges,
+from mast_tui.workspace.events.protocol_values import guideline_to_dict, study_to_dict
+from mast_tui.workspace.events.rows import event_of, event_to_row, label_values
+from mast_tui.workspace.events.types import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    Judged,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    PassStarted,
+    PassWithdrawn,
+    ReviewGiven,
+    SightSet,
+    StudySet,
+    changes_in_pass,
 )
+from mast_tui.workspace.events.values import decision_to_dict
+from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
-from mast_tui.workspace.statements import Insertion, Values
 
 _AT_ONCE: Final = 500
-_INSERT: Final = Insertion(
-    insert(schema.events),
-    shared=(
-        *("annotator", "at", "taxonomy", "pass_number"),
-        *("replaces", "action", "undoes", "redoes"),
-    ),
-)
-_REPLACE: Final = (
-    update(schema.events)
-    .where(schema.events.c.id == bindparam("new_id"))
-    .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
-)
+_FOLLOWED_AT_ONCE: Final = 6000
+"""Events of which what follows is held back at most."""
+
+_INSERT: Final = Insertion(schema.events, own=("id", "seq", "kind", "trace_id", "payload", "chain"))
 _LABELLING: Final = (LabelAdded, LabelRemoved, LabelChanged)
-_COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
-    schema.events.c.annotator == bindparam("annotator")
-)
 _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -58,6 +64,9 @@ _LAST_SEQ_OF_WORK: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
     schema.events.c.taxonomy == bindparam("taxonomy"),
+)
+_READ_ALL: Final = select(schema.events).order_by(
+    schema.events.c.annotator, schema.events.c.seq, schema.events.c.id
 )
 
 
@@ -78,7 +87,7 @@ def append(
     at = now()
     is_linked = chain.links(action)
     recorded = list[Event]()
-    rows = list[tuple[Values, Values]]()
+    rows = list[Values]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
     known = _known_ids(connection, [event.id for event in new if event.id is not None])
@@ -86,7 +95,8 @@ def append(
         name, trace_id, taxonomy, pass_number, fact, replaces, named = event
         if named in known:
             continue
-        _check_label(event)
+        if isinstance(fact, _LABELLING):
+            _check_label(event)
         if name not in counters:
             last, before = _last(connection, name, is_linked)
             if last is None:
@@ -94,8 +104,8 @@ def append(
             counters[name] = last or 0
             if chain.has_chain(name):
                 links[name] = before
-        counters[name] += 1
-        seq, own_id, payload = counters[name], named or new_id(), payload_text(fact)
+        seq = counters[name] = counters[name] + 1
+        own_id, payload = named or new_id(), payload_text(fact)
         chained: str | None = None
         if name in links:
             placed = (seq, at, action, undoes, redoes) if is_linked else None
@@ -106,239 +116,39 @@ def append(
         work = (trace_id, taxonomy, pass_number)
         one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
         recorded.append(one)
-        said_of = json.dumps(replaces) if replaces else "[]"
-        alike = (name, at, taxonomy, pass_number, said_of, action, undoes, redoes)
-        own = (own_id, seq, KIND_NAMES[type(fact)], trace_id, payload, chained)
-        rows.append((alike, own))
-    _INSERT.write_values(connection, rows)
-    projection.apply(connection, recorded)
+        made_void = json.dumps(replaces) if replaces else "[]"
+        said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
+        rows.append((*said_of, made_void, action, undoes, redoes, chained))
+    _INSERT.write(connection, rows)
+    follow(connection, recorded)
     return tuple(recorded)
 
 
-def merge(
-    connection: Connection, foreign: chain.Foreign, *, replacing: Collection[str] = ()
-) -> MergeReport:
-    """Add the events that are not here, and make their annotators' state anew.
-
-    Args:
-        connection: one in a transaction, which the caller takes back where this raises.
-        foreign: what comes, looked at by ``chain.examined``.
-        replacing: the people whose word may change by it; where they have events of the same ids
-            and other content, those that come take the place of ours.
-
-    Returns:
-        What was added, and what changed by name.
-
-    Raises:
-        MergeRefused: it would change what others have said, or their history was edited.
-        WorkspaceError: an event without an id or a counter.
-    """
-    here = _known(connection, foreign.events)
-    standing = changes.standing_decisions(connection)
-    added = known = 0
-    altered: list[str] = []
-    counted: set[tuple[str, int]] = set()
-    people: list[PersonChanges] = []
-    for name, own in groupby(foreign.events, key=lambda event: event.annotator):
-        part = _Part(connection, name, tuple(own), here, foreign.broken.get(name))
-        added, known = added + len(part.fresh), known + len(part.events) - len(part.fresh)
-        altered += [event.id for event in part.edited]
-        counted.update((name, event.seq) for event in part.fresh)
-        told = part.write(standing, replacing=name in replacing)
-        if told is not None:
-            people.append(told)
-    refused = [change for change in people if change.refused]
-    if refused:
-        raise MergeRefused(refused)
-    touched = {name for name, _ in counted}
-    found = tuple(c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted)
-    return MergeReport(added, known + foreign.repeats, tuple(altered), found, tuple(people))
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What one annotator's foreign events add to what is here.
-
-    ``count`` events are here, the last with the counter ``last``; ``fresh`` are those to come.
-    ``is_plain``: all that is here comes too and the rest is later, so that each beginning of the
-    rest is a state that the work once had. Any other growth is checked and comes at one go.
-    """
-
-    annotator: str
-    count: int
-    last: int
-    fresh: Sequence[Event]
-    is_plain: bool
-
-
-def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
-    """What one annotator's foreign events add to what is here; writes nothing."""
-    name = events[0].annotator
-    part = _Part(connection, name, events, _known(connection, events), None)
-    count, last = connection.execute(_COUNT, {"annotator": name}).one()
-    changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
-    goes_on = part.history(count, last) in (History.NEW, History.LONGER)
-    return Growth(name, count, last or 0, part.fresh, changes_nothing_here and goes_on)
-
-
-def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
-    """Add the first of the fresh events, and return what is left to come."""
-    name = growth.annotator
-    count, last = connection.execute(_COUNT, {"annotator": name}).one()
-    if (count, last or 0) != (growth.count, growth.last):
-        raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
-    _insert(connection, events)
-    note_annotator(connection, name)
-    projection.apply(connection, events)
-    rest = growth.fresh[len(events) :]
-    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=rest)
-
-
-class _Part:
-    """The events of one annotator among those that come."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        name: str,
-        events: Sequence[Event],
-        here: Mapping[str, _Known],
-        broken: Event | None,
-    ) -> None:
-        self._connection = connection
-        self._name = name
-        self._broken = broken
-        self._is_person = chain.has_chain(name)
-        self.events = events
-        self.fresh = [event for event in events if event.id not in here]
-        # Where the chains hold, equal ones say the same; else events are held against each other.
-        unsure = [
-            event
-            for event in events
-            if event.id in here
-            and (broken or event.chain is None or here[event.id].chain != event.chain)
-        ]
-        ours = _known_rows(connection, [event.id for event in unsure])
-        same = {event.id: _same(ours[event.id], event) for event in unsure}
-        self.edited = [event for event in unsure if not same[event.id]]
-        self.chains_differ = any(
-            same[event.id] and event.chain != here[event.id].chain for event in unsure
-        )
-        self._own = {event.id for event in events if event.id in here} - {
-            event.id for event in unsure if here[event.id].annotator != name
-        }
-
-        counters = [0, *(event.seq for event in events)]
-        self._whole = all(later - one <= 1 for one, later in pairwise(counters))
-
-    def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
-        """Write what is new and make the state anew; returns what changed, None for nothing."""
-        counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
-        history = self.history(*counts)
-        edited = self._is_person and bool(self.edited or self._broken)
-        if not self.fresh and not edited:
-            if self.chains_differ:
-                chain.make_anew(self._connection, self._name)
-            return None
-        is_new = history is History.NEW
-        before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
-        if self.fresh:
-            _insert(self._connection, self.fresh)
-            note_annotator(self._connection, self._name)
-        if edited and replacing:
-            self._replace()
-        elif self.chains_differ:
-            chain.make_anew(self._connection, self._name)
-        if history in (History.NEW, History.LONGER) and not edited:
-            projection.apply(self._connection, self.fresh)
-        else:
-            projection.rebuild(self._connection, [self._name])
-        after = changes.read_state(self._connection, self._name)
-        told = changes.compare(self._name, history, before, after, events=len(self.fresh))
-        asked = told.refused or edited
-        if history is History.APART and self._is_person:
-            asked = asked or not changes.only_adds(self.fresh, whole=self._whole)
-        return replace(
-            told,
-            decisions_overruled=changes.overruled(self._name, standing, before, after),
-            edited=len(self.edited) if self._is_person else 0,
-            broken=None if self._broken is None else self._broken.seq,
-            refused=asked and not replacing,
-            replaced=asked and replacing,
-        )
-
-    def history(self, count: int, last: int | None) -> History:
-        """Tell how the events go together with the ``count`` that are here, up to ``last``."""
-        if not count:
-            return History.NEW
-        if not self.fresh:
-            return History.SAME
-        if not self._own or not self._whole:
-            return History.APART
-        later = all(event.seq > (last or 0) for event in self.fresh)
-        return History.LONGER if later and len(self._own) == count else History.FORKED
-
-    def _replace(self) -> None:
-        """Put the events that say something else in the place of ours, and chain all anew."""
-        # What stands here under another name stays, whoever was to be replaced.
-        rows = [event_to_row(event) for event in self.edited if event.id in self._own]
-        if rows:
-            self._connection.execute(
-                _REPLACE, [{f"new_{name}": value for name, value in row.items()} for row in rows]
-            )
-        chain.make_anew(self._connection, self._name)
-
-
-def conflicts(
-    connection: Connection, annotators: Iterable[str] | None = None
-) -> tuple[EventConflict, ...]:
-    """Events of people that are counted alike and say different things.
-
-    A judge's counters say nothing: it looks at traces in any order and finds the same.
-    """
-    table = schema.events
-    counted = select(table.c.annotator, table.c.seq)
-    if annotators is not None:
-        counted = counted.where(table.c.annotator.in_(sorted(annotators)))
-    doubled = counted.group_by(table.c.annotator, table.c.seq).having(func.count() > 1).subquery()
-    statement = (
-        select(table)
-        .join(
-            doubled,
-            (doubled.c.annotator == table.c.annotator) & (doubled.c.seq == table.c.seq),
-        )
-        .order_by(table.c.annotator, table.c.seq, table.c.id)
-    )
-    groups: dict[tuple[str, int], list[Any]] = {}
-    for row in connection.execute(statement).mappings():
-        if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
-            groups.setdefault((row["annotator"], row["seq"]), []).append(row)
-    return tuple(
-        EventConflict(annotator, seq, tuple(row["id"] for row in rows))
-        for (annotator, seq), rows in groups.items()
-        if len({_said(event_of(row)) for row in rows}) > 1
-    )
+def insert(connection: Connection, events: Sequence[Event]) -> None:
+    """Add events that were recorded elsewhere as they are; the caller sees to what follows."""
+    for start in range(0, len(events), _AT_ONCE):
+        batch = events[start : start + _AT_ONCE]
+        _INSERT.write(connection, [tuple(event_to_row(event).values()) for event in batch])
+    for name in dict.fromkeys(event.annotator for event in events):
+        note_annotator(connection, name)
 
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
     """Take events away, with what followed from them; for a copy that is thrown away."""
     wanted = sorted(ids)
-    touched = {row["annotator"] for row in _known_rows(connection, wanted).values()}
+    touched = {row["annotator"] for row in known_rows(connection, wanted).values()}
     for start in range(0, len(wanted), _AT_ONCE):
         batch = wanted[start : start + _AT_ONCE]
         connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
-    projection.rebuild(connection, touched)
+    rebuild(connection, touched)
+
+
+# What is here
 
 
 def last_counter(connection: Connection, annotator: str) -> int:
     """The counter of an annotator's last event, 0 for none."""
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
-
-
-def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
-    """What the events of these ids say that are here, by id."""
-    rows = _known_rows(connection, ids)
-    return {name: event_of(row).fact for name, row in rows.items()}
 
 
 def last_seq(
@@ -347,6 +157,30 @@ def last_seq(
     """The counter of an annotator's last event on a trace under a taxonomy, 0 for none."""
     work = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     return connection.execute(_LAST_SEQ_OF_WORK, work).scalar_one() or 0
+
+
+def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
+    """What the events of these ids say that are here, by id."""
+    rows = known_rows(connection, ids)
+    return {name: event_of(row).fact for name, row in rows.items()}
+
+
+def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
+    """The rows of those of the events that are here, by id."""
+    found: dict[str, Any] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        statement = select(schema.events).where(
+            schema.events.c.id.in_(ids[start : start + _AT_ONCE])
+        )
+        found.update((row["id"], row) for row in connection.execute(statement).mappings())
+    return found
+
+
+def _known_ids(connection: Connection, ids: Sequence[str]) -> Collection[str]:
+    """Those of the ids that events here have."""
+    if not ids:
+        return ()
+    return set(connection.execute(_AMONG, {"ids": json.dumps(ids)}).scalars())
 
 
 def _check_nothing_came_between(connection: Connection, event: NewEvent, known_seq: int) -> None:
@@ -370,79 +204,248 @@ def _last(connection: Connection, annotator: str, is_linked: bool) -> tuple[int 
 
 def _check_label(event: NewEvent) -> None:
     """A label says whose it is; that must be what its event says."""
-    if not isinstance(event.fact, _LABELLING):
-        return
-    label = event.fact.after if isinstance(event.fact, LabelChanged) else event.fact.label
+    fact = event.fact
+    assert isinstance(fact, _LABELLING)
+    label = fact.after if isinstance(fact, LabelChanged) else fact.label
     said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
     if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
         raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
 
 
-def _insert(connection: Connection, events: Sequence[Event]) -> None:
-    for start in range(0, len(events), _AT_ONCE):
-        batch = events[start : start + _AT_ONCE]
-        _INSERT.write(connection, [event_to_row(event) for event in batch])
+# What follows
 
 
-def _known_ids(connection: Connection, ids: Sequence[str]) -> Collection[str]:
-    """Those of the ids that events here have."""
-    if not ids:
-        return ()
-    return set(connection.execute(_AMONG, {"ids": json.dumps(ids)}).scalars())
-
-
-def _known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        statement = select(schema.events).where(
-            schema.events.c.id.in_(ids[start : start + _AT_ONCE])
-        )
-        found.update((row["id"], row) for row in connection.execute(statement).mappings())
-    return found
-
-
-class _Known(NamedTuple):
-    """What tells whether an event that is here is the one that comes."""
-
-    annotator: str
-    chain: str | None
-
-
-def _known(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
-    """Those of the events that are here, by id."""
-    table = schema.events
-    found: dict[str, _Known] = {}
-    for start in range(0, len(events), _AT_ONCE):
-        batch = events[start : start + _AT_ONCE]
+def follow(connection: Connection, events: Iterable[Event]) -> None:
+    """Change the state tables by events, which come after all others of their annotators."""
+    rest = iter(events)
+    while batch := list(islice(rest, _FOLLOWED_AT_ONCE)):
+        state = _State(connection)
         for event in batch:
-            if not event.id or event.seq < 1:
-                raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
-        rows = connection.execute(
-            select(table.c.id, table.c.annotator, table.c.chain).where(
-                table.c.id.in_([event.id for event in batch])
-            )
-        )
-        found.update((row[0], _Known(row[1], row[2])) for row in rows)
-    return found
+            state.take(event)
+        state.write()
 
 
-def _same(ours: Any, theirs: Event) -> bool:
-    """Whether a row says the same as the event of its id, but for the chain.
+def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> None:
+    """Make the state tables anew from the events: those of some annotators, or all."""
+    if annotators is None:
+        for table in schema.STATE_TABLES:
+            connection.execute(delete(table))
+        _replay(connection, None)
+        return
+    for annotator in sorted(set(annotators)):
+        for table in schema.STATE_TABLES:
+            connection.execute(delete(table).where(table.c.annotator == annotator))
+        _replay(connection, annotator)
 
-    What an import named may say so at any hour.
+
+def _replay(connection: Connection, annotator: str | None) -> None:
+    statement = _READ_ALL
+    if annotator is not None:
+        statement = statement.where(schema.events.c.annotator == annotator)
+    for batch in connection.execute(statement).mappings().partitions(_FOLLOWED_AT_ONCE):
+        follow(connection, map(event_of, batch))
+
+
+_OWN: Final = {
+    schema.verdicts: ("trace_id", "mode", "value"),
+    schema.labels: ("id", "trace_id", "mode"),
+    schema.passes: ("trace_id", "number"),
+}
+"""In which columns the many rows of an import differ; in the others most are alike."""
+
+
+def _keys(table: Table) -> list[str]:
+    return [column.name for column in table.primary_key]
+
+
+def _upsert(table: Table) -> Insertion:
+    """Put rows in the place of those with the same keys, which come first in every table."""
+    sets = (f"{c.name} = excluded.{c.name}" for c in table.columns if not c.primary_key)
+    known = f"ON CONFLICT ({', '.join(_keys(table))}) DO UPDATE SET {', '.join(sets)}"
+    return Insertion(table, own=_OWN.get(table, ()), where_known=known)
+
+
+def _delete(table: Table, *names: str) -> str:
+    return f"DELETE FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in names)}"
+
+
+_UPSERTS: Final = {
+    table: _upsert(table) for table in schema.STATE_TABLES if table is not schema.passes
+}
+_DELETES: Final = {table: _delete(table, *_keys(table)) for table in _UPSERTS}
+_DROP_VERDICTS: Final = _delete(schema.verdicts, *_keys(schema.verdicts)[:-1])
+_PASS: Final = [column.name for column in schema.passes.columns]
+_PASS_KEY: Final = _keys(schema.passes)
+
+
+@lru_cache
+def _begin_passes(changed: tuple[str, ...]) -> Insertion:
+    """Insert passes in which these columns have changed since they began.
+
+    One that is there already stays as it began, unless it was withdrawn.
     """
-    if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
-        return True
-    try:
-        return chain.digest(event_of(ours)) == chain.digest(theirs)
-    except ValueError:
-        return False
+    sets = {
+        name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
+        for name in ("kind", "started_at", "withheld")
+    }
+    sets["withdrawn"] = "0"
+    sets |= {name: f"excluded.{name}" for name in changed}
+    told = ", ".join(f"{name} = {value}" for name, value in sets.items())
+    known = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {told}"
+    return Insertion(schema.passes, own=_OWN[schema.passes], where_known=known)
 
 
-def _said(event: Event) -> tuple[object, ...]:
-    """What an event says, without its name and its hour."""
-    return (event.kind, event.trace_id, event.taxonomy, event.pass_number, _timeless(event))
+@lru_cache
+def _change_passes(changed: tuple[str, ...]) -> str:
+    sets = ", ".join(f"{name} = ?" for name in changed)
+    where = " AND ".join(f"{name} = ?" for name in _PASS_KEY)
+    return f"UPDATE passes SET {sets} WHERE {where}"
 
 
-def _timeless(event: Event) -> str:
-    return payload_text(event.fact)
+class _State:
+    """What follows from events in the state tables, held back so that many rows go at once.
+
+    What comes later under a key stands in the place of what came before.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows: dict[Table, dict[Values, Values | None]] = {}
+        self._verdicts: dict[Values, dict[str, VerdictValue | None]] = {}
+        """The verdicts of each pass that has changed."""
+        self._emptied = set[Values]()
+        """The passes that have none but these."""
+        self._begun: dict[Values, dict[str, Any]] = {}
+        self._changed: dict[Values, dict[str, Any]] = {}
+
+    def take(self, event: Event) -> None:
+        """Take in what follows from the next event."""
+        fact, annotator = event.fact, event.annotator
+        work = (annotator, event.trace_id, event.taxonomy)
+        pass_key = (*work, event.pass_number)
+        for part, name, value in changes_in_pass(fact, event.at):
+            match part:
+                case "verdicts":
+                    if pass_key not in self._verdicts:
+                        self._verdicts[pass_key] = {}
+                    self._verdicts[pass_key][name] = value
+                case "labels":
+                    row = None if value is None else label_values(value)
+                    self._put(schema.labels, (annotator, name), row)
+                case "reviews":
+                    row = None if value is None else _review_values(value)
+                    self._put(schema.reviews, (*pass_key, name), row)
+                case "notes":
+                    row = None if value is None else (value,)
+                    self._put(schema.span_notes, (*pass_key, name), row)
+                case "pass":
+                    self._change(pass_key, name, value)
+        match fact:
+            case PassStarted(kind, _, withheld):
+                self._begin(pass_key, kind, event.at, withheld=withheld)
+            case Judged():
+                self._judged(event, fact, pass_key)
+            case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+                # That a judge was through with a trace is taken back with its pass.
+                self._empty(pass_key)
+                self._put(schema.judgements, work, None)
+            case Decided(item, _, decision):
+                said = None if decision is None else _decision_values(decision)
+                self._put(schema.decisions, (*work, item), said)
+            case SightSet(_, blind):
+                self._put(schema.sights, (annotator,), (blind,))
+            case StudySet(_, study):
+                plan = None if study is None else _study_values(event, study)
+                self._put(schema.studies, (annotator, event.taxonomy), plan)
+            case GuidelineSet(name, _, words):
+                page = None if words is None else _guideline_values(event, words)
+                self._put(schema.guidelines, (annotator, name), page)
+
+    def _put(self, table: Table, key: Values, values: Values | None) -> None:
+        """Have a row with this key and these values, or none."""
+        if table not in self._rows:
+            self._rows[table] = {}
+        self._rows[table][key] = values
+
+    def _change(self, key: Values, name: str, value: object) -> None:
+        if key not in self._changed:
+            self._changed[key] = {}
+        self._changed[key][name] = value
+
+    def _begin(self, key: Values, kind: PassKind, at: str, *, withheld: bool) -> None:
+        if key in self._changed and (key not in self._begun or "withdrawn" in self._changed[key]):
+            self.write()
+        values = {"kind": kind.value, "started_at": at, "judge_seen": False, "withdrawn": False}
+        self._begun.setdefault(key, values | {"withheld": withheld})
+
+    def _judged(self, event: Event, fact: Judged, key: Values) -> None:
+        """A judge is through with a trace at once: its pass is finished, its verdicts are these."""
+        self._begin(key, PassKind.BLIND, event.at, withheld=False)
+        for name, value in (("finished_at", event.at), ("spans_read", None), ("spans", None)):
+            self._change(key, name, value)
+        self._empty(key)
+        self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
+        self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
+        looked = (json.dumps(list(fact.looks_at)), fact.run, event.at)
+        self._put(schema.judgements, key[:-1], looked)
+
+    def _empty(self, key: Values) -> None:
+        self._emptied.add(key)
+        self._verdicts.pop(key, None)
+
+    def write(self) -> None:
+        """Write all that is held back."""
+        self._write_verdicts()
+        for table, rows in self._rows.items():
+            gone = [key for key, values in rows.items() if values is None]
+            put = [(*key, *values) for key, values in rows.items() if values is not None]
+            change_rows(self._connection, _DELETES[table], gone)
+            _UPSERTS[table].write(self._connection, put)
+        self._rows.clear()
+        self._write_passes()
+
+    def _write_verdicts(self) -> None:
+        gone, put = list[Values](), list[Values]()
+        for key, said in self._verdicts.items():
+            for mode, value in said.items():
+                if value is None:
+                    gone.append((*key, mode))
+                else:
+                    put.append((*key, mode, str(value)))
+        change_rows(self._connection, _DROP_VERDICTS, list(self._emptied))
+        change_rows(self._connection, _DELETES[schema.verdicts], gone)
+        _UPSERTS[schema.verdicts].write(self._connection, put)
+        self._verdicts.clear()
+        self._emptied.clear()
+
+    def _write_passes(self) -> None:
+        begun = defaultdict[tuple[str, ...], list[Values]](list)
+        changed = defaultdict[tuple[str, ...], list[Values]](list)
+        for key, values in self._begun.items():
+            later = self._changed.pop(key, {})
+            row = map((values | later).get, _PASS[len(_PASS_KEY) :])
+            begun[tuple(later)].append((*key, *row))
+        for key, values in self._changed.items():
+            changed[tuple(values)].append((*values.values(), *key))
+        for names, rows in begun.items():
+            _begin_passes(names).write(self._connection, rows)
+        for names, rows in changed.items():
+            change_rows(self._connection, _change_passes(names), rows)
+        self._begun.clear()
+        self._changed.clear()
+
+
+def _review_values(review: ReviewGiven) -> Values:
+    return review.answer.value, review.label, review.reason
+
+
+def _decision_values(decision: Decision) -> Values:
+    return decision.decided_at, json.dumps(decision_to_dict(decision))
+
+
+def _study_values(event: Event, study: Study) -> Values:
+    return event.at, json.dumps(study_to_dict(study))
+
+
+def _guideline_values(event: Event, guideline: Guideline) -> Values:
+    return event.taxonomy, guideline.written_at, json.dumps(guideline_to_dict(guideline))

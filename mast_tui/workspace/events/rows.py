@@ -32,37 +32,35 @@ from mast_tui.workspace.events.values import named_from
 Row = dict[str, Any]
 
 
-def label_to_row(label: Label) -> Row:
-    """The row of ``labels`` for a label."""
+def label_values(label: Label) -> tuple[Any, ...]:
+    """The row of ``labels`` for a label, without the key that it begins with."""
     target, evidence = label.target, label.evidence
-    return {
-        "annotator": label.annotator,
-        "id": label.id,
-        "trace_id": label.trace_id,
-        "taxonomy": label.taxonomy,
-        "pass_number": label.pass_number,
-        "mode": label.mode,
-        "first_key": target.first,
-        "last_key": target.last,
-        "quote": target.quote,
-        "char_start": target.char_start,
-        "char_end": target.char_end,
-        "note": label.note,
-        "confidence": label.confidence,
-        "severity": label.severity and str(label.severity),
-        "origin": str(label.origin),
-        "suggestion": label.suggestion,
-        "saw_suggestions": label.saw_suggestions,
-        "created_at": label.created_at,
-        "evidence_key": evidence and evidence.key,
-        "evidence_quote": evidence and evidence.quote,
-        "evidence_start": evidence and evidence.char_start,
-        "evidence_end": evidence and evidence.char_end,
-        "evidence_match": evidence and evidence.match and evidence.match.value,
-        "evidence_named": evidence and evidence.named and json.dumps(evidence.named),
-        "evidence_wording": evidence and evidence.wording,
-        "decisive": label.decisive,
-    }
+    return (
+        label.trace_id,
+        label.taxonomy,
+        label.pass_number,
+        label.mode,
+        target.first,
+        target.last,
+        target.quote,
+        target.char_start,
+        target.char_end,
+        label.note,
+        label.confidence,
+        label.severity and str(label.severity),
+        str(label.origin),
+        label.suggestion,
+        label.saw_suggestions,
+        label.created_at,
+        evidence and evidence.key,
+        evidence and evidence.quote,
+        evidence and evidence.char_start,
+        evidence and evidence.char_end,
+        evidence and evidence.match and evidence.match.value,
+        evidence and evidence.named and json.dumps(evidence.named),
+        label.decisive,
+        evidence and evidence.wording,
+    )
 
 
 def label_of(row: RowMapping) -> Label:

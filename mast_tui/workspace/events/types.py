@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Literal
 
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import Answer, Label, PassKind, VerdictValue
@@ -267,3 +269,50 @@ def inverse(fact: Fact) -> Fact | None:
             return GuidelineSet(id, after, before)
         case _:
             return None
+
+
+PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
+"""Where something stands in a pass; of ``pass`` itself the names are those of its columns."""
+
+
+def changes_in_pass(fact: Fact, at: str) -> Sequence[tuple[PassPart, str, Any]]:
+    """What a fact changes in the pass that it belongs to, once this has begun.
+
+    Args:
+        fact: What happened.
+        at: When it was recorded, ISO 8601 in UTC.
+
+    Returns:
+        The part, the name of what stands there, and what it is from now on: None for nothing.
+    """
+    match fact:
+        case VerdictSet(mode, _, value):
+            return (("verdicts", mode, value),)
+        case LabelAdded(label) | LabelChanged(_, label):
+            return (("labels", label.id, label),)
+        case LabelRemoved(label):
+            return (("labels", label.id, None),)
+        case ReviewSet(suggestion, _, review):
+            return (("reviews", suggestion, review),)
+        case SpanNoteSet(key, _, text):
+            return (("notes", key, text or None),)
+        case PassWithdrawn():
+            return (("pass", "withdrawn", True),)
+        case PassKindSet(_, kind):
+            return (("pass", "kind", kind),)
+        case PassFinished(_, read, spans, finished_at):
+            return _finish(at if finished_at is None else finished_at, read, spans)
+        case PassUnfinished():
+            return _finish(None, None, None)
+        case SuggestionsSeen():
+            return (("pass", "judge_seen", True),)
+        case Revealed():
+            return (("pass", "revealed_at", at),)
+        case _:
+            return ()
+
+
+def _finish(
+    at: str | None, read: int | None, spans: int | None
+) -> Sequence[tuple[PassPart, str, Any]]:
+    return (("pass", "finished_at", at), ("pass", "spans_read", read), ("pass", "spans", spans))

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, RowMapping, bindparam, or_, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import Insertion
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.records import TraceRecord
-from mast_tui.workspace.statements import Insertion
 
 _HEAD_BYTES: Final = 64 * 1024
 """The id of a line-based trace rests on so many bytes at most, so only these can have grown."""
@@ -41,7 +40,7 @@ _OF_STEM: Final = select(_TABLE).where(
     _TABLE.c.content_bytes < bindparam("bytes_below"),
 )
 _TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
-_INSERT: Final = Insertion(insert(_TABLE))
+_INSERT: Final = Insertion(_TABLE, own=("id", "base_id"))
 _AT_ONCE: Final = 500
 
 
@@ -50,7 +49,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
     known = find(connection, record)
     if known is None:
         trace_id = _free_id(connection, record.trace_id)
-        _INSERT.write(connection, [_to_row(record, trace_id)])
+        _INSERT.write(connection, [tuple(_to_row(record, trace_id).values())])
         return trace_id
     joined = with_news(known, record)
     if joined != known:
@@ -83,7 +82,7 @@ def register_unknown(
                 unseen.pop(known, None)
     fresh = [one for one in records if unseen.get(one.trace_id) is one]
     if fresh:
-        _INSERT.write(connection, [_to_row(one, one.trace_id) for one in fresh])
+        _INSERT.write(connection, [tuple(_to_row(one, one.trace_id).values()) for one in fresh])
     return tuple(one for one in records if unseen.get(one.trace_id) is not one)
 
 

@@ -1,0 +1,285 @@
+"""Events from elsewhere: what they add to those that are here, and merging them in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from mast_tui.errors import ChangedElsewhere, WorkspaceError
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.workspace import schema
+from mast_tui.workspace.events import chain, changes
+from mast_tui.workspace.events.append import follow, insert, known_rows, rebuild
+from mast_tui.workspace.events.model import Event, payload_text
+from mast_tui.workspace.events.rows import event_of, event_to_row
+from mast_tui.workspace.records import (
+    EventConflict,
+    History,
+    MergeRefused,
+    MergeReport,
+    PersonChanges,
+)
+
+_AT_ONCE: Final = 500
+_REPLACE: Final = (
+    update(schema.events)
+    .where(schema.events.c.id == bindparam("new_id"))
+    .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
+)
+_COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
+    schema.events.c.annotator == bindparam("annotator")
+)
+
+
+def merge(
+    connection: Connection, foreign: chain.Foreign, *, replacing: Collection[str] = ()
+) -> MergeReport:
+    """Add the events that are not here, and make their annotators' state anew.
+
+    Args:
+        connection: one in a transaction, which the caller takes back where this raises.
+        foreign: what comes, looked at by ``chain.examined``.
+        replacing: the people whose word may change by it; where they have events of the same ids
+            and other content, those that come take the place of ours.
+
+    Returns:
+        What was added, and what changed by name.
+
+    Raises:
+        MergeRefused: it would change what others have said, or their history was edited.
+        WorkspaceError: an event without an id or a counter.
+    """
+    here = _known(connection, foreign.events)
+    standing = changes.standing_decisions(connection)
+    added = known = 0
+    altered: list[str] = []
+    counted: set[tuple[str, int]] = set()
+    people: list[PersonChanges] = []
+    for name, own in groupby(foreign.events, key=lambda event: event.annotator):
+        part = _Part(connection, name, tuple(own), here, foreign.broken.get(name))
+        added, known = added + len(part.fresh), known + len(part.events) - len(part.fresh)
+        altered += [event.id for event in part.edited]
+        counted.update((name, event.seq) for event in part.fresh)
+        told = part.write(standing, replacing=name in replacing)
+        if told is not None:
+            people.append(told)
+    refused = [change for change in people if change.refused]
+    if refused:
+        raise MergeRefused(refused)
+    touched = {name for name, _ in counted}
+    found = tuple(c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted)
+    return MergeReport(added, known + foreign.repeats, tuple(altered), found, tuple(people))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What one annotator's foreign events add to what is here.
+
+    ``count`` events are here, the last with the counter ``last``; ``fresh`` are those to come.
+    ``is_plain``: all that is here comes too and the rest is later, so that each beginning of the
+    rest is a state that the work once had. Any other growth is checked and comes at one go.
+    """
+
+    annotator: str
+    count: int
+    last: int
+    fresh: Sequence[Event]
+    is_plain: bool
+
+
+def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
+    """What one annotator's foreign events add to what is here; writes nothing."""
+    name = events[0].annotator
+    part = _Part(connection, name, events, _known(connection, events), None)
+    count, last = connection.execute(_COUNT, {"annotator": name}).one()
+    changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
+    goes_on = part.history(count, last) in (History.NEW, History.LONGER)
+    return Growth(name, count, last or 0, part.fresh, changes_nothing_here and goes_on)
+
+
+def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
+    """Add the first of the fresh events, and return what is left to come."""
+    name = growth.annotator
+    count, last = connection.execute(_COUNT, {"annotator": name}).one()
+    if (count, last or 0) != (growth.count, growth.last):
+        raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
+    insert(connection, events)
+    follow(connection, events)
+    rest = growth.fresh[len(events) :]
+    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=rest)
+
+
+class _Part:
+    """The events of one annotator among those that come."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        name: str,
+        events: Sequence[Event],
+        here: Mapping[str, _Known],
+        broken: Event | None,
+    ) -> None:
+        self._connection = connection
+        self._name = name
+        self._broken = broken
+        self._is_person = chain.has_chain(name)
+        self.events = events
+        self.fresh = [event for event in events if event.id not in here]
+        # Where the chains hold, equal ones say the same; else events are held against each other.
+        unsure = [
+            event
+            for event in events
+            if event.id in here
+            and (broken or event.chain is None or here[event.id].chain != event.chain)
+        ]
+        ours = known_rows(connection, [event.id for event in unsure])
+        same = {event.id: _same(ours[event.id], event) for event in unsure}
+        self.edited = [event for event in unsure if not same[event.id]]
+        self.chains_differ = any(
+            same[event.id] and event.chain != here[event.id].chain for event in unsure
+        )
+        self._own = {event.id for event in events if event.id in here} - {
+            event.id for event in unsure if here[event.id].annotator != name
+        }
+
+        counters = [0, *(event.seq for event in events)]
+        self._whole = all(later - one <= 1 for one, later in pairwise(counters))
+
+    def write(self, standing: changes.Standing, *, replacing: bool) -> PersonChanges | None:
+        """Write what is new and make the state anew; returns what changed, None for nothing."""
+        counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
+        history = self.history(*counts)
+        edited = self._is_person and bool(self.edited or self._broken)
+        if not self.fresh and not edited:
+            if self.chains_differ:
+                chain.make_anew(self._connection, self._name)
+            return None
+        is_new = history is History.NEW
+        before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
+        if self.fresh:
+            insert(self._connection, self.fresh)
+        if edited and replacing:
+            self._replace()
+        elif self.chains_differ:
+            chain.make_anew(self._connection, self._name)
+        if history in (History.NEW, History.LONGER) and not edited:
+            follow(self._connection, self.fresh)
+        else:
+            rebuild(self._connection, [self._name])
+        after = changes.read_state(self._connection, self._name)
+        told = changes.compare(self._name, history, before, after, events=len(self.fresh))
+        asked = told.refused or edited
+        if history is History.APART and self._is_person:
+            asked = asked or not changes.only_adds(self.fresh, whole=self._whole)
+        return replace(
+            told,
+            decisions_overruled=changes.overruled(self._name, standing, before, after),
+            edited=len(self.edited) if self._is_person else 0,
+            broken=None if self._broken is None else self._broken.seq,
+            refused=asked and not replacing,
+            replaced=asked and replacing,
+        )
+
+    def history(self, count: int, last: int | None) -> History:
+        """Tell how the events go together with the ``count`` that are here, up to ``last``."""
+        if not count:
+            return History.NEW
+        if not self.fresh:
+            return History.SAME
+        if not self._own or not self._whole:
+            return History.APART
+        later = all(event.seq > (last or 0) for event in self.fresh)
+        return History.LONGER if later and len(self._own) == count else History.FORKED
+
+    def _replace(self) -> None:
+        """Put the events that say something else in the place of ours, and chain all anew."""
+        # What stands here under another name stays, whoever was to be replaced.
+        rows = [event_to_row(event) for event in self.edited if event.id in self._own]
+        if rows:
+            self._connection.execute(
+                _REPLACE, [{f"new_{name}": value for name, value in row.items()} for row in rows]
+            )
+        chain.make_anew(self._connection, self._name)
+
+
+def conflicts(
+    connection: Connection, annotators: Iterable[str] | None = None
+) -> tuple[EventConflict, ...]:
+    """Events of people that are counted alike and say different things.
+
+    A judge's counters say nothing: it looks at traces in any order and finds the same.
+    """
+    table = schema.events
+    counted = select(table.c.annotator, table.c.seq)
+    if annotators is not None:
+        counted = counted.where(table.c.annotator.in_(sorted(annotators)))
+    doubled = counted.group_by(table.c.annotator, table.c.seq).having(func.count() > 1).subquery()
+    statement = (
+        select(table)
+        .join(
+            doubled,
+            (doubled.c.annotator == table.c.annotator) & (doubled.c.seq == table.c.seq),
+        )
+        .order_by(table.c.annotator, table.c.seq, table.c.id)
+    )
+    groups: dict[tuple[str, int], list[Any]] = {}
+    for row in connection.execute(statement).mappings():
+        if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
+            groups.setdefault((row["annotator"], row["seq"]), []).append(row)
+    return tuple(
+        EventConflict(annotator, seq, tuple(row["id"] for row in rows))
+        for (annotator, seq), rows in groups.items()
+        if len({_said(event_of(row)) for row in rows}) > 1
+    )
+
+
+class _Known(NamedTuple):
+    """What tells whether an event that is here is the one that comes."""
+
+    annotator: str
+    chain: str | None
+
+
+def _known(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
+    """Those of the events that are here, by id."""
+    table = schema.events
+    found: dict[str, _Known] = {}
+    for start in range(0, len(events), _AT_ONCE):
+        batch = events[start : start + _AT_ONCE]
+        for event in batch:
+            if not event.id or event.seq < 1:
+                raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
+        rows = connection.execute(
+            select(table.c.id, table.c.annotator, table.c.chain).where(
+                table.c.id.in_([event.id for event in batch])
+            )
+        )
+        found.update((row[0], _Known(row[1], row[2])) for row in rows)
+    return found
+
+
+def _same(ours: Any, theirs: Event) -> bool:
+    """Whether a row says the same as the event of its id, but for the chain.
+
+    What an import named may say so at any hour.
+    """
+    if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
+        return True
+    try:
+        return chain.digest(event_of(ours)) == chain.digest(theirs)
+    except ValueError:
+        return False
+
+
+def _said(event: Event) -> tuple[object, ...]:
+    """What an event says, without its name and its hour."""
+    return (event.kind, event.trace_id, event.taxonomy, event.pass_number, _timeless(event))
+
+
+def _timeless(event: Event) -> str:
+    return payload_text(event.fact)
