@@ -18,6 +18,8 @@ from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
+    LabelAdded,
+    LabelChanged,
     PassFinished,
     PassStarted,
     ReviewGiven,
