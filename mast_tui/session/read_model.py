@@ -219,12 +219,21 @@ class ReadModel:
         trace: Its spans give the order; those that come later change it.
         annotator: Whose pass it is.
         said: All labels on the trace, by anybody; asked once until ``forget_others``.
+        judged: The judges that have looked at it; asked once as well.
     """
 
-    def __init__(self, trace: Trace, annotator: str, said: Callable[[], Iterable[Label]]) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        annotator: str,
+        said: Callable[[], Iterable[Label]],
+        judged: Callable[[], tuple[str, ...]],
+    ) -> None:
         self._trace = trace
         self._annotator = annotator
         self._said = said
+        self._ask_judges = judged
+        self._judges: tuple[str, ...] | None = None
         self._own = OwnLabels(self._place_of_label)
         self._answered: frozenset[str] = frozenset()
         self._suggested: Suggested | None = None
@@ -241,7 +250,14 @@ class ReadModel:
 
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
-        self._suggested = self._others = None
+        self._suggested = self._others = self._judges = None
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges that have looked at the trace."""
+        if self._judges is None:
+            self._judges = self._ask_judges()
+        return self._judges
 
     @property
     def own(self) -> OwnLabels:

@@ -115,7 +115,7 @@ class Session:
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.modes}
         self._words = Words(taxonomy, trace, self._suggestion)
-        self._read_model = ReadModel(trace, annotator, self._all_labels)
+        self._read_model = ReadModel(trace, annotator, self._all_labels, self._all_judges)
         self._shown_version = -1
         self._judge_on_screen = False
         self._news = ""
@@ -134,6 +134,10 @@ class Session:
 
     def _all_labels(self) -> tuple[Label, ...]:
         return self.workspace.labels(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+
+    def _all_judges(self) -> tuple[str, ...]:
+        judged = self.workspace.judgements(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+        return tuple(dict.fromkeys(one.judge for one in judged))
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
         if not self.suggestions_visible:
@@ -221,6 +225,11 @@ class Session:
         if not self.suggestions_visible:
             return ()
         return self._shown().suggestions
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """The judges that have looked at this trace; none while their word is hidden."""
+        return self._shown().judges if self.suggestions_visible else ()
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
@@ -415,11 +424,30 @@ class Session:
         suggestion = self._visible(suggestion_id)
         self._judge_on_screen = True
         change = self._begin()
+        self._reject(change, suggestion, reason)
+        return self._commit_answer(change, suggestion)
+
+    def answer_all(
+        self, suggestion_ids: Sequence[str], answer: Literal[Answer.ACCEPT, Answer.REJECT]
+    ) -> Change:
+        """Accept or reject several suggestions as one change, which is taken back as one."""
+        suggestions = [self._visible(suggestion_id) for suggestion_id in suggestion_ids]
+        if not suggestions:
+            raise SessionError("there is no suggestion to answer")
+        self._judge_on_screen = True
+        change = self._begin()
+        for one in suggestions:
+            if answer is Answer.REJECT:
+                self._reject(change, one)
+            else:
+                self._take(change, one, one.mode, one.target, answer, Origin.ACCEPTED)
+        return self._commit_answer(change, suggestions[-1])
+
+    def _reject(self, change: PendingChange, suggestion: Suggestion, reason: str = "") -> None:
         label = self._label_made_of(change, suggestion)
         if label is not None:
             change.remove_label(label)
         change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
-        return self._commit_answer(change, suggestion)
 
     def _take_over(
         self, suggestion: Suggestion, mode: str, target: Target, answer: Answer, origin: Origin
@@ -427,6 +455,18 @@ class Session:
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin()
+        self._take(change, suggestion, mode, target, answer, origin)
+        return self._commit_answer(change, suggestion)
+
+    def _take(
+        self,
+        change: PendingChange,
+        suggestion: Suggestion,
+        mode: str,
+        target: Target,
+        answer: Answer,
+        origin: Origin,
+    ) -> None:
         made = self._label_made_of(change, suggestion)
         label = change.state.find(mode, target)
         if label is None and made is not None:
@@ -444,7 +484,6 @@ class Session:
         elif made is not None and made is not label:
             change.remove_label(made)
         change.set_review(suggestion.id, ReviewGiven(answer, label.id))
-        return self._commit_answer(change, suggestion)
 
     def _commit_answer(self, change: PendingChange, suggestion: Suggestion) -> Change:
         if not change.changes_something:

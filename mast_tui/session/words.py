@@ -15,6 +15,7 @@ from mast_tui.workspace.events.types import (
     LabelChanged,
     LabelRemoved,
     PassFinished,
+    ReviewGiven,
     ReviewSet,
     SpanNoteSet,
     VerdictSet,
@@ -87,6 +88,9 @@ class Words:
             case VerdictSet(mode, _, value):
                 return Change(f"{self.mode(mode)}: {value or 'open'}", mode)
             case ReviewSet(suggestion, before, after):
+                together = _answered_alike(facts, after)
+                if after is not None and len(together) > 1:
+                    return self._of_many(together, _ANSWERED[after.answer])
                 review = after or before
                 answer = "waits again" if after is None else _ANSWERED[after.answer]
                 wanted = None if review is None else review.label
@@ -183,6 +187,16 @@ class Words:
         target = label.target
         return Change(f"{done} {self.place(target)}", label.mode, target, target.first)
 
+    def _of_many(self, suggestions: Sequence[str], answer: str) -> Change:
+        found = [one for one in map(self._suggestion, suggestions) if one is not None]
+        modes = list(dict.fromkeys(one.mode for one in found))
+        of = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
+        words = f"{answer}: {len(suggestions)} suggestions{of}"
+        if not found:
+            return Change(words)
+        first = found[0]
+        return Change(words, first.mode, first.target, first.evidence_key)
+
     def _of_review(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
         suggestion = self._suggestion(suggestion_id)
         if suggestion is None:
@@ -203,6 +217,16 @@ def _of_note(place: str, text: str, whose: str = "") -> str:
 
 def _quoted(text: str) -> str:
     return f"“{text}”" if text else "none"
+
+
+def _answered_alike(facts: Sequence[Fact], last: ReviewGiven | None) -> list[str]:
+    """The suggestions that were answered as the last of them was."""
+    reviews = {fact.suggestion: fact.after for fact in facts if isinstance(fact, ReviewSet)}
+    return [
+        key
+        for key, after in reviews.items()
+        if after is not None and last is not None and after.answer is last.answer
+    ]
 
 
 def _labels(facts: Sequence[Fact]) -> list[Label]:

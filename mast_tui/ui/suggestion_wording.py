@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,11 @@ MOST_OF_A_QUOTE: Final = 300
 
 MOST_OF_A_WORDING: Final = 4_000
 """Code points of a quote that is shown beside what stands in the trace."""
+
+_QUOTED: Final = re.compile(r"[“\"`‘].*?[”\"`’]")
+_WORD: Final = re.compile(r"(?<![\w#/.-])[a-z]+(?![\w/.-]*[\d/_.-]\w)")
+_WORDS_ALIKE: Final = 5
+"""Words by which a rule's reasons are known again."""
 
 _BESIDE: Final = 36
 """Code points that are shown on each side of words that differ."""
@@ -58,6 +64,15 @@ def judge_name(judge: str) -> str:
         return one_line(name, MOST_OF_A_NAME)
     prompt = one_line(prompt, MOST_OF_A_NAME // 2)
     return f"{one_line(model, MOST_OF_A_NAME - 1 - len(prompt))}@{prompt}"
+
+
+def rule_words(rationale: str) -> str:
+    """The words with which a rule begins each of its reasons, without what they are about.
+
+    A judge's labels do not say which of its rules they came from; its rules say the same of each
+    place, but for numbers, names and quotes.
+    """
+    return " ".join(_WORD.findall(_QUOTED.sub(" ", rationale))[:_WORDS_ALIKE])
 
 
 def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:

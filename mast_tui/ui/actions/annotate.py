@@ -89,6 +89,12 @@ ANNOTATE = (
         hint=21,
     ),
     _annotate(
+        name="answer_many",
+        keys="X",
+        title="answer many",
+        help="Reject, accept or hide all suggestions of a rule, a mode or a judge, in one step",
+    ),
+    _annotate(
         name="edit",
         keys="e",
         title="edit",

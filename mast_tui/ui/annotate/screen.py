@@ -454,7 +454,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _show_session(self, session: Session, trace: Trace) -> None:
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
-        own, pending = session.labels_of_modes, Counter(s.mode for s in session.pending)
+        own = session.labels_of_modes
+        pending = Counter(s.mode for s in self.suggestions.pending)
         self.modes.show_states(
             {
                 mode.slug: ModeState(
@@ -479,7 +480,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
         shown: dict[MarkKind, Mapping[str, Pointing]] = {
             MarkKind.OWN: session.labels_by_id,
-            MarkKind.SUGGESTION: session.pending_by_id,
+            MarkKind.SUGGESTION: self.suggestions.pending_by_id,
             MarkKind.OTHER: {label.id: label for label in session.others},
             MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
         }
@@ -1076,6 +1077,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def action_reject(self) -> None:
         """Reject the suggestion under the cursor and go on to the next."""
         self.suggestions.reject()
+
+    def action_answer_many(self) -> None:
+        """Reject, accept or hide all suggestions of a rule, a mode or a judge."""
+        self.suggestions.answer_many()
 
     def action_edit(self) -> None:
         """Give the suggestion, or else the label under the cursor, another mode or place."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from mast_tui.labels import Doubt, Target
+from mast_tui.labels import Answer, Doubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
@@ -16,13 +17,20 @@ from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import AnnotateView, Selection
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.suggestion_wording import Line, source_words, warnings_on
+from mast_tui.ui.suggestion_wording import (
+    Line,
+    judge_name,
+    rule_words,
+    source_words,
+    warnings_on,
+)
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
+    from mast_tui.ui.annotate.many import ManyAnswered, Scope
 
 
 class SuggestionPanel(SpanView):
@@ -74,6 +82,7 @@ class SuggestionsView(AnnotateView, Protocol):
     def modes(self) -> TaxonomyPanel: ...
     @property
     def commands(self) -> SessionCommands: ...
+    def session_changed(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,16 @@ def no_suggestion_words(session: Session) -> str:
         return "You work blind: suggestions are shown after you have finished the trace"
     if session.suggestions:
         return "All suggestions on this trace are answered"
+    if session.judged_by:
+        judges = joined([_judge_words(judge) for judge in session.judged_by])
+        return f"{judges} found nothing here; J runs another judge"
     return "No suggestions on this trace; J runs a judge"
+
+
+def _judge_words(judge: str) -> str:
+    """A judge that is no model goes by what it is."""
+    name = judge_name(judge)
+    return "The rules judge" if name.startswith("rules@") else name
 
 
 class Suggestions:
@@ -125,10 +143,37 @@ class Suggestions:
         self._gone_to: str | None = None
         self._editing: str | None = None
         self._standing: _Standing | None = None
+        self._hidden: tuple[Scope, ...] = ()
+        """Suggestions that nobody wants to see for now, on whatever trace."""
+        self._shown_for: object = None
+        self._shown: tuple[Suggestion, ...] = ()
+        self._counted: tuple[tuple[Suggestion, ...], Counter[tuple[str, str, str]]] | None = None
 
     def begin(self) -> None:
         """Begin with another trace."""
         self._id = self._editing = None
+
+    @property
+    def pending(self) -> tuple[Suggestion, ...]:
+        """The suggestions that wait for an answer, without those that are hidden."""
+        session = self._state.session
+        waiting = () if session is None else session.pending
+        if not self._hidden:
+            return waiting
+        if self._shown_for != (waiting, self._hidden):
+            shown = (one for one in waiting if not any(h.covers(one) for h in self._hidden))
+            self._shown_for, self._shown = (waiting, self._hidden), tuple(shown)
+        return self._shown
+
+    @property
+    def pending_by_id(self) -> Mapping[str, Suggestion]:
+        """The same by their ids."""
+        session = self._state.session
+        if session is None:
+            return {}
+        if not self._hidden:
+            return session.pending_by_id
+        return {one.id: one for one in self.pending}
 
     @property
     def editing(self) -> str | None:
@@ -140,7 +185,7 @@ class Suggestions:
         session = self._state.session
         if session is None or self._id is None:
             return None
-        return next((s for s in session.pending if s.id == self._id), None)
+        return self.pending_by_id.get(self._id)
 
     def pick(self, span: Span) -> None:
         """Take the suggestion that stands at a span; the one gone to stays while it is there."""
@@ -160,11 +205,11 @@ class Suggestions:
 
     def _go_to_next(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next suggestion; False where none waits."""
-        pending = session.pending
+        pending = self.pending
         if not pending:
             self._id = None
             self._view.show_span()
-            self._hints.say(no_suggestion_words(session))
+            self._hints.say(self._none_words(session))
             return False
         current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
         if current is not None:
@@ -213,7 +258,7 @@ class Suggestions:
     def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
         """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
         assert self._state.trace is not None
-        pending, spans = session.pending, len(self._state.trace)
+        pending, spans = self.pending, len(self._state.trace)
         known = self._standing
         if known is None or known.pending is not pending or known.spans != spans:
             by_index: dict[int, list[Suggestion]] = {}
@@ -250,7 +295,7 @@ class Suggestions:
         def answer(session: Session) -> Change:
             done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
             # The panel goes from one suggestion to the next without a stop between them.
-            pending = session.pending
+            pending = self.pending
             self._id = (
                 pending[self._place_beside(pending, place, 1, suggestion.doubt)].id
                 if pending
@@ -264,7 +309,7 @@ class Suggestions:
         following = self.here()
         if following is not None:
             self.show(following)
-            self._hints.say(f"{one_line(done.message)} · {len(session.pending)} to go")
+            self._hints.say(f"{one_line(done.message)} · {len(self.pending)} to go")
         else:
             self._view.show_span()
             self._hints.say(f"{one_line(done.message)} · all suggestions answered")
@@ -312,7 +357,7 @@ class Suggestions:
         if done is None:
             return
         self._id = None
-        if session.pending:
+        if self.pending:
             self._go_to_next(session, 1, after=place)
         self._hints.say(one_line(done.message))
 
@@ -320,7 +365,7 @@ class Suggestions:
 
     def what_next(self, session: Session) -> str:
         """Return what a key would do next, in a few words."""
-        pending = len(session.pending)
+        pending = len(self.pending)
         if not pending:
             return "" if session.suggestions_visible else no_suggestion_words(session)
         return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
@@ -331,7 +376,7 @@ class Suggestions:
         def look(session: Session) -> None:
             assert self._state.trace is not None
             found = _suggestion_at(session, at)
-            if found is not None and found.id in session.pending_by_id:
+            if found is not None and found.id in self.pending_by_id:
                 self.show(found)
                 return
             index = self._state.trace.index_of(at.key) if at.key is not None else at.index
@@ -359,28 +404,107 @@ class Suggestions:
                 )
                 continue
             suggestion = self.here()
-            pending = session.pending
+            pending = self.pending
             if suggestion is None:
                 count = len(pending)
                 words = (
                     f"{count} wait{'s' if count == 1 else ''} for an answer: ] goes to the next"
                     if count
-                    else no_suggestion_words(session)
+                    else self._none_words(session)
                 )
                 panel.idle("Suggestions", words)
                 continue
-            place = next(i for i, s in enumerate(pending) if s.id == suggestion.id)
             mode = next((m for m in self._state.taxonomy.modes if m.slug == suggestion.mode), None)
             name = f"{mode.code} {mode.name}" if mode else suggestion.mode
             assert self._state.trace is not None
             index_of = self._state.trace.index_of
+            alike = self._alike(suggestion)
+            warnings = list(warnings_on(suggestion, index_of))
+            if alike > 1:
+                code = name.partition(" ")[0]
+                warnings.append(
+                    Line(f"{code} ×{alike}, same rule: X answers them together", warns=False)
+                )
+            # Its number stays while others are answered.
+            place = self._number_of(session, suggestion)
             panel.show(
-                f"Suggestion {place + 1} of {len(pending)}",
+                f"Suggestion {place} of {len(session.suggestions)}",
                 name,
                 source_words(suggestion, index_of),
-                warnings_on(suggestion, index_of),
+                warnings,
                 suggestion.rationale,
             )
+
+    def _number_of(self, session: Session, suggestion: Suggestion) -> int:
+        return next(n for n, s in enumerate(session.suggestions, 1) if s.id == suggestion.id)
+
+    def _alike(self, suggestion: Suggestion) -> int:
+        """How many suggestions of the same rule wait."""
+        known = self._counted
+        if known is None or known[0] is not self.pending:
+            rules = Counter(map(_rule_of, self.pending))
+            self._counted = known = (self.pending, rules)
+        return known[1][_rule_of(suggestion)]
+
+    def _none_words(self, session: Session) -> str:
+        hidden = len(session.pending) - len(self.pending)
+        if hidden:
+            return f"All that wait are hidden ({hidden}): X, then w shows them"
+        return no_suggestion_words(session)
+
+    # Many at once
+
+    def answer_many(self) -> None:
+        """Ask which suggestions to answer together, and how."""
+        self._commands.with_session(self._ask_many, here=True)
+
+    def _ask_many(self, session: Session) -> None:
+        pending = self.pending
+        hidden = len(session.pending) - len(pending)
+        like = self.here() or next(iter(pending or session.pending), None)
+        if like is None:
+            self._hints.say(no_suggestion_words(session))
+            return
+
+        def named(slug: str) -> str:
+            mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
+            return f"{mode.code} {mode.name}" if mode else slug
+
+        def answered(done: ManyAnswered | None) -> None:
+            if done is not None:
+                self._view.context.writes.do(lambda: self._answer_many(done))
+
+        # Start-up: few answer many.
+        from mast_tui.ui.annotate.many import ManyScreen
+
+        self._view.show_dialog(ManyScreen(like, pending, named, hidden), answered)
+
+    def _answer_many(self, done: ManyAnswered) -> None:
+        meant = done.scope.of(self.pending)
+        if done.answer in ("h", "w"):
+            self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
+            self._view.session_changed()
+            self._view.show_span()
+            self._hints.say(
+                "All suggestions are shown again"
+                if done.answer == "w"
+                else f"{len(meant)} hidden, unanswered: X, then w shows them again"
+            )
+            return
+        answer: Literal[Answer.ACCEPT, Answer.REJECT]
+        answer = Answer.ACCEPT if done.answer == "a" else Answer.REJECT
+        ids = [one.id for one in meant]
+        change = self._commands.changed(lambda s: s.answer_all(ids, answer))
+        if change is None:
+            return
+        self._id = None
+        self._view.show_span()
+        left = len(self.pending)
+        self._hints.say(f"{one_line(change.message)} · {left} to go · u takes all back")
+
+
+def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
+    return suggestion.judge, suggestion.mode, rule_words(suggestion.rationale)
 
 
 def _doubt(suggestion: Suggestion) -> Doubt:

@@ -1,0 +1,150 @@
+"""Answering many suggestions in one step, and what is said where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mast_tui.labels import Answer, Finding
+from mast_tui.traces.model import Trace
+from mast_tui.ui.suggestion_wording import rule_words
+from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
+
+STEPS = [{"role": "user", "content": f"step {n}"} for n in range(30)]
+
+
+def flood(trace: Trace) -> list[Finding]:
+    """28 of one rule, two of another on the same mode, one of another mode."""
+    why = "#{}: Navigator-{} repeats almost word for word “what {} said”; 3 times in all"
+    many = [finding(trace, "1.3", n, n, why=why.format(n, n, "he" * n)) for n in range(1, 29)]
+    same = "#29 is the same call as #{}, with the same answer"
+    other = [finding(trace, "1.3", n, n, why=same.format(n)) for n in (29, 30)]
+    one = replace(finding(trace, "3.1", 30, 30, why="#30: the end is early"), confidence=0.4)
+    return [*many, *other, one]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Two traces, each with 31 suggestions."""
+    for name in ("one", "two"):
+        path = write_trace(
+            tmp_path / "set" / f"{name}.json", [*STEPS, {"role": "user", "content": name}]
+        )
+        trace = read_trace(path)
+        suggest(tmp_path / "w.db", trace, flood(trace))
+    return tmp_path / "set", tmp_path / "w.db"
+
+
+def pending(on: Stage) -> dict[str, int]:
+    """How many wait, by code."""
+    found: dict[str, int] = {}
+    for one in on.annotate.suggestions.pending:
+        found[CODES[one.mode]] = found.get(CODES[one.mode], 0) + 1
+    return found
+
+
+def test_a_rule_is_known_by_the_words_that_are_in_all_its_reasons() -> None:
+    one = "#372: Inner-Agent says “once” more what it said in #370, at src/a_b.py:3"
+    other = "#9: another says “it all” more what it said in #1"
+    assert rule_words(one) == "says more what it said"
+    assert rule_words(other) == "another says more what it"
+    assert rule_words("#3 …") == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        ("x", {"1.3": 2, "3.1": 1}),
+        ("mx", {"3.1": 1}),
+        ("jx", {}),
+        ("sx", {}),
+        ("sccx", {"3.1": 1}),
+        ("a", {"1.3": 2, "3.1": 1}),
+        ("rma", {"3.1": 1}),
+        ("h", {"1.3": 2, "3.1": 1}),
+    ],
+)
+async def test_all_of_a_rule_a_mode_or_a_judge_are_answered_in_one_step(
+    files: tuple[Path, Path], keys: str, left: dict[str, int]
+) -> None:
+    folder, place = files
+    async with stage(folder / "one.json", workspace=place) as on:
+        assert "1.3 ×28, same rule" in on.text
+        await on.press("X")
+        assert "×28" in on.text
+        assert "×30" in on.text
+        await on.press(*keys)
+        assert pending(on) == left
+        reviews = [on.session.review_of(s.id) for s in on.session.suggestions]
+        given = [review.answer for review in reviews if review is not None]
+        wanted = {"x": Answer.REJECT, "a": Answer.ACCEPT}.get(keys[-1])
+        assert given == ([] if wanted is None else [wanted] * (31 - sum(left.values())))
+        assert len(on.labels) == (len(given) if wanted is Answer.ACCEPT else 0)
+        if wanted is not None:
+            assert f"{len(given)} suggestions" in on.message
+            await on.press("u")
+            assert pending(on) == {"1.3": 30, "3.1": 1}
+            assert on.labels == set()
+            await on.press("U")
+            assert pending(on) == left
+
+
+async def test_those_below_a_confidence_are_told_from_those_above(
+    files: tuple[Path, Path],
+) -> None:
+    folder, place = files
+    async with stage(folder / "one.json", workspace=place) as on:
+        await on.press("[", "[")
+        assert "3.1 Premature termination" in on.text
+        await on.press("X", "s", "c")
+        assert "at most as sure as this one (0.40)" in on.text
+        await on.press("x")
+        assert pending(on) == {"1.3": 30}
+
+
+async def test_what_is_hidden_is_hidden_on_other_traces_too_until_it_is_shown_again(
+    files: tuple[Path, Path],
+) -> None:
+    folder, place = files
+    async with stage(folder, workspace=place) as on:
+        await on.press("enter", "X", "m", "h")
+        assert pending(on) == {"3.1": 1}
+        assert "30 hidden" in on.message
+        assert "◌" not in on.row(1)
+        assert "3.1 ◌" in on.row(30)
+        await on.press("]")
+        assert on.number == 30
+        await on.press("x")
+        assert "All that wait are hidden (30)" in on.text
+        await on.press(">")
+        assert pending(on) == {"3.1": 1}
+        await on.press("X", "w")
+        assert pending(on) == {"1.3": 30, "3.1": 1}
+        assert "1.3 ◌" in on.row(1)
+
+
+async def test_a_number_stays_while_others_are_answered(files: tuple[Path, Path]) -> None:
+    folder, place = files
+    async with stage(folder / "one.json", workspace=place) as on:
+        await on.press("]", "]")
+        assert "Suggestion 3 of 31" in on.text
+        await on.press("[", "x")
+        assert "Suggestion 3 of 31" in on.text
+        await on.press("x")
+        assert "Suggestion 4 of 31" in on.text
+
+
+async def test_a_judge_that_found_nothing_is_named_but_not_to_the_blind(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.json")
+    place = tmp_path / "w.db"
+    suggest(place, read_trace(path), [])
+    async with stage(path, workspace=place) as on:
+        assert "The rules judge found nothing" in on.text
+        await on.press("X")
+        assert "The rules judge found nothing here" in on.message
+    async with stage(path, workspace=place, blind=True) as on:
+        assert "found nothing" not in on.text
+        await on.press("X")
+        assert "found nothing" not in on.text
