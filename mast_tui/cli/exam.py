@@ -18,6 +18,7 @@ from mast_tui.cli.exam_input import (
     candidate_from_workspace,
     rules_candidate,
     set_from_files,
+    set_from_table,
     set_from_workspace,
 )
 from mast_tui.cli.report_files import Files, print_text
@@ -27,6 +28,7 @@ from mast_tui.cli.shared.common import (
     common_options,
     json_option,
     kept_taxonomy,
+    load_chosen_taxonomy,
     open_workspace,
     print_json,
     say,
@@ -59,8 +61,9 @@ RULES = "rules"
     "set_name",
     required=True,
     metavar="SET",
-    help=f"{', '.join(READERS)}: the set whose files are the PATHs. Else gold, or the name of an "
-    "annotator of the workspace whose word counts as the truth.",
+    help=f"{', '.join(READERS)}: the set whose files are the PATHs; or a file of labels "
+    "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose word "
+    "counts as the truth.",
 )
 @click.option(
     "--judge",
@@ -126,7 +129,7 @@ def exam_command(
     files with their hashes, the seed, and what was named trace by trace.
     """
     checked_sight(blind, assisted)
-    from_files = set_name in READERS
+    from_files = set_name in READERS or Path(set_name).is_file()
     if from_files and not paths:
         raise click.UsageError(f"--set {set_name} wants the files of the set as PATHs")
     if paths and not from_files:
@@ -150,10 +153,14 @@ def exam_command(
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         may_see = _seen_by(viewer)
-    outputs = outputs_beside(place, force=force) if place else _outputs_alone(paths, force)
+    outputs = (
+        outputs_beside(place, force=force) if place else _outputs_alone(paths, set_name, force)
+    )
     files.check(outputs)
-    if from_files or place is None:
+    if set_name in READERS:
         exam = set_from_files(set_name, paths)
+    elif from_files or place is None:
+        exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
     else:
         truth = set_name if set_name == "gold" else annotator_named(place, set_name)
         # An imported set brings a taxonomy of its own, under which alone its word is the truth.
@@ -228,14 +235,14 @@ def _seen_by(viewer: Viewer) -> Callable[[str], bool]:
     return lambda trace_id: viewer.may_see_others(trace_id) and judges(trace_id)
 
 
-def _outputs_alone(paths: Sequence[Path], force: bool) -> Outputs:
+def _outputs_alone(paths: Sequence[Path], set_name: str, force: bool) -> Outputs:
     """The outputs where no workspace is asked: neither it nor the set is ever replaced."""
 
     def reason(target: Path) -> str | None:
         real = target.resolve()
         if target in database_files(find_workspace(None)):
             return "the labels are kept in this file"
-        read = [path.resolve() for path in paths]
+        read = [path.resolve() for path in (*paths, Path(set_name))]
         if real.exists() and any(real == path or path in real.parents for path in read):
             return "it is a part of the set, which is never written to"
         return None

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree_input import judge_named
+from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
 from mast_tui.exchange.importers.trail import read_trail
@@ -21,9 +23,11 @@ from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.judges.rules import Rule, RulesJudge
 from mast_tui.labels import QuoteCounts, Severity, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_fully, scan
 
 if TYPE_CHECKING:
-    from mast_tui.exchange.import_batch import Incoming
+    from mast_tui.exchange.errors import RowProblem
+    from mast_tui.exchange.import_batch import Incoming, IncomingWork
     from mast_tui.gold.model import GoldLabel
     from mast_tui.labels import Finding, Label
     from mast_tui.taxonomy.model import Taxonomy
@@ -195,26 +199,80 @@ def set_from_files(name: str, paths: Sequence[Path]) -> ExamSet:
     mast = load_mast()
     taxonomy = next((known for known in (mast, *read.taxonomies) if known.ref in refs), mast)
     files = sorted({one.path for one in read.traces if one.path is not None})
-    traces = {trace.identity.trace_id: trace for file in files for trace in read_traces(file)}
-    questions, verdicts = [], {}
-    for one in work:
-        questions.append(
-            _question(one.trace_id, map(_of_label, one.labels), traces.get(one.trace_id))
+    traces = [trace for file in files for trace in read_traces(file)]
+    return _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
+
+
+def set_from_table(file: Path, taxonomy: Taxonomy, paths: Sequence[Path]) -> ExamSet:
+    """Take the word of the one annotator of a ``csv-long`` file for the truth.
+
+    Args:
+        file: The table.
+        taxonomy: Under which its rows are read.
+        paths: Where the traces lie.
+
+    Raises:
+        ExchangeError: It is no such table, or holds the words of none or of several.
+    """
+    read = read_csv_long([file], taxonomy=taxonomy, known={taxonomy.ref: taxonomy}.get)
+    work = [one for one in read.work if one.taxonomy == taxonomy.ref]
+    names = sorted({one.annotator for one in work})
+    if len(names) != 1:
+        raise ExchangeError(
+            f"{file}: the truth of an exam is one annotator's word, and here are those of "
+            f"{', '.join(names) or 'nobody'}"
         )
+    traces = []
+    for report in scan(paths):
+        for trace in report.traces:
+            read_fully(trace)
+            traces.append(trace)
+    return _set_of(str(file), taxonomy, work, traces, read.problems)
+
+
+def _set_of(
+    name: str,
+    taxonomy: Taxonomy,
+    work: Sequence[IncomingWork],
+    traces: Iterable[Trace],
+    problems: Iterable[RowProblem],
+    scorings: tuple[str, ...] | None = None,
+) -> ExamSet:
+    """A set from what was read of files; without ``scorings`` as its labels can be scored."""
+    asked = {one.trace_id for one in work}
+    at_hand = {t.identity.trace_id: t for t in traces if t.identity.trace_id in asked}
+    questions, verdicts = [], {}
+    for one in sorted(work, key=lambda one: one.trace_id):
+        trace = at_hand.get(one.trace_id)
+        questions.append(_question(one.trace_id, map(_of_label, one.labels), trace))
         for mode, value in one.verdicts.items():
             verdicts[one.trace_id, mode] = value
         for label in one.labels:
             verdicts[one.trace_id, label.mode] = VerdictValue.PRESENT
+    files = {trace.path for trace in at_hand.values()} | {one.file for one in work}
     return ExamSet(
         name,
         taxonomy,
-        SCORINGS[name],
-        tuple(sorted(questions, key=lambda question: question.trace_id)),
+        _scorings(questions, verdicts) if scorings is None else scorings,
+        tuple(questions),
         Reference(name, verdicts),
-        traces,
-        tuple(sorted({*files, *(one.file for one in work)})),
-        tuple(map(str, read.problems)),
+        at_hand,
+        tuple(sorted(files)),
+        tuple(map(str, problems)),
     )
+
+
+def _scorings(
+    questions: Iterable[Question], verdicts: Mapping[Unit, VerdictValue]
+) -> tuple[str, ...]:
+    """By what labels can be scored: what nobody calls absent cannot be wrong."""
+    truths = [question.truth for question in questions]
+    there = {
+        "decisive": any(truth.decisive is not None for truth in truths),
+        "places": any(truth.places for truth in truths),
+        "verdicts": VerdictValue.ABSENT in verdicts.values(),
+    }
+    return tuple(scoring for scoring in there if there[scoring])
 
 
 def set_from_workspace(
@@ -245,15 +303,10 @@ def set_from_workspace(
             verdicts[one.trace_id, one.mode] = one.value
     traces = {trace_id: trace_of(trace_id) for trace_id in sorted(said) if may_see(trace_id)}
     questions = [_question(one, said[one], trace) for one, trace in traces.items()]
-    scorings = {
-        "decisive": any(one.truth.decisive is not None for one in questions),
-        "places": any(one.truth.places for one in questions),
-        "verdicts": VerdictValue.ABSENT in verdicts.values(),
-    }
     return ExamSet(
         name,
         taxonomy,
-        tuple(scoring for scoring, there in scorings.items() if there),
+        _scorings(questions, verdicts),
         tuple(questions),
         Reference(
             name,

@@ -114,6 +114,31 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
 
 
+def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    listed = cli("inspect", "set", "--json").json
+    traces = [one["id"] for file in listed["files"] for one in file["traces"]]
+    rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
+    rows += [f"{trace},ann,3.3,present,/history/3,/history/4,fatal" for trace in traces[:3]]
+    rows += [f"{traces[3]},ann,3.3,absent,,,", f"{traces[3]},ann,1.3,absent,,,"]
+    rows += [f"{trace},ann,,finished,,," for trace in traces]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(rows) + "\n", "utf-8")
+    done = cli("exam", "set", "--set", "labels.csv", "--judge", "rules", "--rules", "all", "--json")
+    assert done.code == 0, done.err
+    document = done.json
+    assert document["scored_by"] == ["decisive", "places", "verdicts"]
+    assert document["baselines"]["n"] == 3
+    [judged] = document["judges"].values()
+    assert judged["decisive"]["step"]["0"]["value"] == 0
+    table = judged["verdicts"]["modes"]["3.3"]
+    assert (table["n"], table["false_negatives"], table["true_negatives"]) == (4, 3, 1)
+    labels.write_text("\n".join([*rows, f"{traces[0]},bob,1.3,absent,,,"]) + "\n", "utf-8")
+    refused = cli("exam", "set", "--set", "labels.csv", "--judge", "rules")
+    assert refused.code == 1
+    assert "ann, bob" in refused.err
+
+
 def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
     outputs = {
