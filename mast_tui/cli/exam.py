@@ -216,6 +216,7 @@ def exam_document(
                 "verdicts": None
                 if one.judged is None
                 else judge_report(one.judged, rounds=rounds, seed=seed),
+                "categories": one.answers.categories,
                 "quotes": one.quotes,
                 "cost": one.cost,
                 "cases": decisive_cases(questions, one.answers) if decisive else [],

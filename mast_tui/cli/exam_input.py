@@ -18,7 +18,7 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
-from mast_tui.figures.exam import Answers, Decisive, Marks, Question
+from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.judges.rules import Rule, RulesJudge
 from mast_tui.labels import QuoteCounts, Severity, VerdictValue
@@ -159,30 +159,32 @@ def _plain(agent: str) -> str:
     return agent.split("(")[0].strip().casefold()
 
 
-def _marks(said: Iterable[_Claim], steps: _Steps, *, categories: bool, truth: bool) -> Marks:
+def _marks(said: Iterable[_Claim], steps: _Steps, *, truth: bool) -> Marks:
     """What somebody says, step by step.
 
     The decisive step is the earliest one called so. A judge that calls none so means the one that
     it is surest of, and of equally sure ones the earliest; a truth that calls none so has none.
     """
-    placed = [(step, one) for one in said if (step := steps.number(one.first)) is not None]
+    known = [one for one in said if one.first is not None]
+    placed = [(step, one) for one in known if (step := steps.number(one.first)) is not None]
     chosen = [(step, one) for step, one in placed if one.fatal] or ([] if truth else placed)
     decisive = None
     if chosen:
         step, one = min(
             chosen, key=lambda pair: (0.0 if pair[1].fatal else -pair[1].confidence, pair[0])
         )
-        named = one.mode if categories and one.mode != DECISIVE_ERROR else None
+        named = None if one.mode == DECISIVE_ERROR else one.mode
         decisive = Decisive(step, steps.agent(step), named)
-    places = frozenset(
-        (step, one.mode if categories else f"other:{one.mode}") for step, one in placed
-    )
-    return Marks(decisive, places)
+    places: set[Place] = set()
+    for one in known:
+        step = steps.number(one.first)
+        places.add((one.first or "" if step is None else step, one.mode))
+    return Marks(decisive, frozenset(places))
 
 
 def _question(trace_id: str, said: Iterable[_Claim], trace: Trace | None) -> Question:
     steps = _Steps.of(trace)
-    marks = _marks(said, steps, categories=True, truth=True)
+    marks = _marks(said, steps, truth=True)
     told = dict(trace.meta.hidden).get("mistake_agent") if trace is not None else None
     if told and marks.decisive is not None:
         marks = replace(marks, decisive=replace(marks.decisive, agent=_plain(told)))
@@ -325,12 +327,14 @@ def rules_candidate(exam: ExamSet, rules: Sequence[Rule]) -> Candidate:
     for trace_id, trace in exam.traces.items():
         found = judge.judge(trace).findings
         steps = _Steps.of(trace)
-        answers[trace_id] = _marks(map(_of_finding, found), steps, categories=same, truth=False)
+        answers[trace_id] = _marks(map(_of_finding, found), steps, truth=False)
         shown = {finding.mode for finding in found}
         for mode in judge.looks_at:
             present = mode in shown
             verdicts[trace_id, mode] = VerdictValue.PRESENT if present else VerdictValue.ABSENT
-    return Candidate(judge.name, answers, _judged(exam, judge.name, verdicts if same else {}))
+    return Candidate(
+        judge.name, Answers(answers, same), _judged(exam, judge.name, verdicts if same else {})
+    )
 
 
 def candidate_from_workspace(
@@ -355,7 +359,6 @@ def candidate_from_workspace(
         trace_id: _marks(
             map(_of_label, of_trace.get(trace_id, ())),
             _Steps.of(exam.traces.get(trace_id)),
-            categories=same,
             truth=False,
         )
         for trace_id in _looked_at(place, name, ref)
@@ -367,7 +370,7 @@ def candidate_from_workspace(
     quotes = QuoteCounts.of(quoted)
     return Candidate(
         name,
-        answers,
+        Answers(answers, same),
         _judged(exam, name, verdicts),
         _cost(place, name),
         {kind: getattr(quotes, kind) for kind in QUOTE_KINDS} if quotes.all else None,

@@ -22,6 +22,10 @@ DISTANCES: Final = (0, 1, 3, 5)
 """How far from the true step a named one may be."""
 
 
+Place = tuple[int | str, str]
+"""Where something shows, and its category."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decisive:
     """The one step that decided a run, whose it is, and its category; None where nobody told."""
@@ -33,10 +37,13 @@ class Decisive:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What somebody says of a trace: the decisive step, and every place with its category."""
+    """What somebody says of a trace: the decisive step, and every place with its category.
+
+    A place is a step, or the key of a span whose step nobody can tell.
+    """
 
     decisive: Decisive | None = None
-    places: frozenset[tuple[int, str]] = frozenset()
+    places: frozenset[Place] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,15 @@ class Question:
     agents: tuple[str, ...] | None = None
 
 
-Answers = Mapping[str, Marks]
-"""By trace id; a trace that the judge has not looked at is missing."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a judge says, by trace id; a trace that it has not looked at is missing.
+
+    ``categories`` is whether it speaks in the set's taxonomy: only then its categories count.
+    """
+
+    by_trace: Mapping[str, Marks]
+    categories: bool = True
 
 
 class DecisiveJson(TypedDict):
@@ -122,17 +136,24 @@ def decisive_figures(questions: Sequence[Question], answers: Answers) -> Decisiv
     """Score the decisive step of each question that has one."""
     asked = [q for q in questions if q.truth.decisive is not None]
     pairs = [
-        (q.truth.decisive, answers[q.trace_id].decisive)
+        (q.truth.decisive, answers.by_trace[q.trace_id].decisive)
         for q in asked
-        if q.trace_id in answers and q.truth.decisive is not None
+        if q.trace_id in answers.by_trace and q.truth.decisive is not None
     ]
+
+    def same_category(true: Decisive, named: Decisive) -> bool:
+        return (
+            answers.categories
+            and true.category not in (None, "")
+            and (true.category == named.category)
+        )
 
     def hits(right: Callable[[Decisive, Decisive], bool]) -> int:
         return sum(named is not None and right(true, named) for true, named in pairs)
 
     distances = [abs(true.step - named.step) for true, named in pairs if named is not None]
     with_agent = sum(true.agent is not None for true, _ in pairs)
-    with_category = sum(true.category is not None for true, _ in pairs)
+    with_category = sum(answers.categories and true.category is not None for true, _ in pairs)
     return {
         "n": len(pairs),
         "named": sum(named is not None for _, named in pairs),
@@ -145,25 +166,21 @@ def decisive_figures(questions: Sequence[Question], answers: Answers) -> Decisiv
             hits(lambda true, named: true.agent is not None and true.agent == named.agent),
             with_agent,
         ).to_json(),
-        "category": share(hits(_same_category), with_category).to_json(),
+        "category": share(hits(same_category), with_category).to_json(),
         "step_and_category": share(
-            hits(lambda true, named: true.step == named.step and _same_category(true, named)),
+            hits(lambda true, named: true.step == named.step and same_category(true, named)),
             with_category,
         ).to_json(),
     }
-
-
-def _same_category(true: Decisive, named: Decisive) -> bool:
-    return true.category is not None and true.category == named.category
 
 
 def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[CaseJson]:
     """Tell trace by trace which step is true and which was named."""
     cases: list[CaseJson] = []
     for question in questions:
-        if question.truth.decisive is None or question.trace_id not in answers:
+        if question.truth.decisive is None or question.trace_id not in answers.by_trace:
             continue
-        true, named = question.truth.decisive, answers[question.trace_id].decisive
+        true, named = question.truth.decisive, answers.by_trace[question.trace_id].decisive
         step = None if named is None else named.step
         cases.append(
             {
@@ -233,12 +250,12 @@ def places_figures(
         rounds: How many resamples; 0 leaves out the intervals.
         seed: What they are drawn from.
     """
-    asked = [q for q in questions if q.trace_id in answers]
-    pairs = [(q.truth.places, answers[q.trace_id].places) for q in asked]
+    asked = [q for q in questions if q.trace_id in answers.by_trace]
+    pairs = [(q.truth.places, answers.by_trace[q.trace_id].places) for q in asked]
 
-    def match(part: Callable[[tuple[int, str]], object]) -> MatchJson:
+    def match(part: Callable[[Place], object], *, counts: bool = True) -> MatchJson:
         rows = []
-        for true, named in pairs:
+        for true, named in pairs if counts else ():
             trues, names = set(map(part, true)), set(map(part, named))
             rows.append((len(trues & names), len(names), len(trues)))
         return _match(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
@@ -247,8 +264,8 @@ def places_figures(
         "n": len(asked),
         "not_asked": len(questions) - len(asked),
         "location": match(lambda place: place[0]),
-        "category": match(lambda place: place[1]),
-        "joint": match(lambda place: place),
+        "category": match(lambda place: place[1], counts=answers.categories),
+        "joint": match(lambda place: place, counts=answers.categories),
     }
 
 

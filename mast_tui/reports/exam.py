@@ -167,6 +167,7 @@ def _places(document: Values, judges: Values) -> Section | None:
                 },
             )
             for what, words in _WHAT.items()
+            if figures[what]["true"] or figures[what]["named"]
         )
         for name, figures in scored.items()
     )
@@ -233,6 +234,13 @@ def _numbers(cost: Values | None) -> dict[str, Cell]:
 
 def _notes(document: Values) -> Iterator[Note]:
     """What holds for all of it."""
+    others = [name for name, one in document["judges"].items() if not one["categories"]]
+    if others and {"decisive", "places"} & set(document["scored_by"]):
+        yield Note(
+            f"In another taxonomy than the set speak {', '.join(others)}: their categories do not "
+            "count.",
+            "other_taxonomy",
+        )
     if document["baselines"] is not None and not document["baselines"]["n"]:
         yield Note(
             "The set's traces are not at hand, so nobody knows how many steps they have: there are "

@@ -114,6 +114,26 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
 
 
+def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:
+    def errors(*pairs: tuple[str, str]) -> dict[str, object]:
+        return {"errors": [{"category": c, "location": at} for c, at in pairs]}
+
+    truth = write(
+        tmp_path / "truth" / "t.json", errors(("Goal Deviation", "s1"), ("Timeout Issues", "s2"))
+    )
+    said = write(
+        tmp_path / "said" / "t.json", errors(("Goal Deviation", "s1"), ("Goal Deviation", "s2"))
+    )
+    words = ("--format", "trail", "--annotator", "other", "--allow-new")
+    assert cli("import", said, *words).code == 0
+    done = cli("exam", truth, "--set", "trail", "--judge", "other", "--json")
+    assert done.code == 0, done.err
+    places = done.json["judges"]["other"]["places"]
+    assert places["location"]["f1"]["value"] == 1
+    assert places["category"]["recall"]["value"] == 0.5
+    assert places["joint"]["per_trace"]["value"] == 0.5
+
+
 def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
     listed = cli("inspect", "set", "--json").json

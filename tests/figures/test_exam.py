@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.figures.exam import (
+    Answers,
     Decisive,
     Marks,
     Question,
@@ -28,7 +29,7 @@ def named(step: int, agent: str = "a", category: str = "x") -> Marks:
 
 def test_a_step_counts_by_how_far_it_is_off() -> None:
     questions = [question(name, 1) for name in "pqrs"]
-    answers = {"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": Marks()}
+    answers = Answers({"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": Marks()})
     found = decisive_figures(questions, answers)
     assert (found["n"], found["named"], found["not_asked"]) == (4, 3, 0)
     assert {off: one["value"] for off, one in found["step"].items()} == {
@@ -45,13 +46,13 @@ def test_a_step_counts_by_how_far_it_is_off() -> None:
 
 
 def test_what_a_judge_was_not_asked_is_not_wrong() -> None:
-    found = decisive_figures([question("p", 1), question("q", 1)], {"p": named(1)})
+    found = decisive_figures([question("p", 1), question("q", 1)], Answers({"p": named(1)}))
     assert (found["n"], found["not_asked"], found["step"]["0"]["value"]) == (1, 1, 1.0)
 
 
 def test_without_traces_nobody_knows_agents_or_chance() -> None:
     questions = [question("p", 1, agents=None)]
-    assert decisive_figures(questions, {"p": named(1)})["agent"]["value"] is None
+    assert decisive_figures(questions, Answers({"p": named(1)}))["agent"]["value"] is None
     assert baselines(questions)["n"] == 0
 
 
@@ -67,7 +68,7 @@ def test_places_are_scored_by_step_category_and_both() -> None:
     truth = Marks(None, frozenset({(1, "x"), (4, "y")}))
     questions = [Question(name, truth) for name in "pq"]
     said = Marks(None, frozenset({(1, "y"), (2, "x"), (4, "y")}))
-    found = places_figures(questions, {"p": said, "q": Marks()}, rounds=0, seed=0)
+    found = places_figures(questions, Answers({"p": said, "q": Marks()}), rounds=0, seed=0)
     assert (found["n"], found["not_asked"]) == (2, 0)
     location, joint = found["location"], found["joint"]
     assert (location["right"], location["named"], location["true"]) == (2, 3, 4)
@@ -79,14 +80,23 @@ def test_places_are_scored_by_step_category_and_both() -> None:
 
 
 def test_nothing_named_and_nothing_true_is_no_figure() -> None:
-    found = places_figures([Question("p", Marks())], {"p": Marks()}, rounds=100, seed=0)
+    found = places_figures([Question("p", Marks())], Answers({"p": Marks()}), rounds=100, seed=0)
     assert found["joint"]["f1"] == {"value": None, "undefined": "no_overlap"}
 
 
 def test_the_same_seed_gives_the_same_intervals() -> None:
     questions = [question(str(n), n % 4) for n in range(12)]
-    answers = {str(n): named(n % 3) for n in range(12)}
+    answers = Answers({str(n): named(n % 3) for n in range(12)})
     one, other = (places_figures(questions, answers, rounds=200, seed=3) for _ in range(2))
     assert one == other
     low, high = one["location"]["f1"]["ci"] or (1, 0)
     assert low < (one["location"]["f1"]["value"] or 0) < high
+
+
+def test_categories_of_another_taxonomy_do_not_count() -> None:
+    questions, answers = [question("p", 1)], Answers({"p": named(1)}, categories=False)
+    found = decisive_figures(questions, answers)
+    assert (found["step"]["0"]["value"], found["category"]["value"]) == (1, None)
+    places = places_figures(questions, answers, rounds=0, seed=0)
+    assert places["location"]["f1"]["value"] == 1
+    assert (places["joint"]["true"], places["joint"]["f1"]["value"]) == (0, None)
