@@ -236,3 +236,12 @@ async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
         await settle(on.pilot)
         assert screen.timeline.row_count == 2000
         assert title(on) == "Timeline · messages · 2,000 of 2,000"
+
+
+async def test_log_records_are_left_out_by_one_key(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("F", "n")
+        assert "no log records · 12 of 12" in choice(on)
+        assert "[x] all but log records" in choice(on)
+        await on.press("c", "enter")
+        assert title(on) == "Timeline · tool calls, no log records · 4 of 12"

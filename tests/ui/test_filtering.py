@@ -30,6 +30,7 @@ def keeps(chosen: SpanFilter, marks: Mapping[str, Set[int]], span: Span) -> bool
     return (
         (not chosen.kinds or span.kind in chosen.kinds)
         and (not chosen.agents or span.agent in chosen.agents)
+        and not (chosen.no_logs and span.kind is SpanKind.LOG)
         and (not chosen.errors or span.status is SpanStatus.ERROR)
         and (not chosen.labelled or span.index in marks["labelled"])
         and (not chosen.suggested or span.index in marks["suggested"])
@@ -66,10 +67,7 @@ filters = st.builds(
     SpanFilter,
     st.frozensets(st.sampled_from(SpanKind), max_size=2),
     st.frozensets(st.sampled_from("ab"), max_size=1),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
+    *[st.booleans()] * 5,
 )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from mast_tui.traces.model import SpanKind
 from mast_tui.ui.trace_view.background_index import TraceFacts
-from mast_tui.ui.trace_view.timeline import Columns
+from mast_tui.ui.trace_view.timeline import Columns, names_apart, who_words, whole_words
 from mast_tui.ui.wording import offset
+from tests.ui.build import SmallTrace
 
 
 @pytest.mark.parametrize("total", [0.0, 59.9, 600.0, 3599.0, 3600.0, 36_000.0, 360_000.0, 4e6])
@@ -18,3 +25,46 @@ def test_every_time_of_a_run_has_room(total: float) -> None:
 
 def test_a_run_without_times_has_no_column_for_them() -> None:
     assert Columns.of(10, TraceFacts(10), 100).time == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["user", "agent"], ["user", "agent"]),
+        (["a_very_long_name_indeed", "user"], ["a_very_long_n…", "user"]),
+        (
+            ["code_execution_success", "code_execution_error", "planner"],
+            ["code_e…success", "code_e…error", "planner"],
+        ),
+        (
+            ["Chief Technology Officer", "Chief Technology Intern"],
+            ["Chief…Officer", "Chief…Intern"],
+        ),
+        (["x" * 20 + "1", "x" * 20 + "2"], ["xxxxxxxxxxxx…1", "xxxxxxxxxxxx…2"]),
+    ],
+)
+def test_names_that_must_be_cut_stay_apart(names: list[str], shown: list[str]) -> None:
+    assert list(names_apart(names, 14).values()) == shown
+
+
+@given(st.lists(st.text("ab_ 界", max_size=20), unique=True, max_size=5), st.integers(3, 14))
+def test_no_name_takes_more_than_its_cells(names: list[str], cells: int) -> None:
+    shown = names_apart(names, cells)
+    assert list(shown) == names
+    assert all(cell_len(text) <= cells for text in shown.values())
+
+
+SPAN = replace(SmallTrace("a").span(0), kind=SpanKind.TOOL_CALL, name="create", agent="log")
+
+
+def test_no_name_is_said_twice() -> None:
+    assert whole_words(replace(SPAN, preview="create a.py")) == "create a.py"
+    assert whole_words(replace(SPAN, preview="path=a.py")) == "create path=a.py"
+    assert whole_words(replace(SPAN, preview="creates a.py")) == "create creates a.py"
+    assert who_words(replace(SPAN, kind=SpanKind.LOG), "log", 15).split() == ["log"]
+    assert who_words(SPAN, "log", 15).split() == ["log", "tool"]
+
+
+def test_a_row_leaves_out_colours_and_shows_what_else_a_terminal_would_obey() -> None:
+    span = replace(SPAN, name=None, preview="\x1b[31mred\x1b[0m \x1b[2J")
+    assert whole_words(span) == "red ␛[2J"

@@ -46,6 +46,14 @@ def offers(
 ) -> tuple[Offer, ...]:
     """What there is to choose; labels, suggestions and matches only where one may see some."""
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
+    rows.append(
+        Offer(
+            "n",
+            "all but log records",
+            lambda f: f.no_logs,
+            lambda f: replace(f, no_logs=not f.no_logs),
+        )
+    )
     rows.append(Offer("e", "errors", lambda f: f.errors, lambda f: replace(f, errors=not f.errors)))
     if labelled:
         rows.append(

@@ -29,11 +29,12 @@ _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 class SpanFilter:
     """What is shown: of several kinds, or of several agents, each; all else must hold at once.
 
-    Without any kind every kind is shown, and so with agents.
+    Without any kind every kind is shown, and so with agents; ``no_logs`` leaves out one kind.
     """
 
     kinds: frozenset[SpanKind] = frozenset()
     agents: frozenset[str] = frozenset()
+    no_logs: bool = False
     errors: bool = False
     labelled: bool = False
     suggested: bool = False
@@ -59,6 +60,7 @@ class SpanFilter:
         words = [" or ".join(parts)] if parts else []
         if self.agents:
             words.append(f"by {' or '.join(sorted(self.agents))}")
+        words += ["no log records"] if self.no_logs else []
         words += ["errors"] if self.errors else []
         words += ["labelled"] if self.labelled else []
         words += ["suggested"] if self.suggested else []
@@ -137,7 +139,7 @@ class Narrowing:
             (chosen.matches, marked.matches),
         )
         self._among = [indices for asked, indices in wanted if asked]
-        self._by_shape = bool(chosen.kinds or chosen.agents)
+        self._by_shape = bool(chosen.kinds or chosen.agents or chosen.no_logs)
         self.seen = 0
 
     def step(self, most: int) -> array[int]:
@@ -165,4 +167,6 @@ class Narrowing:
     def _keeps(self, shape: Shape) -> bool:
         kind, _role, agent, _name = shape
         kinds, agents = self.chosen.kinds, self.chosen.agents
+        if kind is SpanKind.LOG and self.chosen.no_logs:
+            return False
         return (not kinds or kind in kinds) and (not agents or agent in agents)

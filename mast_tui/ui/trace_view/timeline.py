@@ -19,7 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from mast_tui.safe_text import one_line
+from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasKeys
 from mast_tui.ui.input_priority import Courtesy
@@ -102,16 +102,47 @@ def kind_word(span: Span) -> str:
     return KIND_WORDS[span.kind]
 
 
-def who_words(span: Span, facts: TraceFacts, cells: int) -> str:
-    """Who acts, and how; the kind alone where one agent does everything."""
+def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
+    """Return each name in so many cells, cut where it must be so that no two become the same.
+
+    Names that begin alike keep their beginning and what they differ in: ``code_e…success`` and
+    ``code_e…error``.
+
+    Args:
+        names: Names as they are.
+        cells: The most that one may take.
+    """
+    whole = {name: one_line(name) for name in names}
+    cut = {name: words_within(text, cells).rstrip() for name, text in whole.items()}
+    alike: dict[str, list[str]] = {}
+    for name, text in cut.items():
+        alike.setdefault(text, []).append(name)
+    for group in alike.values():
+        if len(group) < 2:
+            continue
+        texts = [whole[name] for name in group]
+        letters = enumerate(zip(*texts, strict=False))
+        same = next((at for at, found in letters if len({*found}) > 1), min(map(len, texts)))
+        same = max(texts[0].rfind(sign, 0, same) + 1 for sign in "_-. /:") or same
+        tail = min(cells - 2, max(cell_len(text[same:]) for text in texts))
+        for name, text in zip(group, texts, strict=True):
+            head = set_cell_size(text, cells - 1 - tail).rstrip()
+            cut[name] = f"{head}…{words_within(text[same:], tail).rstrip()}"
+    return cut
+
+
+def who_words(span: Span, name: str | None, cells: int) -> str:
+    """Return who acts, and how.
+
+    Args:
+        span: What is done.
+        name: Who does it, in few cells; None where one agent does everything.
+        cells: How many there are for both.
+    """
     word = kind_word(span)
-    if len(facts.agents) <= 1:
+    if name is None or name == word:
         return set_cell_size(word, cells)
-    short = one_line(span.agent)
-    room = cells - 8
-    if cell_len(short) > room:
-        short = set_cell_size(short, room - 1) + "…"
-    return set_cell_size(short, room) + " " + set_cell_size(word, 7)
+    return set_cell_size(name, cells - 8) + " " + set_cell_size(word, 7)
 
 
 def time_words(span: Span, facts: TraceFacts) -> str:
@@ -148,10 +179,14 @@ def bar_words(span: Span, facts: TraceFacts) -> str:
 
 def whole_words(span: Span) -> str:
     """What the row would say of the step if it were wide enough."""
-    text = one_line(span.preview)
-    if span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELLS:
-        return f"{one_line(span.name)} {text}"
-    return text
+    text = span.preview
+    if "\x1b" in text:
+        text = COLOUR_SEQUENCE.sub("", text)
+    text = one_line(text)
+    named = span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELLS
+    if not named or span.name == text.partition(" ")[0]:
+        return text
+    return f"{one_line(span.name or '')} {text}"
 
 
 def words_within(text: str, cells: int) -> str:
@@ -235,6 +270,8 @@ class TimelineLines(VirtualLines):
         self._shown_whole: LRUCache[int, str] = LRUCache(REMEMBERED)
         self._columns_for: tuple[int, TraceFacts, int] | None = None
         self._bar = True
+        self._names_for: tuple[tuple[str, ...], int] | None = None
+        self._names_known: Mapping[str, str] = {}
         self._columns_known = Columns(0, 0, 0, 0)
 
     @property
@@ -297,6 +334,19 @@ class TimelineLines(VirtualLines):
             self._columns_known = Columns.of(*asked, bar=self._bar)
         return self._columns_known
 
+    def _names(self, cells: int) -> Mapping[str, str]:
+        """What those who act are called in the rows; nothing where there is only one."""
+        asked = (self.facts.agents, cells)
+        if asked != self._names_for:
+            self._names_for = asked
+            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 else {}
+        return self._names_known
+
+    def _name_of(self, span: Span, cells: int) -> str | None:
+        names = self._names(cells)
+        # Of a trace that is still being read more may act than is known.
+        return names.get(span.agent, words_within(one_line(span.agent), cells)) if names else None
+
     def _unread(self, row: int) -> bool:
         index, fold = self.rows.at(row)
         assert self.trace is not None
@@ -326,7 +376,11 @@ class TimelineLines(VirtualLines):
         run = self.background.repeats.run_at(index)
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
-        return "" if self.rows.folded_at(index) else f"×{run.times}"
+        if self.rows.folded_at(index):
+            return ""
+        assert self.trace is not None
+        at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
+        return f"{run.times} calls at once" if at_once else f"repeated {run.times}×"
 
     def _found(self, row: int, span: Span | None = None) -> tuple[str, str]:
         """What of a row rests on what is found behind the screen."""
@@ -390,7 +444,7 @@ class TimelineLines(VirtualLines):
             parts.append(Segment(f"{time_words(span, self.facts):>{columns.time}} ", quiet))
         if columns.bar:
             parts.append(Segment(f"{bar_words(span, self.facts)} ", quiet))
-        who = who_words(span, self.facts, columns.who)
+        who = who_words(span, self._name_of(span, columns.who - 8), columns.who)
         whole, room = whole_words(span), columns.room(width, tail)
         if span.whole and cell_len(whole) <= room:
             self._shown_whole[row] = span.key
@@ -574,9 +628,10 @@ class Timeline(TimelineLines):
         if trace is None:
             return
         columns, rows = self._columns(), len(self.rows)
+        names = self._names(columns.who - 8)
         self.rows.grow(len(trace))
         self.facts = facts
-        if columns != self._columns():
+        if columns != self._columns() or not names.items() <= self._names(columns.who - 8).items():
             self.rows_changed()
         elif rows != len(self.rows):
             self.rows_grown(rows)
