@@ -325,7 +325,7 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
 ) -> None:
     def dear(body: dict[str, object], n: int) -> Action:
         if n == 0:
-            return answer(said(body), tokens_in=10 * len(str(body)) // 3, tokens_out=1)
+            return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
         return hang() if n == 1 else right(body)
 
     with model(dear):

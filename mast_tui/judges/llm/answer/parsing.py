@@ -102,8 +102,10 @@ def answer_schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
         findings={"type": "array", "items": finding, "maxItems": ASKED_FINDINGS},
         verdict={"type": "string", "enum": list(_VERDICTS)},
     )
-    modes = _object(**dict.fromkeys(codes, mode))
-    return _object(modes=modes, digest={"type": "string"}) if digest else _object(modes=modes)
+    one: dict[str, object] = {"$ref": "#/$defs/mode"}
+    modes = _object(**dict.fromkeys(codes, one))
+    whole = _object(modes=modes, digest={"type": "string"}) if digest else _object(modes=modes)
+    return {**whole, "$defs": {"mode": mode}}  # once, as some servers count it for every request
 
 
 def _object(**properties: dict[str, object]) -> dict[str, object]:
