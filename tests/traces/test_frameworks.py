@@ -306,6 +306,34 @@ def test_hyperagent_as_json_and_as_text(text: str, tmp_path: Path) -> None:
     assert not any("SECRET" in said for said in texts)
 
 
+def test_hyperagent_prints_more_often_after_each_start_and_each_message_is_one_span(
+    tmp_path: Path,
+) -> None:
+    def said(times: int, *bodies: str) -> list[str]:
+        return [f"HyperAgent_x__y-1 - INFO - {body}" for body in bodies for _ in range(times)]
+
+    lines = [
+        *said(1, "Initialized HyperAgent instance x", "Planner's Response: look"),
+        *said(1, "Planner's Response: look"),
+        *said(3, "Initialized HyperAgent instance x", "Planner's Response: look"),
+        *said(3, "Planner's Response: look", "Navigator->Planner: found"),
+        *said(2, "cut off"),
+    ]
+    trace, spans, texts = read("hyperagent", "\n".join(lines), tmp_path)
+    assert [span.key for span in spans] == [
+        *("line 1", "line 2", "line 3"),
+        *("line 4", "line 7", "line 10", "line 13", "line 16"),
+    ]
+    assert texts[3:] == [
+        "Initialized HyperAgent instance x",
+        *("look", "look", "Navigator->Planner: found", "cut off"),
+    ]
+    assert [span.preview.partition(" · ")[0] for span in spans[2:]] == [
+        *("look", "printed 3×", "printed 3×", "printed 3×", "printed 3×", "printed 2×"),
+    ]
+    assert trace.problems == ()
+
+
 def test_appworld(tmp_path: Path) -> None:
     trace, spans, texts = read("appworld", APPWORLD, tmp_path)
     assert [(span.kind.value, span.agent, span.name) for span in spans] == [

@@ -413,3 +413,27 @@ def test_no_field_of_another_type_stops_the_reader(
         check_sound(trace)
         keys = [trace.span(index).key for index in range(len(trace))]
         assert keys == [other.span(index).key for index in range(len(other))]
+
+
+def test_a_call_that_was_recorded_without_arguments_has_those_of_the_tool_that_ran(
+    tmp_path: Path,
+) -> None:
+    part = {"type": "tool_call", "id": "c1", "name": "search", "arguments": {}}
+    asked = chat(1, "find it", "")
+    attributes = asked["attributes"]
+    assert isinstance(attributes, dict)
+    attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": [part]}])
+    ran = chat(2, "", "")
+    ran["attributes"] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "search",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.call.arguments": '{"of": "kettle"}',
+        "gen_ai.tool.call.result": "none found",
+    }
+    trace = read_one(READER, write_json(tmp_path / "trace.json", [asked, ran]))
+    assert [(trace.span(i).key, trace.text(i)) for i in range(len(trace))][1:] == [
+        ("c1:call", '{"of": "kettle"}'),
+        ("c1:result", "none found"),
+    ]
+    assert trace.span(1).preview == "of=kettle"

@@ -16,6 +16,7 @@ from tests.traces.checks import CORPUS, SAMPLES, needs_corpus
 
 FORMATS: Final[Mapping[str, str]] = {
     "agentrx": "message-list",
+    "agentrx-recorded": "agentrx",
     "claude-code": "claude-code",
     "codex": "codex",
     "inspect": "inspect",
@@ -29,9 +30,6 @@ FORMATS: Final[Mapping[str, str]] = {
     "who-and-when": "who-and-when",
 }
 """What the files of each of the corpus's folders are."""
-
-WITHOUT_READER: Final = frozenset({"agentrx-recorded"})
-"""Folders in formats that no reader knows: nothing in them may be taken for something else."""
 
 NOT_TRACES: Final = frozenset(
     {
@@ -52,7 +50,9 @@ def family(path: Path) -> str:
 
 
 def is_trace(path: Path) -> bool:
-    return path.name not in NOT_TRACES and family(path) not in WITHOUT_READER
+    if family(path) == "agentrx-recorded":
+        return path.parent.name == "otel" or path.name == "trajectory_ir.json"
+    return path.name not in NOT_TRACES
 
 
 @pytest.mark.slow

@@ -111,6 +111,7 @@ class StepList:
         end: float | None = None,
         status: SpanStatus | None = None,
         tokens: Tokens | None = None,
+        text: str | None = None,
     ) -> None:
         """Tell what became known of the step with this key after it was added; None keeps."""
         place = self._places[key]
@@ -120,6 +121,7 @@ class StepList:
             end=step.end if end is None else end,
             status=status or step.status,
             tokens=tokens or step.tokens,
+            text=step.text if text is None else text,
         )
 
 

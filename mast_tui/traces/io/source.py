@@ -13,7 +13,7 @@ import orjson
 
 from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, json_records
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surrogates
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.packed import Unpacked, beginning, packing_of, unpack
 from mast_tui.traces.io.regular_files import open_regular
@@ -114,6 +114,8 @@ class Source:
     def json(self) -> object | None:
         """The file as one JSON document in any UTF encoding, or None where it is not one.
 
+        Python's literals are read too, as what they would be in JSON.
+
         Of a document that is broken it is what is intact; ``damage`` tells what is missing.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
@@ -131,9 +133,14 @@ class Source:
         try:
             value = load_json(text)
         except InvalidJSON:
-            # Start-up: few files are damaged.
+            # Start-up: few files are damaged, or no JSON.
+            from mast_tui.traces.io.python_literals import python_literal
             from mast_tui.traces.repair.json_repair import salvage
 
+            literal = python_literal(text)
+            if literal is not None:
+                self.damage = found
+                return without_surrogates(literal)
             salvaged = salvage(text)
             if salvaged is None:
                 return None

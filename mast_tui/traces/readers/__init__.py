@@ -27,6 +27,7 @@ _MODULES: Final = (
     "mast_data.reader",
     "swe_agent.reader",
     "swe_agent.mini_swe_agent",
+    "agentrx",
     "atif.reader",
     "vendors.reader",
     "openhands.reader",

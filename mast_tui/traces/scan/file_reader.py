@@ -164,6 +164,11 @@ def _unknown_json(source: Source) -> FileReport:
     if source.head_records and sum(map(bool, map(bytes.strip, source.head_lines))) > 1:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
+    # Start-up: few files are no JSON.
+    from mast_tui.traces.io.python_literals import python_literal
+
+    if python_literal(text) is not None:
+        return FileReport(source.path, skipped="Python values of no known trace format")
     if reason := why_not_json(text):
         hint = "mend it, or let its name end in .txt to read it as plain text"
         return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")

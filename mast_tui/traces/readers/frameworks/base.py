@@ -176,7 +176,13 @@ def paragraphs(text: str) -> Iterator[Block]:
 
 
 def add_log(
-    reading: Reading, block: Block, text: str, *, start: float | None = None, level: str = ""
+    reading: Reading,
+    block: Block,
+    text: str,
+    *,
+    start: float | None = None,
+    level: str = "",
+    shown: str | None = None,
 ) -> str:
     """Add a record that is no step of an agent."""
     return reading.steps.add(
@@ -188,6 +194,7 @@ def add_log(
         place=block.key,
         start=start,
         status=status_of_level(level),
+        shown=shown,
     )
 
 
@@ -201,10 +208,19 @@ def add_message(
     kind: SpanKind = SpanKind.MESSAGE,
     start: float | None = None,
     lead: int = 0,
+    shown: str | None = None,
 ) -> str:
     """Add what an agent, the user or the framework on its behalf said."""
     return reading.steps.add(
-        block.key, kind, role, agent, text, place=block.key, start=start, lead=lead
+        block.key,
+        kind,
+        role,
+        agent,
+        text,
+        place=block.key,
+        start=start,
+        lead=lead,
+        shown=shown,
     )
 
 

@@ -1,14 +1,21 @@
-"""HyperAgent: its logger's lines, as text or as a JSON list of physical lines."""
+"""HyperAgent: its logger's lines, as text or as a JSON list of physical lines.
+
+Each time the program is started anew it adds a handler to its logger, so that from then on every
+record is printed once more. What is printed several times for that reason is one span, which says
+how often.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
 from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
+from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.frameworks.base import (
+    Block,
     Framework,
     Reading,
     Transcript,
@@ -21,6 +28,7 @@ from mast_tui.traces.readers.frameworks.base import (
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
 _HANDOVER: Final = re.compile(r"(?P<actor>[\w-]{1,60})->[\w-]{1,60}: ?")
+_STARTED: Final = re.compile(r"Initialized HyperAgent instance\b")
 _LINES_LOOKED_AT: Final = 400
 
 
@@ -41,16 +49,44 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         if isinstance(record, Mapping):
             reading.task = content_text(record.get("problem_statement")) or None
             reading.answer_key = study_key(record)
-    for block in blocks(text, _RECORD):
+    for block, printed in _once(blocks(text, _RECORD)):
         if block.match is None:
             add_log(reading, block, block.body)
         elif response := _RESPONSE.match(block.body):
             said = block.body[response.end() :]
-            add_message(reading, block, response["actor"], said)
+            shown = _shown(said, printed)
+            add_message(reading, block, response["actor"], said, shown=shown)
         elif handover := _HANDOVER.match(block.body):
-            add_message(reading, block, handover["actor"], block.body)
+            shown = _shown(block.body, printed)
+            add_message(reading, block, handover["actor"], block.body, shown=shown)
         else:
-            add_log(reading, block, block.body, level=block.match["level"])
+            level, shown = block.match["level"], _shown(block.body, printed)
+            add_log(reading, block, block.body, level=level, shown=shown)
+
+
+def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+    """Each record once, with how often it was printed.
+
+    As many handlers as printed that the program was started print each record after that, so that
+    whoever says the same thing again is still heard twice.
+    """
+    handlers = 1
+    for (head, body), same in groupby(found, key=_printed):
+        records = list(same)
+        if _STARTED.match(body):
+            handlers = len(records)
+        size = handlers if head is not None else 1
+        for first in range(0, len(records), size):
+            yield records[first], len(records[first : first + size])
+
+
+def _printed(block: Block) -> tuple[str | None, str]:
+    return (None if block.match is None else block.match[0], block.body)
+
+
+def _shown(text: str, printed: int) -> str | None:
+    """The preview of what was printed several times; None where the text's own will do."""
+    return f"printed {printed}× · {preview(text)[0]}" if printed > 1 else None
 
 
 def _lines(transcript: Transcript) -> list[str] | None:

@@ -369,6 +369,10 @@ class ToolRows:
             call = Call(key, frame.agent, row.name, not canonical(text))
             self._board.calls.performed(call, row.call_id, text)
             self._board.history.shown.add(content)
+        elif call.bare and canonical(text):
+            # The model's answer was recorded without them.
+            self._board.steps.amend(call.key, text=text)
+            call.bare = False
         frame.call, frame.within = call, call.key
 
     def leave(self, frame: Frame) -> None:

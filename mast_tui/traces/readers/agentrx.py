@@ -1,0 +1,263 @@
+"""Runs as AgentRx's judge is shown them, and the telemetry that such runs were recorded as.
+
+AgentRx turns every format into an intermediate form (``trajectory_ir.json``): numbered steps, each
+with substeps of a role and a text. A replication of it records its runs as ``otel-json-local-v0``,
+spans of a schema of its own, with what was planted and what was expected beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mast_tui.traces.identity import identity_by_content
+from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_number,
+    as_text,
+    content_text,
+    dump_text,
+    load_json,
+    tokens_of,
+)
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import (
+    AnswerKey,
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Trace,
+    TraceMeta,
+)
+from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.chat.pieces import role_of
+from mast_tui.traces.readers.chat.values import fields_of, short_name
+from mast_tui.traces.readers.json_documents import read_document
+
+_SCHEMA: Final = "otel-json-local-v0"
+_MARKS: Final = (b'"substeps"', _SCHEMA.encode())
+_LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
+_FIELDS: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
+_A_TOOL: Final = "dependency"
+"""The role of whoever is no agent but was called by one."""
+
+_STATUSES: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
+_OUTCOMES: Final = {"FAILED": Outcome.FAILED, "SUCCESS": Outcome.SUCCEEDED, "OK": Outcome.SUCCEEDED}
+_FAULT: Final = "fault.injected"
+
+
+class AgentRxReader:
+    """Reads both forms; keys are ``/steps/2/substeps/0``, or begin with the span's id."""
+
+    name: Final = "agentrx"
+    key_scheme: Final = 1
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file is one run in either form."""
+        if not any(mark in source.head for mark in _MARKS):
+            return False
+        document = read_document(source)
+        return _is_intermediate(document) or _is_recorded(document)
+
+    def read(self, source: Source) -> FileReport:
+        """The file's one trace."""
+        document = fields_of(read_document(source))
+        steps, problems = StepList(), list[Problem]()
+        read = _read_recorded if _is_recorded(document) else _read_intermediate
+        meta = read(document, steps, problems)
+        identity = identity_by_content(
+            source.path, None, source.data, reader=self.name, key_scheme=self.key_scheme
+        )
+        trace = Trace(identity, source.path, StepSpans(steps.steps), meta=meta, problems=problems)
+        return FileReport(source.path, format=self.name, traces=(trace,), problems=())
+
+
+READER: Final = AgentRxReader()
+
+
+def _is_intermediate(document: object) -> bool:
+    steps = document.get("steps") if isinstance(document, Mapping) else None
+    return isinstance(steps, list) and any(
+        isinstance(fields_of(step).get("substeps"), list) for step in steps
+    )
+
+
+def _is_recorded(document: object) -> bool:
+    return isinstance(document, Mapping) and document.get("schema") == _SCHEMA
+
+
+def _read_intermediate(
+    document: Mapping[str, object], steps: StepList, problems: list[Problem]
+) -> TraceMeta:
+    listed = document.get("steps")
+    for number, step in enumerate(listed if isinstance(listed, list) else ()):
+        substeps = fields_of(step).get("substeps")
+        if not isinstance(substeps, list):
+            problems.append(Problem(f"/steps/{number}", "no step, left out"))
+            continue
+        for inner, substep in enumerate(substeps):
+            _add_substep(steps, fields_of(substep), f"/steps/{number}/substeps/{inner}")
+    task = as_text(document.get("instruction"))
+    return TraceMeta(task=task[:TASK_CHARS] if task else None)
+
+
+def _add_substep(steps: StepList, substep: Mapping[str, object], place: str) -> None:
+    text = content_text(substep.get("content"))
+    told = _told(text)
+    said = short_name(substep.get("role")) or "agent"
+    role = Role.TOOL if told.get("role") == _A_TOOL else role_of(said) or Role.AGENT
+    status = _STATUSES.get(str(told.get("status")).upper(), SpanStatus.UNKNOWN)
+    steps.add(
+        place,
+        SpanKind.TOOL_RESULT if role is Role.TOOL else SpanKind.MESSAGE,
+        role,
+        said,
+        text,
+        place=place,
+        name=short_name(told.get("tool_name")) or None if role is Role.TOOL else None,
+        status=status,
+    )
+
+
+def _told(text: str) -> Mapping[str, object]:
+    """What a substep tells of itself: in lines, or as a JSON object."""
+    if text.startswith("{"):
+        try:
+            return fields_of(load_json(text))
+        except InvalidJSON:
+            return {}
+    return {_FIELDS[found[1]]: found[2].strip() for found in reversed(list(_LINE.finditer(text)))}
+
+
+def _read_recorded(
+    document: Mapping[str, object], steps: StepList, problems: list[Problem]
+) -> TraceMeta:
+    task = as_text(document.get("task"))
+    if task:
+        steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task, place="/task")
+    listed = document.get("spans")
+    spans = listed if isinstance(listed, list) else []
+    model = None
+    open_calls: dict[str, str] = {}
+    for number, span in sorted(enumerate(spans), key=lambda pair: _began(pair[1])):
+        place = f"/spans/{number}"
+        if not isinstance(span, Mapping):
+            problems.append(Problem(place, "not a span but a bare value, left out"))
+            continue
+        attributes = fields_of(span.get("attributes"))
+        model = model or as_text(attributes.get("gen_ai.request.model"))
+        _add_span(steps, span, attributes, place, open_calls)
+    return TraceMeta(
+        task=task[:TASK_CHARS] if task else None,
+        system=_framework(spans),
+        model=model,
+        outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),
+        answer_key=_answer_key(document, spans),
+    )
+
+
+def _began(span: object) -> float:
+    return as_number(fields_of(span).get("start_time_unix_ns")) or 0.0
+
+
+def _add_span(
+    steps: StepList,
+    span: Mapping[str, object],
+    attributes: Mapping[str, object],
+    place: str,
+    open_calls: dict[str, str],
+) -> None:
+    """What an agent said and called, or what a tool gave back; a span around them says nothing."""
+    key = as_text(span.get("span_id")) or place
+    agent = short_name(attributes.get("gen_ai.agent.name"))
+    if not agent:
+        return
+    start, end = (_seconds(span.get(f"{when}_time_unix_ns")) for when in ("start", "end"))
+    code = fields_of(span.get("status")).get("status_code")
+    status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
+    tool = short_name(attributes.get("tool.name"))
+    said = dump_text(attributes.get("agent.output_message"))
+    if attributes.get("experiment.operation_type") == "tool_call":
+        result = dump_text(attributes.get("tool.result_json")) or said
+        steps.add(
+            key,
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            agent,
+            result,
+            place=place,
+            name=tool or None,
+            parent=open_calls.pop(tool, None),
+            start=start,
+            end=end,
+            status=status,
+        )
+        return
+    tokens = tokens_of(
+        attributes.get("gen_ai.usage.input_tokens"), attributes.get("gen_ai.usage.output_tokens")
+    )
+    steps.add(
+        key,
+        SpanKind.MESSAGE,
+        Role.AGENT,
+        agent,
+        said,
+        place=place,
+        start=start,
+        end=end,
+        status=status,
+        tokens=tokens,
+    )
+    if tool:
+        open_calls[tool] = steps.add(
+            f"{key}:call",
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            agent,
+            dump_text(attributes.get("tool.args_json")),
+            place=f"{place}/attributes/tool.args_json",
+            name=tool,
+            start=end,
+        )
+
+
+def _seconds(value: object) -> float | None:
+    number = as_number(value)
+    return None if number is None else number / 1e9
+
+
+def _framework(spans: Sequence[object]) -> str | None:
+    """The framework that the span around the run names."""
+    for span in spans:
+        name = as_text(fields_of(fields_of(span).get("attributes")).get("gen_ai.agent.framework"))
+        if name:
+            return name
+    return None
+
+
+def _answer_key(document: Mapping[str, object], spans: Sequence[object]) -> AnswerKey:
+    """What was expected, how the run ended, and which fault was planted where."""
+    task = fields_of(document.get("task_metadata"))
+    draft = AnswerKeyDraft()
+    draft.fields(
+        task,
+        {
+            "failure_response": "reference",
+            "target_fault_category": "failures",
+            "injection_node": "failures",
+        },
+    )
+    draft.add("scores", "status", document.get("status"))
+    for span in spans:
+        events = fields_of(span).get("events")
+        for event in events if isinstance(events, list) else ():
+            if fields_of(event).get("name") == _FAULT:
+                step = as_text(fields_of(span).get("span_id")) or _FAULT
+                draft.add("step_scores", step, fields_of(event).get("attributes"))
+    return draft.key()
