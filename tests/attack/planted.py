@@ -359,7 +359,7 @@ def _command(home: Path, name: str, group: str) -> str:
 def _read_the_rest(done: Done, name: str) -> bool:
     if name == "inspect":
         return GOOD in done.out
-    return re.search(r"[1-9]\d* (?:traces judged|known)", done.out + done.err) is not None
+    return re.search(r"[1-9]\d* (?:traces? judged|known)", done.out + done.err) is not None
 
 
 def _app(home: Path, *, read: bool) -> str:

@@ -47,7 +47,7 @@ def test_progress_goes_to_stderr_and_the_summary_to_stdout(cli: Cli, tmp_path: P
     done = cli("judge", "run.json", "--judge", "rules")
     assert done.code == 0
     assert "run-" in done.err
-    assert "1 traces judged" in done.out
+    assert "1 trace judged" in done.out
     assert "Step repetition" in done.out
     quiet = cli("judge", "run.json", "--judge", "rules", "--again", "--quiet")
     assert quiet.err == ""

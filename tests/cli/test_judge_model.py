@@ -81,7 +81,7 @@ def test_the_estimate_comes_first_and_the_summary_last(judge: Judge) -> None:
     lines = done.err.splitlines()
     assert "6 traces" in lines[0]
     assert "6 requests" in lines[1]
-    assert sum("1 suggestions" in line for line in lines) == 6
+    assert sum("1 suggestion" in line for line in lines) == 6
     assert "6 traces judged" in done.out
     assert "quotes found in the traces: 6 of 6 (100%); 6 exact\n" in done.out
     assert "18 k tokens in" in done.out

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from mast_tui.cli.shared.common import say
+from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def show_trace(progress: Progress, *, hidden: bool = False) -> None:
         hidden: Do not tell what was found.
     """
     outcome = {
-        "judged": "judged" if hidden else f"{progress.suggestions} suggestions",
+        "judged": "judged" if hidden else counted(progress.suggestions, "suggestion"),
         "known": "judged before",
         "failed": f"failed: {progress.problem}",
     }[progress.step]

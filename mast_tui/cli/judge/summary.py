@@ -11,6 +11,7 @@ from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_table, say
 from mast_tui.judges.llm.run.consent import what_is_sent
 from mast_tui.judges.runner import Step
+from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -166,12 +167,12 @@ def print_summary(document: Document, taxonomy: Taxonomy) -> None:
     counts = document["traces"]
     left = f", {counts['left']} left" if counts.get("left") else ""
     _line(
-        f"{document['judge']}: {counts['judged']} traces judged, {counts['known']} known, "
-        f"{counts['failed']} failed{left}; "
+        f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
+        f"{counts['known']} known, {counts['failed']} failed{left}; "
         + (
             "what was found is hidden while you work blind or without suggestions"
             if document["suggestions"] is None
-            else f"{document['suggestions']} suggestions"
+            else counted(document["suggestions"], "suggestion")
         )
     )
     if "tokens" in document:

@@ -840,7 +840,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Open the next or previous trace of the queue."""
         trace = self.context.neighbour(self.trace, step)
         if trace is None:
-            self.hints.say("This is the only trace in the queue")
+            self.hints.say("No other trace is in the queue; f in the library chooses one")
             return
         self.context.go(ShowTrace(trace))
 
@@ -1144,7 +1144,9 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 
 def _folded_words(fold: Fold) -> str:
-    places = f"#{fold.first + 1} to #{fold.end}"
+    places = (
+        f"#{fold.first + 1}" if fold.end == fold.first + 1 else f"#{fold.first + 1} to #{fold.end}"
+    )
     if isinstance(fold, Run):
         return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {places}"
     if fold.head is not None:

@@ -25,6 +25,7 @@ from mast_tui.ui.services.model_judge import Plan, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
 
 if TYPE_CHECKING:
@@ -158,11 +159,11 @@ class JudgeRuns:
             self._show_report(f"{at_work.name}: stopping …")
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str = "") -> None:
-        words = f"{RULES} looks at {_counted(len(traces))} …"
+        words = f"{RULES} looks at {counted(len(traces), 'trace')} …"
         self._start(RULES, words, partial(self._run_rules, traces, opened, more))
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        words = f"{plan.name} is asked about {_counted(len(traces))} …"
+        words = f"{plan.name} is asked about {counted(len(traces), 'trace')} …"
         self._start(plan.name, words, partial(self._run_model, traces, opened, plan))
 
     def _start(self, name: str, words: str, work: Callable[[], None]) -> None:
@@ -199,7 +200,7 @@ class JudgeRuns:
         worker = get_current_worker()
 
         def looked(progress: Progress) -> None:
-            words = f"{RULES}: {progress.done} of {_counted(len(traces))} done"
+            words = f"{RULES}: {progress.done} of {counted(len(traces), 'trace')} done"
             self._app.post_message(Judged(words, trace_id=progress.trace_id))
 
         try:
@@ -214,13 +215,13 @@ class JudgeRuns:
         except WorkspaceError as error:
             self._app.post_message(Judged(one_line(str(error)), done=True, problem=True))
             return
-        seen = _counted(sum(summary.steps.values()))
-        found = "" if opened.judges_hidden else f": {summary.suggestions} suggestions"
+        seen = counted(sum(summary.steps.values()), "trace")
+        found = "" if opened.judges_hidden else f": {counted(summary.suggestions, 'suggestion')}"
         words = f"{RULES} has looked at {seen}{found}"
         if summary.stopped:
             words = f"{RULES} was cancelled after {seen}; J goes on from there"
         elif summary.failed:
-            words = f"{RULES} failed on {_counted(len(summary.failed))}: " + one_line(
+            words = f"{RULES} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
         self._app.post_message(Judged(words, True, bool(summary.failed), more))
@@ -229,7 +230,3 @@ class JudgeRuns:
         """Ask a model about these traces and store what it finds."""
         worker = get_current_worker()
         run_model(plan, traces, opened, self._app.post_message, lambda: worker.is_cancelled)
-
-
-def _counted(traces: int) -> str:
-    return "1 trace" if traces == 1 else f"{traces:,} traces"
