@@ -42,6 +42,19 @@ def read_fully(trace: Trace) -> None:
         pass
 
 
+def read_anew(trace: Trace) -> Trace | None:
+    """Read the file of a trace once more from its beginning, as far as its first slice.
+
+    None where it does not hold a trace in that place any more.
+    """
+    found = trace.anew()
+    if found is not trace:
+        found.advance()
+        return found
+    traces = read_file(trace.path, named=True).traces
+    return next((one for one in traces if one.record == trace.record), None)
+
+
 def read_again(path: Path, members: Sequence[Path]) -> FileReport:
     """Read what a trace was known of without its spans, in the way in which a walk reads it.
 

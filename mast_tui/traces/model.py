@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -266,6 +266,16 @@ class Sifted(NamedTuple):
     rows: bool = False
 
 
+class Growth(Enum):
+    """What has become of a trace whose file may have grown."""
+
+    NONE = "none"
+    MORE = "more"
+    """There is more for ``advance`` to read."""
+    ANEW = "anew"
+    """It has grown, and only reading it from its beginning tells what it holds."""
+
+
 class Spans(ABC):
     """Where a trace has its spans from: lines of a file, steps in memory, other traces.
 
@@ -357,6 +367,16 @@ class Spans(ABC):
     def changed(self) -> str | None:
         """Say why another file than that of the trace is not what was read; None where all is."""
         return None
+
+    def has_grown(self) -> bool:
+        """Whether another file than that of the trace has grown; ``OSError`` where it was
+        replaced."""
+        return False
+
+    def resume(self, _size: int, /) -> bool:
+        """Go on with ``advance`` in a file that has grown to so many bytes; False where what was
+        made of its end would be something else by now."""
+        return False
 
     def stop_waiting(self) -> None:  # noqa: B027 - most wait for nobody
         """End what another process does for it; called by the thread that advances."""
@@ -636,6 +656,36 @@ class Trace:
         if found is not None:
             self._become(found)
         return more
+
+    def has_grown(self) -> bool:
+        """Whether one of its files is longer than what was read; raises as ``follow`` does."""
+        opened = self.opened
+        grown = opened is not None and opened.length() > opened.size
+        return grown or self._spans.has_grown()
+
+    def follow(self) -> Growth:
+        """Take in that the file has grown since it was read.
+
+        Called by the thread that advances, once ``loaded`` is complete.
+
+        Raises:
+            OSError: It is not the file that was read, or it cannot be told.
+        """
+        opened = self.opened
+        if opened is None:
+            return Growth.NONE
+        size = opened.length()
+        if size > opened.size:
+            if not self._spans.resume(size):
+                return Growth.ANEW
+            opened.take_growth(size)
+            return Growth.MORE
+        return Growth.ANEW if self._spans.has_grown() else Growth.NONE
+
+    def become(self, found: Trace) -> None:
+        """Have the spans of another reading of the same file in place of one's own."""
+        self._problems, self._meta = found._problems, found._meta
+        self.opened, self._spans = found.opened, found._spans
 
     def with_facts(self, also: TraceMeta) -> Trace:
         """The same trace with what other files tell of it where its own does not."""

@@ -10,6 +10,7 @@ from operator import add
 from typing import Final, Protocol
 
 from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
 READ_BYTES: Final = 4 << 20
@@ -60,6 +61,7 @@ class LineIndex:
         self._carry: list[bytes] = []  # what has been read of the line behind those
         self._read_to = 0
         self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
+        self._grows = isinstance(content, OpenedFile)
         self._behind = size  # where the lines that were read last have ended
         self.size = size
         self.done = 0
@@ -142,6 +144,32 @@ class LineIndex:
         lines = self._found[first - known : end - known or None]
         self._given, self.done = end, self._starts[end]
         return lines
+
+    def resume(self, size: int, *, keep_tail: bool) -> None:
+        """Go on in content that has grown to ``size`` bytes; all lines were found.
+
+        Args:
+            size: How long it is now.
+            keep_tail: Whether a last line that nothing ended was whole, as the first new byte ends
+                it. Else it is given out once more.
+        """
+        if size > _MOST_NARROW and self._starts.typecode == "I":
+            self._starts = array("Q", self._starts)
+        if self.ends_open:
+            if keep_tail:
+                self._read_to += 1
+                self._starts[-1] = self._read_to
+            else:
+                self._starts.pop()
+                self._given -= 1
+                self._read_to = self._starts[-1]
+            self.done, self.ends_open = self._read_to, False
+        self._found, self.size = [], size
+
+    def tail_is_ended(self) -> bool | None:
+        """Whether what has come ends a last line that nothing ended before; None where nothing can
+        come. ``OSError`` from the file system comes through."""
+        return self._content.read(self.size, 1) == b"\n" if self._grows else None
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """The bytes of the lines ``first`` to ``last``, without the last line feed.

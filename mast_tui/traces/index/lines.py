@@ -72,6 +72,7 @@ class LineSpans(Spans):
         self._parser = parser
         self._table = parser.table
         self._finished = False
+        self._at_end = self._table.state
         self._texts: Remembered[str] = Remembered(_CACHED_CHARS, len)
         self._at_hand = (-1, "")
         self._previews: Remembered[tuple[str, bool]] = Remembered(_CACHED_PREVIEWS)
@@ -166,11 +167,32 @@ class LineSpans(Spans):
         self._settle()
         return not self._finished
 
+    def resume(self, size: int, /) -> bool:
+        """Go on where the file has grown, if nothing but problems came of how it ended before."""
+        index, table = self._index, self._table
+        ended = index.tail_is_ended()
+        at_tail, at_end, now = table.at_tail, self._at_end, table.state
+        if not self._finished or ended is None or at_end.differs(now):
+            return False
+        keeps = at_end
+        if index.ends_open and at_tail is not None:
+            broken = at_tail.problems < at_end.problems
+            if (broken and at_tail.differs(at_end)) or not (broken or ended):
+                return False
+            keeps = at_tail if broken else at_end
+            index.resume(size, keep_tail=not broken)
+        else:
+            index.resume(size, keep_tail=True)
+        del table.problems[keeps.problems :]
+        self._finished = False
+        return True
+
     def _settle(self) -> None:
         if self._index.complete:
             self._finish()
 
     def _finish(self) -> None:
+        self._at_end = self._table.state
         self._parser.finish()
         self._finished = True
 
@@ -211,6 +233,8 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     lines = index.advance(max_bytes)
     feed, last = parser.feed, len(lines) if index.ends_open else -1
     for offset, line in enumerate(lines):
+        if offset + 1 == last:
+            parser.table.at_tail = parser.table.state
         feed(number + offset, line, offset + 1 == last)
 
 

@@ -25,6 +25,9 @@ from mast_tui.traces.search.byte_prefilter import Sieve
 
 _SIFTED_AT_ONCE: Final = 4096
 
+_WATCHED: Final = 50
+"""Of how many sub-agents it is looked whether their files have grown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -120,6 +123,10 @@ class RunSpans(Spans):
             return None
         reason = last.member.trace.changed()
         return None if reason is None else f"{last.member.name}: {reason}"
+
+    def has_grown(self) -> bool:
+        """Whether the file of a sub-agent has grown."""
+        return any(one.member.trace.has_grown() for one in self._files[1 : 1 + _WATCHED])
 
     def sift(self, sieve: Sieve | None, begin: int, limit: int, max_bytes: int, /) -> Sifted:
         """The texts that may hold what the sieve is for, as far as one file's spans follow."""

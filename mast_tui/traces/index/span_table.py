@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from math import nan
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.columns import wider
 from mast_tui.traces.index.key_table import KeyTable
@@ -30,6 +30,18 @@ _UNKNOWN: Final = SpanStatus.UNKNOWN
 _MOST_COUNTED: Final = (1 << 32) - 1
 
 
+class TableState(NamedTuple):
+    """How much a table has been told: spans, what became known of them later, problems."""
+
+    spans: int
+    amended: int
+    problems: int
+
+    def differs(self, later: TableState) -> bool:
+        """Whether more than problems has come until ``later``."""
+        return self[:2] != later[:2]
+
+
 class SpanTable:
     """The spans found so far, each with the lines that hold its text.
 
@@ -40,6 +52,10 @@ class SpanTable:
         self.problems: list[Problem] = []
         self.prefix = ""
         """What every key begins with: ``<thread id>/``; set before there are any spans."""
+        self.at_tail: TableState | None = None
+        """What it was told before a last line that nothing ends."""
+        self.amended = 0
+        """How often something was told of a span that was there already."""
         self.spawned: dict[str, str] = {}
         """By thread id the key of the span before which a sub-agent's spans belong."""
         self._shapes = ShapeNumbers()
@@ -123,18 +139,21 @@ class SpanTable:
         """Tell when the step at ``index`` was over."""
         if end is not None:
             self._end[index] = end
+            self.amended += 1
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Tell how the step at ``index`` went."""
         self._status[index] = STATUSES.index(status)
+        self.amended += 1
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Tell what the model call behind the step at ``index`` took and gave."""
-        self._tokens.set(index, tokens.input, tokens.output)
+        self.set_counts(index, tokens.input, tokens.output)
 
     def set_counts(self, index: int, taken: int | None, given: int | None) -> None:
         """Tell so many tokens of the model call behind the step at ``index``."""
         self._tokens.set(index, taken, given)
+        self.amended += 1
 
     def complain(self, line: int, message: str) -> None:
         """Note a problem; of a file that is broken all over only the first are listed."""
@@ -146,6 +165,11 @@ class SpanTable:
     def lines_of(self, index: int) -> tuple[int, int]:
         """The first and the last line that hold the text of the span at ``index``."""
         return self._first[index], self._last[index]
+
+    @property
+    def state(self) -> TableState:
+        """How much was told so far."""
+        return TableState(len(self), self.amended, len(self.problems))
 
     def part(self, _index: int, text: str) -> str:
         """Of the text of its lines what belongs to the span at ``index``: all of it."""

@@ -110,10 +110,18 @@ class FileToRead:
         """What the file holds, read now where it was not for a trace that is open still, or where
         it has changed since."""
         reading = None if self._last is None else self._last()
-        if reading is None or any(one.changed() for one in reading.report.traces[:1]):
+        if reading is None or any(map(_is_old, reading.report.traces[:1])):
             reading = _Reading(self._read())
             self._last = ref(reading)
         return reading
+
+
+def _is_old(trace: Trace) -> bool:
+    """Whether the file holds something else, or more, than what was read."""
+    try:
+        return trace.changed() is not None or trace.has_grown()
+    except OSError:
+        return True
 
 
 class UnreadFile(UnreadSpans):

@@ -81,6 +81,18 @@ class OpenedFile:
             return error.strerror or str(error)
         return None
 
+    def length(self) -> int:
+        """How long the file is by now: more than ``size`` where it has grown; raises as ``open``
+        does."""
+        with self.open() as file:
+            return os.fstat(file.fileno()).st_size
+
+    def take_growth(self, size: int) -> None:
+        """Take the file, which has grown, for known up to ``size``; raises as ``open`` does."""
+        with self.open() as file:
+            self._ends = _ends_of(file, size)
+        self.size = size
+
     def _check(self, file: FileIO) -> None:
         found = os.fstat(file.fileno())
         if (found.st_dev, found.st_ino) != self._file:

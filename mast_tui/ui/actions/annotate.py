@@ -281,6 +281,12 @@ ANNOTATE = (
         name="wrap", keys="W", title="wrap", help="Wrap long lines of the text, or let them run on"
     ),
     _annotate(
+        name="follow",
+        keys="f5 O",
+        title="read on",
+        help="Read what has come to the file, or all of it where it was replaced or cut",
+    ),
+    _annotate(
         name="next_trace",
         keys="} >",
         title="next trace",

@@ -2,8 +2,8 @@
 
 The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
 the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
-``StepComparison``, ``Finish``. A part is an object that knows what it needs of the screen, as a
-protocol beside it, and no other part but those it is given.
+``StepComparison``, ``Finish``, ``Following``. A part is an object that knows what it needs of the
+screen, as a protocol beside it, and no other part but those it is given.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from mast_tui.ui.annotate.arrival import Arrival
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
+from mast_tui.ui.annotate.following import LOOK_EVERY, Following
 from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.panes import Panes
@@ -131,6 +132,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.arrival = Arrival(self)
         self.filter = Filter(self)
         self.finish = Finish(self, self.reading)
+        self.following = Following(self)
         self._ready = False
         """Whether the panes are there."""
         self._away = False
@@ -183,6 +185,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
         self.set_interval(READ_EVERY, self.reading.write)
         self.set_interval(PLACE_EVERY, self.arrival.keep)
+        self.set_interval(LOOK_EVERY, self.following.look)
         self._ready = True
         if self.trace is not None:
             self._fill(self.trace)
@@ -235,11 +238,33 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.filter.grown()
             self.show_title()
             self._reports += 1
+            self.following.grown(done=event.done)
             if event.done or not self._reports % PLACED_EVERY:
                 self._place_marks(event.trace)
             if self._in_view < 0:
                 self.show_span()
             self.arrival.grown()
+
+    def spans_came(self) -> None:
+        """Take in that the file of the trace has grown."""
+        self.search.grown()
+        self.filter.grown()
+
+    def show_anew(self, trace: Trace) -> None:
+        """Show what the file of the trace holds now, from the span that one was on."""
+        old = self.trace
+        assert old is not None
+        key = old.span(self.index).key if self.state.has_spans else ""
+        chosen, needle = self.filter.chosen, self.state.needle
+        self.context.catalog.renew(old, trace)
+        self.context.go(ShowTrace(trace))
+        index = trace.index_of(key)
+        if index is not None:
+            self.timeline.go_to(index)
+        if needle:
+            self.search.again(needle)
+        self.filter.show_only(chosen)
+        self.show_span()
 
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and do what keys have asked for meanwhile."""
@@ -391,6 +416,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.search.submit()
+
+    @on(Following.Looked)
+    def _file_looked_at(self, event: Following.Looked) -> None:
+        self.following.take(event)
 
     @on(Filter.Narrowed)
     def _narrowed(self, event: Filter.Narrowed) -> None:
@@ -1118,6 +1147,10 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter.choose()
 
     # Keys: the end of a pass
+
+    def action_follow(self) -> None:
+        """Take in what has come to the file; read it anew where it is another one."""
+        self.following.ask()
 
     def action_finish(self) -> None:
         """Finish the trace; asks once where spans were not read."""

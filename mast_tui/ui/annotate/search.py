@@ -196,6 +196,18 @@ class Search:
         self._state.hits = Hits()
         self._show_total()
 
+    def grown(self) -> None:
+        """Look at what has come since all was looked at."""
+        search = self._search
+        if search is not None and self._done and not search.given_up:
+            self._done = False
+            self._view.in_background(partial(self._look, search), "search")
+
+    def again(self, needle: str) -> None:
+        """Look for the same in another trace, without going to what is found."""
+        self.start(needle)
+        self._jumped = True
+
     def _show_total(self) -> None:
         """How much was found, once that is known: it stands under the timeline until another text
         is looked for, as what is said in the last line goes with the next key."""

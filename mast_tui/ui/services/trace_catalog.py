@@ -74,6 +74,14 @@ class Catalog:
             self.changes.append(trace_id)
             self._open.pop(trace_id, None)
 
+    def renew(self, trace: Trace, fresh: Trace) -> None:
+        """Have another reading of its file in the place of a trace."""
+        trace_id, fresh_id = trace.identity.trace_id, fresh.identity.trace_id
+        if trace_id != fresh_id:
+            self.remove((trace_id,))
+        self.add_traces((fresh.anew(),))
+        self._open[fresh_id] = fresh
+
     def remove(self, trace_ids: Iterable[str]) -> None:
         """Forget traces that are no more."""
         for trace_id in trace_ids:

@@ -304,6 +304,10 @@ class BackgroundIndex:
         """Take in the time of the last span of a trace that is known to its end."""
         self._glanced.facts.peek(trace.span(len(trace) - 1))
 
+    def look_again(self) -> None:
+        """More may be known of spans that were looked at."""
+        self._grew, self._again = True, _Glanced()
+
     def step(self, trace: Trace, spans: int = SPANS) -> bool:
         """Look at a few spans more; False where there are none to look at for now."""
         if self.complete(trace):

@@ -51,12 +51,16 @@ class SpanText:
         except OSError as error:
             text, self.unreadable = "", error.strerror or str(error)
         reason = self.unreadable or trace.changed()
-        if reason is not None and self._told_of is not trace:
-            self._told_of = trace
-            words = f"{trace.path.name} is not what was opened: {reason}. "
-            words += "Leave this trace and open it again to read the file as it is now"
-            self._screen.app.notify(one_line(words), severity="warning", timeout=12, markup=False)
+        if reason is not None:
+            self.tell(trace, reason)
         return text
+
+    def tell(self, trace: Trace, reason: str) -> None:
+        """Say once of a trace that its file is not what was read."""
+        if self._told_of is not trace:
+            self._told_of = trace
+            words = f"{trace.path.name} is not what was opened: {reason}. F5 reads it anew"
+            self._screen.app.notify(one_line(words), severity="warning", timeout=12, markup=False)
 
 
 def written_as(span: Span) -> str:

@@ -653,6 +653,23 @@ class Timeline(TimelineLines):
 
     # Behind the screen
 
+    def hold(self) -> bool:
+        """Let nothing be read behind the screen until ``release``; False while something is."""
+        trace = self.trace
+        if trace is None or self._looking or not self._reads or not trace.loaded.complete:
+            return False
+        self._looking = True
+        return True
+
+    def release(self) -> None:
+        """Let what comes be read again."""
+        self._looking = False
+
+    def regrown(self) -> None:
+        """Take in that the trace was read anew: more may be known of any span."""
+        self.background.look_again()
+        self.grown()
+
     def _look_further(self) -> None:
         """Begin to look at what was not looked at, unless that is being done."""
         trace = self.trace
@@ -691,15 +708,19 @@ class Timeline(TimelineLines):
 
     @property
     def follows_end(self) -> bool:
-        """Whether the cursor stays on the last span that is known as more of them come."""
-        return self._followed_since is not None
+        """Whether the cursor stays on the last span that is known while the trace is read."""
+        trace = self.trace
+        return self._followed_since is not None and not (trace is None or trace.loaded.complete)
 
     def move_to_end(self) -> None:
-        """Go to the last span; while the trace is read, to each that comes, until a key is
-        pressed or something else is looked at."""
+        """Go to the last span, and to each that comes to it, until a key is pressed or something
+        else is looked at."""
         self.move_to(self.row_count - 1)
-        trace = self.trace
-        if trace is not None and not trace.loaded.complete and not self.filtered:
+        self.stay_at_end()
+
+    def stay_at_end(self) -> None:
+        """Whoever stands on the last span goes on to each that comes."""
+        if self.cursor == self.row_count - 1 and not self.filtered:
             self._followed_since = self._keys_taken()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
@@ -714,9 +735,9 @@ class Timeline(TimelineLines):
         stays = self._keys_taken() == since and self.cursor in self.rows_on_screen()
         self._followed_since = None
         if stays and not self.filtered:
-            self.move_to(self.row_count - 1)
-            if not trace.loaded.complete:
-                self._followed_since = since
+            if self.cursor != self.row_count - 1:
+                self.move_to(self.row_count - 1)
+            self._followed_since = since
 
     def _keys_taken(self) -> int:
         app = self.app

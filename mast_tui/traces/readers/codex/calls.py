@@ -173,8 +173,9 @@ class TokenBook:
             self._open = None
 
     def finish(self) -> None:
-        """No more is to come."""
-        self._settle()
+        """No more is to come, unless the file grows."""
+        if self._early_span is not None:
+            self._settle()
 
     def _settle(self) -> None:
         if self._early is not None and self._early_span is not None:

@@ -1,0 +1,181 @@
+"""Following the file of the open trace: what comes to it is shown, what becomes of it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Final, Protocol
+
+from textual.message import Message
+from textual.worker import Worker, get_current_worker
+
+from mast_tui.safe_text import one_line
+from mast_tui.traces.library import read_anew
+from mast_tui.traces.model import Growth, Trace
+from mast_tui.ui.annotate.state import BackgroundView
+from mast_tui.ui.trace_view.background_index import READ_BYTES
+
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at the file."""
+
+REST: Final = 20
+"""How many times as long as a look has taken passes before the next one."""
+
+_COMPARED_AT_ONCE: Final = 256
+
+
+class FollowView(BackgroundView, Protocol):
+    """What following needs of the screen."""
+
+    @property
+    def is_active(self) -> bool: ...
+    def spans_came(self) -> None: ...
+    def show_anew(self, trace: Trace) -> None: ...
+
+
+class Following:
+    """Looks now and then whether the file of the trace has grown, and when a key asks for it.
+
+    What has come is read on where the reader can, else from the beginning, behind the screen. As
+    long as the spans that were there stay what they are, nothing on screen moves. A file that
+    is no longer the one that was opened is read anew only when a key asks for it.
+    """
+
+    @dataclass
+    class Looked(Message):
+        """What has become of the file, where ``asked`` says that a key asked for it.
+
+        ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
+        read anew, and ``moved`` tells that the spans known before are not the first of those.
+        """
+
+        trace: Trace
+        asked: bool
+        growth: Growth
+        reason: str | None
+        fresh: Trace | None
+        moved: bool
+
+    def __init__(self, view: FollowView) -> None:
+        self._view = view
+        self._state = view.state
+        self._timeline = view.timeline
+        self._looking: Trace | None = None
+        self._began = self._rests_until = 0.0
+        self._asked = False
+        """Whether a key waits to be told what has come."""
+        self._known = 0
+        """How many spans there were when that was looked for."""
+
+    def look(self) -> None:
+        """Look at the file if it is time to."""
+        if self._view.is_active and monotonic() >= self._rests_until:
+            self._begin(asked=False)
+
+    def ask(self) -> None:
+        """Look at the file now, and read it anew where it is another one."""
+        if self._state.trace is None:
+            return
+        self._timeline.stay_at_end()
+        if self._looking is self._state.trace:
+            self._asked = True
+        elif not self._begin(asked=True):
+            self._view.hints.say("The file is still being read")
+
+    def grown(self, *, done: bool) -> None:
+        """More of the trace is known; ``done`` when that is all of it."""
+        trace = self._state.trace
+        if done and self._asked and self._looking is None and trace is not None:
+            self._say(trace)
+
+    def _begin(self, *, asked: bool) -> bool:
+        """Whether a look at the file could begin: one thread alone may read a trace on."""
+        trace = self._state.trace
+        if trace is None or not self._timeline.hold():
+            return False
+        self._looking, self._asked = trace, asked
+        self._known, self._began = len(trace), monotonic()
+        self._view.in_background(partial(self._look, trace, asked=asked), "follow")
+        return True
+
+    def _look(self, trace: Trace, *, asked: bool) -> None:
+        worker, courtesy = get_current_worker(), self._view.context.courtesy
+        growth, reason, fresh, moved = Growth.NONE, None, None, False
+        try:
+            growth = trace.follow()
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if growth is Growth.ANEW or (asked and reason is not None):
+            fresh = _read(trace, worker, courtesy.wait)
+            moved = fresh is not None and _moved(trace, fresh, courtesy.wait)
+        if not worker.is_cancelled:
+            self._view.post_message(self.Looked(trace, asked, growth, reason, fresh, moved))
+
+    def take(self, message: Looked) -> None:
+        """Show what has come, or say what has become of the file."""
+        trace, fresh = message.trace, message.fresh
+        if trace is not self._state.trace:
+            return
+        self._looking, now = None, monotonic()
+        self._rests_until = now + REST * (now - self._began)
+        self._timeline.release()
+        reason = message.reason
+        if message.growth is Growth.ANEW and (fresh is None or message.moved):
+            reason = "earlier steps are others now"
+        if reason is not None:
+            self._lost(message, reason)
+        elif fresh is not None:
+            trace.become(fresh)
+            self._state.texts.forget()
+            self._timeline.regrown()
+            self._view.spans_came()
+        elif message.growth is Growth.MORE:
+            self._timeline.grown()
+            self._view.spans_came()
+        elif self._asked:
+            self._say(trace)
+
+    def _lost(self, message: Looked, reason: str) -> None:
+        """The file is not the one that was opened, or not its beginning."""
+        asked, self._asked = self._asked, False
+        if not asked:
+            self._state.texts.tell(message.trace, reason)
+        elif not message.asked:
+            self._begin(asked=True)
+        elif message.fresh is None or not len(message.fresh):
+            self._view.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
+        else:
+            self._view.show_anew(message.fresh)
+            words = f"Read anew, as {one_line(reason)}: {len(message.fresh):,} spans"
+            self._view.hints.say(words)
+
+    def _say(self, trace: Trace) -> None:
+        """Answer the key that has asked."""
+        self._asked = False
+        more = len(trace) - self._known
+        if more:
+            self._view.hints.say(f"{more:,} more span{'' if more == 1 else 's'}")
+        else:
+            self._view.hints.say(f"The file has not grown: {len(trace):,} spans")
+
+
+def _read(trace: Trace, worker: Worker[object], stand_back: Callable[[], None]) -> Trace | None:
+    """The trace as its file is now, read to its end in small steps."""
+    fresh = read_anew(trace)
+    while fresh is not None and not worker.is_cancelled and fresh.advance(READ_BYTES):
+        stand_back()
+    return fresh
+
+
+def _moved(trace: Trace, fresh: Trace, stand_back: Callable[[], None]) -> bool:
+    """Whether the spans of a trace are not the first ones of a fresh reading, by their keys."""
+    if len(fresh) < len(trace):
+        return True
+    for first in range(0, len(trace), _COMPARED_AT_ONCE):
+        stand_back()
+        spans = range(first, min(len(trace), first + _COMPARED_AT_ONCE))
+        if any(trace.span(index).key != fresh.span(index).key for index in spans):
+            return True
+    return False

@@ -1,0 +1,246 @@
+"""The file of the open trace goes on: what comes is shown, nothing that was there moves."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.ui.annotate.span_filter import EVERYTHING
+from tests import waiting
+from tests.traces.rollouts import call, message, meta, output
+from tests.ui.settle import settle
+from tests.ui.stage import SMALL, Shown, Stage, stage, write_trace
+
+
+def lines_of(*records: object) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def rollout(folder: Path, spans: int) -> Path:
+    path = folder / "traces" / "run.jsonl"
+    path.parent.mkdir()
+    said = (message("assistant", f"step {number}") for number in range(2, spans + 1))
+    path.write_bytes(lines_of(meta(), message("user", "step 1"), *said))
+    return path
+
+
+def append(path: Path, *texts: str) -> None:
+    with path.open("ab") as file:
+        file.write(lines_of(*(message("assistant", text) for text in texts)))
+
+
+def known(on: Stage) -> int:
+    trace = on.annotate.trace
+    assert trace is not None
+    return len(trace)
+
+
+async def until(on: Stage, arrived: Callable[[], bool]) -> None:
+    """Wait until the app has seen by itself what has come."""
+    for _ in waiting.until(arrived):
+        await on.pilot.pause()
+    await settle(on.pilot)
+
+
+def told(on: Stage) -> list[str]:
+    return [notice.message for notice in on.app._notifications]
+
+
+async def test_what_comes_is_shown_and_nothing_moves(tmp_path: Path) -> None:
+    path = rollout(tmp_path, 60)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "j", "1", "3")
+        await on.press("/", *"step 1", "enter", "g", "j", "j", "j")
+        before = on.annotate.state.hits.total
+        append(path, "step 1 again", "and more")
+        await until(on, lambda: known(on) == 62)
+        assert on.number == 4
+        assert on.labels == {("1.3", 3, 3)}
+        assert on.annotate.timeline.row_count == 62
+        await until(on, lambda: on.annotate.state.hits.total == before + 1)
+        await on.press("G")
+        assert "and more" in on.text
+
+
+@pytest.mark.parametrize("key", ["f5", "O"])
+async def test_a_key_reads_on_at_once_and_says_how_much_has_come(tmp_path: Path, key: str) -> None:
+    path = rollout(tmp_path, 5)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        on.annotate.following.look = lambda: None  # type: ignore[method-assign]
+        await on.press(key)
+        assert on.message == "The file has not grown: 5 spans"
+        append(path, "six", "seven")
+        await on.press(key)
+        assert on.message == "2 more spans"
+        assert known(on) == 7
+        assert on.number == 1
+
+
+async def test_whoever_is_at_the_end_goes_on_to_the_newest(tmp_path: Path) -> None:
+    path = rollout(tmp_path, 5)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("G")
+        append(path, *(f"new {number}" for number in range(3)))
+        await until(on, lambda: known(on) == 8)
+        assert on.number == 8
+        await on.press("k")
+        append(path, "ninth")
+        await until(on, lambda: known(on) == 9)
+        assert on.number == 7
+
+
+async def test_a_filter_takes_in_what_has_come(tmp_path: Path) -> None:
+    path = rollout(tmp_path, 5)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j")
+        on.annotate.filter.show_only(EVERYTHING.with_agent("user"))
+        await settle(on.pilot)
+        rows = on.annotate.timeline.row_count
+        with path.open("ab") as file:
+            file.write(lines_of(message("user", "hurry"), message("assistant", "I do")))
+        await until(on, lambda: known(on) == 7)
+        assert on.annotate.timeline.row_count == rows + 1
+
+
+async def test_a_session_that_is_read_anew_keeps_its_labels_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "traces" / "run.log"
+    path.parent.mkdir()
+    path.write_text("one\n\ntwo\n\nthree begins\n")
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "1", "3")
+        with path.open("a") as file:
+            file.write("three goes on\n\nfour\n")
+        await until(on, lambda: known(on) == 4)
+        assert (on.number, on.labels) == (2, {("1.3", 2, 2)})
+        await on.press("j")
+        assert "│ three goes on " in on.text
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes() + lines_of(message("assistant", "another")))
+    other.replace(path)
+
+
+def cut(path: Path) -> None:
+    data = path.read_bytes()
+    os.truncate(path, data.index(b"step 4"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "left", "labels"),
+    [
+        (replaced, "another file is in its place", 6, {("1.3", 2, 2)}),
+        (cut, "the file has been cut", 3, set()),  # its labels are those of the content it had
+    ],
+)
+async def test_a_file_that_is_another_is_told_from_one_that_grew_and_read_anew_on_a_key(
+    tmp_path: Path, change: Callable[[Path], None], reason: str, left: int, labels: Shown
+) -> None:
+    path = rollout(tmp_path, 5)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "1", "3")
+        change(path)
+        await until(on, lambda: bool(told(on)))
+        assert told(on) == [f"run.jsonl is not what was opened: {reason}. F5 reads it anew"]
+        assert known(on) == 5
+        await on.press("f5")
+        assert on.message == f"Read anew, as {reason}: {left} spans"
+        assert known(on) == left
+        assert (on.number, on.labels) == (2, labels)
+
+
+async def test_a_document_that_is_written_anew_is_read_on_a_key(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "traces" / "chat.json", SMALL[:4])
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "j")
+        write_trace(path)
+        await on.press("O")
+        assert on.message == "Read anew, as the file has changed: 12 spans"
+        assert (known(on), on.number) == (12, 3)
+
+
+async def test_a_file_that_is_away_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = rollout(tmp_path, 5)
+    away = path.with_name("away")
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "1", "3")
+        path.rename(away)
+        await on.press("f5")
+        assert on.message == "Nothing could be read anew: the file has gone"
+        assert (known(on), on.labels) == (5, {("1.3", 2, 2)})
+        append(away, "six")
+        away.rename(path)
+        await on.press("f5")
+        assert on.message == "1 more span"
+        assert on.labels == {("1.3", 2, 2)}
+
+
+SPANS = 10_000
+
+
+@contextmanager
+def written_in_pieces(path: Path, data: bytes) -> Iterator[Thread]:
+    """Somebody writes to the file, a piece at a time that ends anywhere."""
+    sizes = cycle((1, 70_001, 3_000, 40_000, 777))
+
+    def write() -> None:
+        begin = 0
+        with path.open("ab", buffering=0) as file:
+            while begin < len(data):
+                begin += file.write(data[begin : begin + next(sizes)])
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.join()
+
+
+async def test_ten_thousand_spans_come_while_keys_are_pressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.ui.annotate.following.REST", 0)
+    path = rollout(tmp_path, 30)
+    data = b"".join(
+        lines_of(
+            call(f"c{number}", second=number % 60),
+            output(f"c{number}", f"Exit code: {number % 2}\n"),
+        )
+        for number in range((SPANS - 30) // 2)
+    )
+    half = len(data) // 2
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        with written_in_pieces(path, data[:half]) as writer:
+            for key in islice(cycle(("j", "1", "3", "j", "k", "f5", "j")), 70):
+                await on.send(key)
+            for _ in waiting.until(lambda: not writer.is_alive()):
+                await on.pilot.pause()
+        await settle(on.pilot)
+        labelled = on.labels
+        assert labelled
+        with written_in_pieces(path, data[half:]):
+            await on.press("j", "O", "k")
+        await on.press("f5")
+        for _ in waiting.until(lambda: known(on) == SPANS):
+            await on.press("f5")
+        assert on.labels == labelled
+        trace = on.annotate.trace
+        assert trace is not None
+        (whole,) = read_file(path, named=True).traces
+        read_fully(whole)
+        assert [trace.span(i).key for i in range(SPANS)] == [
+            whole.span(i).key for i in range(len(whole))
+        ]
+        assert on.annotate.timeline.row_count == SPANS
+        counted = on.annotate.timeline.background.counts
+        assert len(counted.errors) == (SPANS - 30) // 4
