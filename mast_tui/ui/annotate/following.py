@@ -20,8 +20,12 @@ from mast_tui.ui.trace_view.background_index import READ_BYTES
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks at the file."""
 
-REST: Final = 20
-"""How many times as long as a look has taken passes before the next one."""
+REST: Final = 5
+"""How many times as long as it takes to look, and to take in what has come, passes before the next
+look."""
+
+MOST_REST: Final = 30.0
+"""Seconds that pass at most."""
 
 _COMPARED_AT_ONCE: Final = 256
 
@@ -63,7 +67,8 @@ class Following:
         self._state = view.state
         self._timeline = view.timeline
         self._looking: Trace | None = None
-        self._began = self._rests_until = 0.0
+        self._began: float | None = None
+        self._rests_until = 0.0
         self._asked = False
         """Whether a key waits to be told what has come."""
         self._known = 0
@@ -87,8 +92,16 @@ class Following:
     def grown(self, *, done: bool) -> None:
         """More of the trace is known; ``done`` when that is all of it."""
         trace = self._state.trace
+        if done:
+            self._rest()
         if done and self._asked and self._looking is None and trace is not None:
             self._say(trace)
+
+    def _rest(self) -> None:
+        """Have the next look wait, the longer the more there was to do since the last began."""
+        if self._began is not None:
+            now = monotonic()
+            self._rests_until = now + min(MOST_REST, REST * (now - self._began))
 
     def _begin(self, *, asked: bool) -> bool:
         """Whether a look at the file could begin: one thread alone may read a trace on."""
@@ -118,8 +131,8 @@ class Following:
         trace, fresh = message.trace, message.fresh
         if trace is not self._state.trace:
             return
-        self._looking, now = None, monotonic()
-        self._rests_until = now + REST * (now - self._began)
+        self._looking = None
+        self._rest()
         self._timeline.release()
         reason = message.reason
         if message.growth is Growth.ANEW and (fresh is None or message.moved):
@@ -134,8 +147,10 @@ class Following:
         elif message.growth is Growth.MORE:
             self._timeline.grown()
             self._view.spans_came()
-        elif self._asked:
-            self._say(trace)
+        else:
+            self._began = None
+            if self._asked:
+                self._say(trace)
 
     def _lost(self, message: Looked, reason: str) -> None:
         """The file is not the one that was opened, or not its beginning."""

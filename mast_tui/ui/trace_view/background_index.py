@@ -271,6 +271,7 @@ class BackgroundIndex:
     def __init__(self) -> None:
         self.sub_agents = SubAgentFinder()
         self.repeats = RepeatFinder()
+        self._repeats_anew: RepeatFinder | None = None
         self.wanted = False
         self._glanced = _Glanced()
         # What is written on a later line may tell that a step has failed, or when it was over. So
@@ -298,7 +299,8 @@ class BackgroundIndex:
             return False
         if not trace.loaded.complete:
             return True
-        return not self._grew and (not self.wanted or self.repeats.seen >= len(trace))
+        found = self._repeats_anew is None and self.repeats.seen >= len(trace)
+        return not self._grew and (not self.wanted or found)
 
     def peek(self, trace: Trace) -> None:
         """Take in the time of the last span of a trace that is known to its end."""
@@ -307,6 +309,7 @@ class BackgroundIndex:
     def look_again(self) -> None:
         """More may be known of spans that were looked at."""
         self._grew, self._again = True, _Glanced()
+        self._repeats_anew = RepeatFinder()
 
     def step(self, trace: Trace, spans: int = SPANS) -> bool:
         """Look at a few spans more; False where there are none to look at for now."""
@@ -318,8 +321,17 @@ class BackgroundIndex:
         elif self._grew:
             self._look_again(trace, spans)
         else:
-            self.repeats.take(trace, self.repeats.seen + COMPARED)
+            self._find_repeats(trace)
         return True
+
+    def _find_repeats(self, trace: Trace) -> None:
+        """Compare a few steps more; what was found before a trace has grown stays until then."""
+        if self.repeats.closed and self._repeats_anew is None:
+            self._repeats_anew = RepeatFinder()
+        finder = self._repeats_anew or self.repeats
+        finder.take(trace, finder.seen + COMPARED)
+        if finder is self._repeats_anew and finder.closed:
+            self.repeats, self._repeats_anew = finder, None
 
     def _look(self, trace: Trace, most: int) -> None:
         self._glanced.take(trace, most)

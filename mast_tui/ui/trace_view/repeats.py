@@ -173,6 +173,8 @@ class RepeatFinder:
 
     def __init__(self) -> None:
         self.seen = 0
+        self.closed = False
+        """Whether the trace was known to its end when that was looked at: no run goes on there."""
         periods = range(1, MAX_PERIOD + 1)
         self._heads = _Heads()
         self._looks: dict[int, StepLook] = {}
@@ -209,6 +211,7 @@ class RepeatFinder:
         over = trace.loaded.complete and end >= len(trace)
         # What a scan has not settled yet begins no further back.
         self._settle(trace, end if over else max(self._settled, end - _LOOKED_BACK))
+        self.closed = over
         if over:
             self._leave(end)
             self._open = None
