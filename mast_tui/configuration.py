@@ -70,6 +70,7 @@ class JudgeConfiguration:
     window_tokens: int = WINDOW_TOKENS
     answer_tokens: int = ANSWER_TOKENS
     timeout: float = TIMEOUT
+    hints: bool = True
     body: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     key_variable: str = KEY_VARIABLE
@@ -341,6 +342,12 @@ SETTINGS: Final = (
         "The most that an answer may take at first; a model that thinks gets more by itself.",
     ),
     Setting(("judge", "timeout"), _seconds, f"{TIMEOUT:g}", "Seconds that one answer may take."),
+    Setting(
+        ("judge", "hints"),
+        _flag,
+        "true",
+        "Whether the model is shown what the rules have counted, such as repeated calls.",
+    ),
     Setting(
         ("judge", "body"),
         _body,

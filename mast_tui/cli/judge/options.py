@@ -98,6 +98,9 @@ _OPTIONS: Final = (
     ),
     click.option("--no-redact", is_flag=True, help="Send texts as they are, secrets and all."),
     click.option(
+        "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
+    ),
+    click.option(
         "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
     ),
 )
@@ -121,6 +124,7 @@ MODEL_OPTIONS: Final[Mapping[str, str]] = {
         "hold_out",
         "redact",
         "no_redact",
+        "no_hints",
         "dry_run",
     )
 }

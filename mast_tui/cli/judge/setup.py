@@ -51,6 +51,7 @@ class SetupRequest:
     hold_out: float | None
     redact: Path | None
     no_redact: bool
+    no_hints: bool
     dry_run: bool
 
     @classmethod
@@ -74,6 +75,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
         samples=request.samples,
         window_tokens=request.window_tokens,
         answer_tokens=request.answer_tokens,
+        hints=not request.no_hints,
     )
     if not parameters.model:
         raise click.UsageError(

@@ -21,8 +21,9 @@ class Parameters:
 
     ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
     most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
-    ``temperature`` None leaves it to the server. ``extra_body`` holds what else is sent with each
-    request, by name, such as ``reasoning_effort``.
+    ``temperature`` None leaves it to the server. ``hints`` names the rules whose findings are shown
+    as facts, empty for none. ``extra_body`` holds what else is sent with each request, by name,
+    such as ``reasoning_effort``.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Parameters:
     samples: int = 1
     window_tokens: int = WINDOW_TOKENS
     answer_tokens: int = ANSWER_TOKENS
+    hints: str = ""
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
@@ -39,6 +41,7 @@ class Parameters:
             "window_tokens": str(self.window_tokens),
             "answer_tokens": str(self.answer_tokens),
             "temperature": None if self.temperature is None else f"{self.temperature:g}",
+            "hints": self.hints or None,
             **{name: json.dumps(value) for name, value in self.extra_body},
         }
         return tuple((name, value) for name, value in said.items() if value is not None)
@@ -58,6 +61,19 @@ class Window:
     final: bool
     modes: tuple[str, ...]
     tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a rule has found in a trace, in words that may be sent.
+
+    ``first`` and ``last`` are indices of spans; ``mode`` is the slug that the rule suggests.
+    """
+
+    first: int
+    last: int
+    mode: str
+    words: str
 
 
 @dataclass(frozen=True)

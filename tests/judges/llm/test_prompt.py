@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.judges.llm.model import Parameters, Window
+from mast_tui.configuration import JudgeConfiguration
+from mast_tui.judges.llm.model import Fact, Parameters, Window
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.llm.run.judging import Reading
+from mast_tui.judges.llm.run.setup import configured_parameters
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
@@ -145,3 +148,45 @@ def test_a_trace_of_empty_texts_can_be_asked_about(window_tokens: int) -> None:
         boundary, _, user = sent(request)
         marks = [line for line in marked_lines(user, boundary) if line.startswith("#")]
         assert len(marks) == window.last - window.first + 1
+
+
+def test_what_rules_have_found_is_shown_with_the_spans_it_is_about() -> None:
+    prompt, _ = prompt_of()
+    view = view_of(said(["a", "b", "c", "d"]))
+    facts = [
+        Fact(0, 1, "step_repetition", "the same call twice"),
+        Fact(3, 3, "step_repetition", "the same again"),
+        Fact(0, 0, "premature_termination", "a mode that is not asked for here"),
+    ]
+    window = Window(0, 1, False, prompt.window_modes)
+    _, _, user = sent(prompt.request(view, window, "", facts=facts))
+    assert "- 1.3, #1 to #2: the same call twice\n" in user
+    assert "the same again" not in user
+    assert "not asked for" not in user
+    _, _, bare = sent(prompt.request(view, window, ""))
+    assert "facts]" not in bare
+
+
+def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
+    trace = MemoryTrace().user("Mend it.")
+    for _ in range(4):
+        trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
+    parameters = Parameters("m", hints="judge:rules@0")
+    prompt = Prompt(MAST, parameters)
+    reading = Reading(trace, prompt, parameters, Redaction.default())
+    assert reading.first is not None
+    boundary, _, user = sent(reading.first)
+    facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
+    assert facts.startswith("- 1.3, #")
+    assert "bob@example.com" not in user
+    assert len(facts.splitlines()) == 1
+
+
+def test_hints_are_a_part_of_the_judges_name() -> None:
+    with_hints = Prompt(MAST, Parameters("m", hints="judge:rules@2"))
+    assert with_hints.hash != Prompt(MAST, Parameters("m")).hash
+    assert with_hints.hash != Prompt(MAST, Parameters("m", hints="judge:rules@3")).hash
+    configured = configured_parameters(JudgeConfiguration(model="m"))
+    assert configured.hints.startswith("judge:rules@")
+    assert configured_parameters(JudgeConfiguration(model="m", hints=False)).hints == ""
+    assert configured_parameters(JudgeConfiguration(model="m"), hints=False).hints == ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import answer_schema
-from mast_tui.judges.llm.model import Correction, Parameters, Request, Window
+from mast_tui.judges.llm.model import Correction, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt_section import data_section
@@ -57,12 +57,34 @@ class Prompt:
         """Eight hex digits that change with whatever shapes the answers, but for the model."""
 
     def request(
-        self, view: RedactedView, window: Window, digest: str, *, sample: int = 0
+        self,
+        view: RedactedView,
+        window: Window,
+        digest: str,
+        *,
+        sample: int = 0,
+        facts: Sequence[Fact] = (),
     ) -> Request:
-        """The question about one window; ``digest`` is what the window before gave, or empty."""
+        """Make the question about one window.
+
+        Args:
+            view: The trace as it is sent.
+            window: What of it is shown.
+            digest: What the answer about the window before said for this one, or empty.
+            sample: Which reading of the trace it is for.
+            facts: What rules have found in the trace.
+
+        Returns:
+            The question.
+        """
         codes = [self._codes[slug] for slug in window.modes]
         budget = window.tokens or self._parameters.window_tokens
-        data = data_section(view, window, digest, budget, codes)
+        found = [
+            (self._codes[fact.mode], fact)
+            for fact in facts
+            if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
+        ]
+        data = data_section(view, window, digest, budget, codes, found)
         marks = len(data.pieces) + len(self._system) - 2
         tokens = self._system_tokens + estimate("".join(data.pieces)) + marks * _BOUNDARY_TOKENS
         return Request(
@@ -85,6 +107,7 @@ class Prompt:
             str(parameters.samples),
             str(parameters.window_tokens),
             extra,
+            *([f"hints {parameters.hints}"] if parameters.hints else []),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         said = json.dumps(parts).encode()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.llm.model import Window
+from mast_tui.judges.llm.model import Fact, Window
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
@@ -19,6 +19,12 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
+
+MOST_FACTS: Final = 20
+"""Of so many findings of the rules a request tells, from the first on."""
+
+MOST_FACT: Final = 300
+"""In so many characters each."""
 
 _MOST_NAMED: Final = 8
 """Of so many shortened texts a remark names each."""
@@ -55,15 +61,33 @@ class _Pieces:
 
 
 def data_section(
-    view: RedactedView, window: Window, digest: str, budget: int, codes: Sequence[str]
+    view: RedactedView,
+    window: Window,
+    digest: str,
+    budget: int,
+    codes: Sequence[str],
+    facts: Sequence[tuple[str, Fact]] = (),
 ) -> DataSection:
-    """The data of a window in at most about ``budget`` tokens, and after them what is asked."""
+    """Write the data of a window, and after them what is asked.
+
+    Args:
+        view: The trace as it is sent.
+        window: What of it is shown.
+        digest: What was said of the spans before, or empty.
+        budget: About the most that the data may take, in tokens.
+        codes: The modes that are asked about.
+        facts: What rules have found in these spans, each with its mode's code.
+
+    Returns:
+        The message, and what was shortened in it.
+    """
     pieces = _Pieces()
     remarks: list[str] = []
     pieces.mark(prompt_text.DATA_BEGINS)
     used = FRAME_TOKENS
     used += _task(pieces, remarks, view, window, task_room(budget))
     used += _so_far(pieces, window, digest, digest_room(budget))
+    used += _facts_found(pieces, facts)
     _spans(pieces, remarks, view, window, budget - used)
     if window.final:
         pieces.mark(prompt_text.RUN_ENDS)
@@ -112,6 +136,25 @@ def _so_far(pieces: _Pieces, window: Window, digest: str, room: int) -> int:
     pieces.mark(prompt_text.SO_FAR)
     pieces.text(text)
     return min(tokens, room)
+
+
+def _facts_found(pieces: _Pieces, facts: Sequence[tuple[str, Fact]]) -> int:
+    """What rules have found, a line each; what that takes in tokens."""
+    if not facts:
+        return 0
+    pieces.mark(prompt_text.FACTS)
+    lines = [
+        f"- {code}, {_range(fact)}: {fact.words[:MOST_FACT]}" for code, fact in facts[:MOST_FACTS]
+    ]
+    text = "\n".join(lines)
+    pieces.text(text)
+    return estimate(text)
+
+
+def _range(fact: Fact) -> str:
+    if fact.first == fact.last:
+        return f"#{fact.first + 1}"
+    return f"#{fact.first + 1} to #{fact.last + 1}"
 
 
 def _spans(

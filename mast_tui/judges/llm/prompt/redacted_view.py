@@ -118,6 +118,10 @@ class RedactedView:
         """The text of a span as it is sent where nothing of it is left out."""
         return self._redacted(index).text
 
+    def redacted(self, text: str) -> str:
+        """Words about the trace as they may be sent, on one line."""
+        return self._redaction.apply(fit(one_line(text, _LOOKED_AT)), self._numbers).text
+
     def key(self, index: int) -> str:
         """The key by which the trace itself knows a span."""
         return self._trace.span(index).key

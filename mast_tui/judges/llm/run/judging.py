@@ -17,7 +17,7 @@ from mast_tui.judges.llm.answer.merging import (
 )
 from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
 from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
-from mast_tui.judges.llm.model import Asks, Parameters, Request, Window
+from mast_tui.judges.llm.model import Asks, Fact, Parameters, Request, Window
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -25,6 +25,7 @@ from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, Ledger, RequestLoop, answer_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Match, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
@@ -110,12 +111,14 @@ class Reading:
         self._shortened: list[str] = []
         self._odd: list[str] = []
         self._view = RedactedView(trace, redaction)
+        self._facts = _checked_facts(trace, self._view) if parameters.hints else ()
         self._small = sum(self._view.tokens) <= SMALL
         self._windows = plan(self._view, prompt, parameters)
-        self._first: Request | None = None
+        self.first: Request | None = None
+        """The first question, until it is asked."""
         if self._windows:
-            self._first = self._new_request(0, self._windows[0], "")
-            self._first.fingerprint()
+            self.first = self._new_request(0, self._windows[0], "")
+            self.first.fingerprint()
 
     async def over(
         self,
@@ -195,8 +198,8 @@ class Reading:
         return tuple(part.window for part in parts)
 
     async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
-        request = self._first
-        self._first = None
+        request = self.first
+        self.first = None
         if request is None:
             request = await self._aside(self._new_request, sample, window, digest)
         taxonomy, view = self._prompt.taxonomy, self._view
@@ -212,7 +215,7 @@ class Reading:
         return answer
 
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
-        return self._prompt.request(self._view, window, digest, sample=sample)
+        return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
     def _split(self, window: Window, why: str) -> tuple[Window, ...]:
         try:
@@ -252,6 +255,16 @@ class Reading:
             windows=windows,
             remarks=_told(remarks),
         )
+
+
+def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
+    """What the rules that run by default find in a trace, as it may be sent."""
+    facts = []
+    for finding in RulesJudge().judge(trace).findings:
+        first, last = (trace.index_of(key) for key in (finding.first or "", finding.last or ""))
+        if first is not None and last is not None:
+            facts.append(Fact(first, last, finding.mode, view.redacted(finding.rationale)))
+    return tuple(facts)
 
 
 def part_of(

@@ -22,6 +22,7 @@ from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.example import Example
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
@@ -106,6 +107,7 @@ def configured_parameters(
     samples: int | None = None,
     window_tokens: int | None = None,
     answer_tokens: int | None = None,
+    hints: bool = True,
 ) -> Parameters:
     """Take what shapes the answers from a configuration, but for what is given beside it.
 
@@ -116,6 +118,7 @@ def configured_parameters(
         samples: How often each trace is asked about.
         window_tokens: The most that the data of one request may take.
         answer_tokens: The most that an answer may take.
+        hints: Whether what the rules find is shown as facts.
 
     Returns:
         The parameters; the model is empty where none is named.
@@ -126,6 +129,7 @@ def configured_parameters(
         samples=samples or configuration.samples,
         window_tokens=window_tokens or configuration.window_tokens,
         answer_tokens=answer_tokens or configuration.answer_tokens,
+        hints=RulesJudge().name if hints and configuration.hints else "",
         extra_body=tuple(configuration.body.items()),
     )
 
