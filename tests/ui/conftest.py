@@ -19,7 +19,9 @@ def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "tester")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    # Nor does one copy to the clipboard of whoever runs it.
+    for name in ("NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "SSH_CONNECTION", "SSH_TTY"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(work)
 
 

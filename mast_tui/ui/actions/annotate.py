@@ -201,7 +201,13 @@ ANNOTATE = (
         title="answer key",
         help="Expected actions, reference answer, rewards, the scorer's words, patches",
     ),
-    _annotate(name="copy", keys="y", title="copy", help="Copy the span's text to the clipboard"),
+    _annotate(name="copy", keys="y", title="copy", help="Copy the span's text, or the quote"),
+    _annotate(
+        name="copy_what",
+        keys="C",
+        title="copy…",
+        help="Copy the text, its place in the file, or the whole trace",
+    ),
     _annotate(
         name="pane",
         keys="tab",

@@ -28,6 +28,7 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.arrival import Arrival
 from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import Finish
 from mast_tui.ui.annotate.following import LOOK_EVERY, Following
@@ -81,9 +82,6 @@ PLACE_EVERY: Final = 2.0
 READ_EVERY: Final = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
 
-COPY_LIMIT: Final = 100_000
-"""Longest text that is handed to the terminal's clipboard, in code points."""
-
 
 class Beside(Horizontal, RenderCache):
     """Panes beside each other."""
@@ -131,6 +129,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search = Search(self)
         self.arrival = Arrival(self)
         self.filter = Filter(self)
+        self.copying = Copying(self, self)
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
@@ -985,19 +984,16 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say("Long lines run on: ← → scroll while the text has the focus (tab)")
 
     def action_copy(self) -> None:
-        """Copy the span's text, or the marked quote, through the terminal."""
-        if not self.state.has_spans:
-            return
-        text = self.state.text_here()
-        if self.state.texts.unreadable is not None:
-            self.hints.say("Nothing to copy: this text cannot be read any more", error=True)
-            return
-        quote = self.state.selection.quote
-        if quote is not None:
-            text = text[quote.start : quote.end]
-        self.app.copy_to_clipboard(text[:COPY_LIMIT])
-        cut = f", cut at {COPY_LIMIT:,}" if len(text) > COPY_LIMIT else ""
-        self.hints.say(f"Copied {min(len(text), COPY_LIMIT):,} characters{cut}")
+        """Copy the span's text, or the marked quote."""
+        self.copying.copy()
+
+    def action_copy_what(self) -> None:
+        """Ask what to copy: a text, a place, the whole trace."""
+        self.copying.choose()
+
+    @on(Copying.Copied)
+    def _copied(self, event: Copying.Copied) -> None:
+        self.copying.take_copied(event)
 
     def action_compare(self) -> None:
         """Show what differs between the step under the cursor and the one that it repeats."""

@@ -1,0 +1,144 @@
+"""Copying what is on screen, or where it stands: a text, a quote, a place, the whole trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from textual.message import Message
+from textual.screen import Screen
+from textual.worker import get_current_worker
+
+from mast_tui.traces.model import Span, Trace
+from mast_tui.ui.annotate.state import BackgroundView
+from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by_tools
+
+MOST_CHARS: Final = 20_000_000
+"""The longest trace that is copied; what is longer is cut there."""
+
+_LINE: Final = re.compile(r"line (\d+)")
+
+
+class Copying:
+    """Gives texts of the trace to the clipboard, and says by what."""
+
+    class Copied(Message):
+        """A text was handed over; ``used`` are the tools that took it."""
+
+        def __init__(self, what: str, text: str, used: list[str]) -> None:
+            super().__init__()
+            self.what = what
+            self.text = text
+            self.used = used
+
+    def __init__(self, view: BackgroundView, screen: Screen[None]) -> None:
+        """Copy nothing yet.
+
+        Args:
+            view: The screen.
+            screen: The same, for its app's way to the terminal.
+        """
+        self._view = view
+        self._state = view.state
+        self._screen = screen
+
+    def copy(self) -> None:
+        """Copy the quote that is marked, else the text of the span."""
+        if self._state.has_spans:
+            quoted = self._state.selection.quote is not None
+            self._copy("quote" if quoted else "text")
+
+    def choose(self) -> None:
+        """Ask what to copy."""
+        trace = self._state.trace
+        if trace is None or not self._state.has_spans:
+            return
+        number = self._state.index + 1
+        choices = [Choice("text", "", f"the text of #{number}")]
+        if self._state.selection.quote is not None:
+            choices.insert(0, Choice("quote", "", "the quote that is marked"))
+        place = place_of(trace, trace.span(self._state.index))
+        choices.append(Choice("place", "", "where it stands in its file", place))
+        choices.append(Choice("trace", "", "the whole trace as text", f"{len(trace):,} spans"))
+        dialog = Finder("Copy", choices, placeholder="what to copy")
+        self._view.show_dialog(dialog, self._copy)
+
+    def _copy(self, what: str | None) -> None:
+        trace, quote = self._state.trace, self._state.selection.quote
+        if trace is None or what is None:
+            return
+        span = trace.span(self._state.index)
+        if what == "place":
+            self._hand_over("the place", lambda: place_of(trace, span))
+        elif what == "trace":
+            self._view.hints.say("Copying the whole trace …")
+            self._hand_over("the trace", lambda: whole_text(trace))
+        else:
+            text = self._state.text_here()
+            if self._state.texts.unreadable is not None:
+                words = "Nothing to copy: this text cannot be read any more"
+                self._view.hints.say(words, error=True)
+                return
+            if what == "quote" and quote is not None:
+                self._hand_over("the quote", lambda: text[quote.start : quote.end])
+            else:
+                self._hand_over(f"the text of #{span.index + 1}", lambda: text)
+
+    def _hand_over(self, what: str, made: Callable[[], str]) -> None:
+        self._view.in_background(partial(self._run, what, made), "copy")
+
+    def _run(self, what: str, made: Callable[[], str]) -> None:
+        worker = get_current_worker()
+        try:
+            text = made()
+        except OSError:
+            text, what = "", ""
+        used = copy_by_tools(text) if text else []
+        if not worker.is_cancelled:
+            self._view.post_message(self.Copied(what, text, used))
+
+    def take_copied(self, message: Copied) -> None:
+        """Say what was copied; hand it to the terminal where no tool took it."""
+        if not message.text:
+            self._view.hints.say("Nothing to copy", error=True)
+            return
+        if not message.used:
+            self._screen.app.copy_to_clipboard(message.text[:TERMINAL_CHARS])
+        self._view.hints.say(copied_words(message.what, len(message.text), message.used))
+
+
+def place_of(trace: Trace, span: Span) -> str:
+    """Return where a span stands, as editors and other tools take it.
+
+    Args:
+        trace: Whose span it is.
+        span: The span.
+
+    Returns:
+        ``file:line`` where its place is a line, else the file with the pointer into it.
+    """
+    line = _LINE.match(span.place)
+    return f"{trace.path}:{line[1]}" if line is not None else f"{trace.path}#{span.place}"
+
+
+def whole_text(trace: Trace) -> str:
+    """Return the texts of all spans, each under a line that says whose it is."""
+    parts: list[str] = []
+    chars = 0
+    for part in _parts(trace):
+        parts.append(part)
+        chars += len(part)
+        if chars >= MOST_CHARS:
+            break
+    return "".join(parts)[:MOST_CHARS]
+
+
+def _parts(trace: Trace) -> Iterator[str]:
+    for index in range(len(trace)):
+        span = trace.span(index)
+        name = f" · {span.name}" if span.name else ""
+        yield f"#{index + 1} {span.kind.replace('_', ' ')} · {span.agent}{name}\n"
+        yield f"{trace.text(index).rstrip()}\n\n"

@@ -1,0 +1,135 @@
+"""Copying: what is copied, by which tool, and that it is said."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mast_tui.ui.annotate.copying import place_of, whole_text
+from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, tools
+from tests.traces import rollouts
+from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of tools that stands before all others."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def put_tool(folder: Path, name: str, *, fails: bool = False) -> Path:
+    """A tool that keeps what it is given beside itself; where that is."""
+    kept = folder / f"{name}.kept"
+    body = "exit 1" if fails else f"cat > {kept}"
+    tool = folder / name
+    tool.write_text(f"#!/bin/sh\n{body}\n")
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    return kept
+
+
+def names(environment: dict[str, str], platform: str = "linux") -> list[str]:
+    return [tool.name for tool in tools(environment, platform)]
+
+
+def test_a_tool_is_used_where_its_clipboard_is_that_of_whoever_sits_there(
+    bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(bin_folder))  # whatever else is installed
+    for name in ("pbcopy", "wl-copy", "xclip", "xsel", "tmux"):
+        put_tool(bin_folder, name)
+    assert names({}) == []
+    assert names({"DISPLAY": ":0"}) == ["xclip"]
+    assert names({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}) == ["wl-copy"]
+    assert names({}, "darwin") == ["pbcopy"]
+    assert names({"TMUX": "/tmp/t,1,0"}) == ["tmux"]
+    assert names({"TMUX": "/tmp/t,1,0", "DISPLAY": ":0"}) == ["xclip", "tmux"]
+    remote = {"SSH_CONNECTION": "a b"}
+    assert names({**remote, "WAYLAND_DISPLAY": "wayland-0"}) == []
+    assert names({**remote, "DISPLAY": "localhost:10.0"}) == ["xclip"]
+    assert names(remote, "darwin") == []
+    (bin_folder / "xclip").unlink()
+    assert names({"DISPLAY": ":0"}) == ["xsel"]
+
+
+async def copied_by(on: Stage, monkeypatch: pytest.MonkeyPatch, *keys: str) -> list[str]:
+    """What goes to the terminal by these keys."""
+    copied: list[str] = []
+    monkeypatch.setattr(on.app, "copy_to_clipboard", copied.append)
+    await on.press(*keys)
+    return copied
+
+
+async def test_without_a_tool_the_terminal_takes_it(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small) as on:
+        assert await copied_by(on, monkeypatch, "j", "y") == [PLAN]
+        assert on.message.startswith(f"Copied the text of #2, {len(PLAN)} characters, through")
+        assert "OSC 52" in on.message
+
+
+async def test_the_systems_tool_takes_it_and_is_named(
+    small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = put_tool(bin_folder, "xclip")
+    monkeypatch.setenv("DISPLAY", ":0")
+    async with stage(small) as on:
+        assert await copied_by(on, monkeypatch, "j", "w", "v", "w", "y") == []
+        assert kept.read_text("utf-8") == "I look"
+        assert on.message == "Copied the quote, 6 characters, by xclip"
+
+
+async def test_where_the_tool_fails_the_terminal_takes_it(
+    small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_tool(bin_folder, "xclip", fails=True)
+    monkeypatch.setenv("DISPLAY", ":0")
+    async with stage(small) as on:
+        assert await copied_by(on, monkeypatch, "j", "y") == [PLAN]
+
+
+async def test_the_place_and_the_whole_trace_are_chosen(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small) as on:
+        copied = await copied_by(on, monkeypatch, "j", "C", *"stands", "enter")
+        assert copied == [f"{small}#/messages/1"]
+        await on.press("C", *"whole", "enter")
+        assert copied[1] == whole_text(read_trace(small))
+        await on.press("C", "escape")
+        assert len(copied) == 2
+
+
+def test_the_whole_trace_has_every_text_under_its_number(small: Path) -> None:
+    trace = read_trace(small)
+    text = whole_text(trace)
+    assert text.startswith("#1 message · user\nFind out why")
+    at = 0
+    for index in range(len(trace)):
+        at = text.index(f"#{index + 1} ", at)
+        at = text.index(trace.text(index), at)
+
+
+def test_a_place_in_a_file_of_lines_is_file_and_line(tmp_path: Path) -> None:
+    path = rollouts.write(
+        tmp_path, rollouts.meta(), rollouts.message("user", "go"), name="run.jsonl"
+    )
+    trace = read_trace(path)
+    assert place_of(trace, trace.span(0)) == f"{path}:2"
+
+
+def test_what_is_too_long_for_a_terminal_is_said_to_be_cut() -> None:
+    assert "the first 100,000 of 100,001" in copied_words("it", TERMINAL_CHARS + 1, [])
+    assert "first" not in copied_words("it", TERMINAL_CHARS + 1, ["xsel", "tmux"])
