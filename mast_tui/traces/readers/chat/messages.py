@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
+from mast_tui.traces.readers.chat.langgraph import StreamUpdates, is_update
 from mast_tui.traces.readers.chat.pieces import (
     BARE,
     Piece,
@@ -53,6 +54,7 @@ class MessageMapper:
         self._standing: str | None = None
         self._last: str | None = None
         self._speakers: dict[str, Speaker] = {}
+        self._updates = StreamUpdates()
 
     def add(self, message: object, key: str) -> None:
         """Add the spans of ``message``; ``key`` is its JSON pointer or line in the source."""
@@ -62,7 +64,7 @@ class MessageMapper:
             return
         if message.keys() <= BARE and self._add_plain(message, key):
             return
-        turn = turn_of(message, self._by_name)
+        turn = self._updates.turn(message) or turn_of(message, self._by_name)
         self._last = None
         for piece in turn.pieces:
             self._add(piece, key, turn.start)
@@ -80,7 +82,7 @@ class MessageMapper:
         It has one piece and nothing around it, which need not be looked for.
         """
         role, text = message.get("role"), message.get("content")
-        if not isinstance(role, str) or not isinstance(text, str):
+        if not isinstance(role, str) or not isinstance(text, str) or is_update(text):
             return False
         speaker = self._speakers.get(role) or speaker_of(message)
         if speaker is None or speaker.role is Role.TOOL:
