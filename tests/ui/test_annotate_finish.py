@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import PassKind, VerdictValue
-from tests.ui.stage import MAST, SLUGS, stage, write_trace
+from tests.ui.stage import MAST, SLUGS, Stage, stage, write_trace
 from tests.ui.test_annotate_reading import LONG, repeating
 
 
@@ -53,6 +53,39 @@ async def test_with_spans_unread_it_is_asked_once(
         expected = VerdictValue.ABSENT if absent else None
         assert on.session.verdict(SLUGS["1.1"]) is expected
         assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_open_modes_are_named_and_each_is_said_by_one_key(
+    long: Path, size: tuple[int, int]
+) -> None:
+    async with stage(long, size=size) as on:
+        await on.press("1", "3", "_", "2", "6", "D")
+        assert "12 modes without a verdict" in on.text
+        for mode in MAST.modes:
+            named = any(f" {mode.code} {mode.name[:10]}" in line for line in dialog(on))
+            assert named is (mode.code not in ("1.3", "2.6"))
+        assert any("set what is open absent" in line for line in dialog(on))
+        await on.press("a")
+        assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
+        assert any("1.1 Disobey" in line and "absent" in line for line in dialog(on))
+        await on.press("a", "b", "b", "b")
+        assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
+        assert on.session.verdict(SLUGS["1.2"]) is None
+        assert not on.session.finished
+        await on.press("escape", "u")
+        assert on.session.verdict(SLUGS["1.2"]) is VerdictValue.UNSURE
+        await on.press("D", "j")
+        assert on.session.finished
+        assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
+        assert on.session.verdict(SLUGS["3.3"]) is VerdictValue.ABSENT
+
+
+def dialog(on: Stage) -> list[str]:
+    """The lines of the question."""
+    width = len(on.lines[0])
+    inside = slice((width - 72) // 2 + 2, (width + 72) // 2 - 2)
+    return [line[inside] for line in on.lines]
 
 
 async def test_the_first_unread_span_can_be_gone_to(long: Path) -> None:

@@ -170,6 +170,20 @@ ANNOTATE = (
         hint=67,
     ),
     _annotate(
+        name="go_back",
+        keys="h ctrl+o",
+        title="back",
+        help="Back to where you were before a jump: to a match, a suggestion, an error, a number",
+        command="trail(-1)",
+    ),
+    _annotate(
+        name="go_forward",
+        keys="I",
+        title="forth",
+        help="Forth again, after going back",
+        command="trail(1)",
+    ),
+    _annotate(
         name="next_error",
         keys="E",
         title="next error",

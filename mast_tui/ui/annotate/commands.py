@@ -33,6 +33,7 @@ class CommandsView(Protocol):
     @property
     def typing(self) -> bool: ...
     def session_changed(self) -> None: ...
+    def finish_changed(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,10 @@ class SessionCommands:
         """
         session = self._unseen or self._state.session
         assert session is not None
+        finished = session.finished
         change = self.attempt(command, session)
+        if session.finished is not finished:
+            self._view.finish_changed()
         if change is not None and self.on_screen and session is self._state.session:
             self._view.session_changed()
             if not self._view.typing:

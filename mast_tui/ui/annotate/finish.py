@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.state import AnnotateView
@@ -65,7 +67,6 @@ class FinishView(AnnotateView, Protocol):
     @property
     def commands(self) -> SessionCommands: ...
     def session_changed(self) -> None: ...
-    def finished_one(self) -> None: ...
 
 
 class Finish:
@@ -100,13 +101,22 @@ class Finish:
             self._hints.say("Still reading this trace; finish when it is all there", error=True)
             return
         self._reading.write()
+        # Start-up: nobody finishes a trace before the first spans are there.
+        from mast_tui.ui.annotate.open_modes import FinishScreen
+
         unread = session.unread()
         answer = session.open_modes_answer
         if answer is not None:
             self._end(session, answer, fixed=bool(unread))
             return
         total, missed = len(self._state.trace), sum(map(len, unread))
-        open_modes = self._open_modes(session)
+
+        def say(mode: Mode, value: VerdictValue | None, then: Callable[[], None]) -> None:
+            def write() -> None:
+                self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
+                then()
+
+            self._view.context.writes.do(write)
 
         def answered(answer: str | None) -> None:
             if answer == "o":
@@ -117,17 +127,12 @@ class Finish:
                 self._view.timeline.go_to(unread[0].start)
                 self._view.show_span()
 
-        question = Ask(
+        question = FinishScreen(
             f"{total - missed} of {total} spans read",
-            f"Not read: {ranges_in_words(unread)}.\n\n"
-            f"{open_modes} of {len(self._state.taxonomy.modes)} modes have no verdict yet. "
-            "Unseen is not negative: left open, they count in no figure.",
-            (
-                ("o", "finish, leave them open"),
-                ("j", "I have judged the whole trace: set them absent"),
-                ("g", "go to the first unread span"),
-            ),
-            default="o",
+            f"Not read: {ranges_in_words(unread)}.",
+            [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None],
+            session.verdict,
+            say,
         )
         self._view.show_dialog(question, answered)
 
@@ -143,7 +148,6 @@ class Finish:
         unread = session.unread()
         if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
             return
-        self._view.finished_one()
         then = "> next trace · u takes it back"
         if not fixed:
             then += " · r shows what was hidden"

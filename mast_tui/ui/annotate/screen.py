@@ -83,6 +83,10 @@ READ_EVERY: Final = 0.4
 """Seconds between writes of what was read: one transaction for many moves."""
 
 
+SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
+"""Actions that nobody is told of who may see no suggestion."""
+
+
 class Beside(Horizontal, RenderCache):
     """Panes beside each other."""
 
@@ -368,8 +372,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The app, with what it shares."""
         return context_of(self)
 
-    def finished_one(self) -> None:
-        """Count anew what is finished: it is one trace more."""
+    def finish_changed(self) -> None:
+        """Count anew what is finished: it is one trace more, or less."""
         self.context.count_finished()
         self.context.queue_changed()
         self.show_title()
@@ -493,6 +497,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             }
         )
         self.timeline.show_read(session.read)
+        self.hints.leave_out(() if session.suggestions_visible else SUGGESTING)
         if self.my_labels is not None:
             self.my_labels.show(session)
         self.show_title()
@@ -739,6 +744,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def action_move_to_start(self) -> None:
         """Go to the first row."""
         self._forget_message()
+        if self.pane is self.timeline:
+            self.timeline.trail.left(self.index, 0)
         self.pane.move_to(0)
         self._follow_cursor()
 
@@ -746,7 +753,22 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Go to the last row; while a trace is read to the last span that is known, and on with
         it."""
         self._forget_message()
+        if self.pane is self.timeline and self.trace is not None:
+            self.timeline.trail.left(self.index, len(self.trace) - 1)
         self.pane.move_to_end()
+        self._follow_cursor()
+
+    def action_trail(self, step: int) -> None:
+        """Go back to where one was before a jump, or forth again."""
+        if not self.state.has_spans:
+            return
+        trail = self.timeline.trail
+        index = trail.back(self.index) if step < 0 else trail.forward(self.index)
+        if index is None:
+            self.hints.say("Nowhere to go back to" if step < 0 else "Nowhere to go forth to")
+            return
+        self._forget_message()
+        self.timeline.bring(index)
         self._follow_cursor()
 
     def action_error(self, step: int) -> None:

@@ -165,6 +165,8 @@ class Search:
 
     def submit(self) -> None:
         """Keep what was found."""
+        if self._origin is not None and self._state.has_spans:
+            self._timeline.trail.left(self._origin, self._state.index)
         self.close()
         self._say_search()
 
@@ -358,7 +360,9 @@ class Search:
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
                 self._timeline.grown()  # it is told some times a second, and the search is quicker
-            self._timeline.go_to(index)
+            # While one types it goes to and fro; where one came from is told once, at the end.
+            go = self._timeline.bring if self.line.display else self._timeline.go_to
+            go(index)
         self._view.show_span()
         self._reveal_match()
 

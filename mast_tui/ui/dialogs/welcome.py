@@ -31,6 +31,10 @@ class WelcomeScreen(ModalScreen[bool]):
 
     _seen_since: float | None = None
 
+    def __init__(self, *, blind: bool = False) -> None:
+        super().__init__()
+        self._blind = blind
+
     def compose(self) -> ComposeResult:
         """The five keys."""
         with Vertical(classes="dialog") as box:
@@ -41,6 +45,8 @@ class WelcomeScreen(ModalScreen[bool]):
                 classes="question",
             )
             for key, words in FIVE_KEYS:
+                if key == "]" and self._blind:  # it would go to nothing
+                    continue
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
             yield Static(
                 Content("Every label is saved as you make it; quitting loses nothing."),

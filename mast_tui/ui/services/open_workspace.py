@@ -202,7 +202,9 @@ class Opening:
         return OpenWorkspace(workspace, taxonomy, name, blind)
 
     @staticmethod
-    def welcome(ask: Callable[[Screen[bool], Callable[[bool | None], None]], None]) -> None:
+    def welcome(
+        ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], *, blind: bool
+    ) -> None:
         """Show the welcome, by ``ask``, to who has not seen and dismissed it."""
         if _welcome_file().exists():
             return
@@ -211,7 +213,7 @@ class Opening:
             if seen:
                 remember_welcome()
 
-        ask(WelcomeScreen(), closed)
+        ask(WelcomeScreen(blind=blind), closed)
 
 
 def people(workspace: Workspace) -> tuple[str, ...]:

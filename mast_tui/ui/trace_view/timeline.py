@@ -27,6 +27,7 @@ from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts,
 from mast_tui.ui.trace_view.folding import Fold, Run, Steps, TimelineRows, run_at, step_signature
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.trace_view.sub_agents import steps_of_sub_agent, steps_under
+from mast_tui.ui.trace_view.trail import Trail
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import offset
 
@@ -535,6 +536,8 @@ class Timeline(TimelineLines):
         self._here = 0
         self._only: Sequence[int] | None = None
         self._followed_since: int | None = None
+        self.trail = Trail()
+        """Where one has come from."""
 
     def on_resize(self, event: events.Resize) -> None:
         """Tell those that follow what is on screen."""
@@ -592,6 +595,7 @@ class Timeline(TimelineLines):
         self.matches = frozenset()
         self.facts, self.background, self._looking = TraceFacts(), BackgroundIndex(), False
         self._only = self._followed_since = None
+        self.trail = Trail()
         self.cursor = self._here = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
@@ -750,7 +754,12 @@ class Timeline(TimelineLines):
 
     def go_to(self, index: int, *, centre: bool = True) -> None:
         """Put the cursor on a span; a fold that hides it is opened, and what is not shown comes
-        back with all others."""
+        back with all others. Where one was is remembered (``trail``)."""
+        self.trail.left(self.index, index)
+        self.bring(index, centre=centre)
+
+    def bring(self, index: int, *, centre: bool = True) -> None:
+        """Put the cursor on a span as ``go_to`` does, on one's way back or forth."""
         hiding = self.rows.hiding(index)
         if self.rows.filtered and not self.rows.shows(index):
             self.rows.show_only(None)

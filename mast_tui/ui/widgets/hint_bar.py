@@ -52,6 +52,12 @@ class HintBar(RenderCache):
         """One line."""
         return 1
 
+    def leave_out(self, names: Collection[str]) -> None:
+        """Leave out these actions, by name, until others are."""
+        if self._left_out != frozenset(names):
+            self._left_out = frozenset(names)
+            self.refresh()
+
     @property
     def message(self) -> str:
         """What is said now, or nothing."""

@@ -13,6 +13,9 @@ from mast_tui.ui.textual_internals import RenderCache
 
 SEPARATOR = " · "
 
+LEAST_OF_FIRST: Final = 24
+"""Cells of a long first part before what stands behind it gives way."""
+
 _SHOWN: Final = "suggestions shown"
 _SHORTER: Final = {_SHOWN: "◌ shown"}
 """What stands for a part on the right where there is no room for everything; ``◌`` is the mark of
@@ -25,8 +28,8 @@ def sight_words(*, blind: bool) -> str:
 
 
 class TitleBar(RenderCache):
-    """Parts joined by dots; where there is no room the right side is shortened, then the left side
-    gives way from its end."""
+    """Parts joined by dots; where there is no room the right side is shortened, then the first part
+    on the left, then the left side gives way from its end."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--first", "title-bar--rest"}
 
@@ -47,6 +50,11 @@ class TitleBar(RenderCache):
             self._left, self._right = left, right
             self.refresh()
 
+    def _least(self, left: list[str]) -> int:
+        """Cells that the left side takes where the first part is cut as far as it may be."""
+        first, *others = map(cell_len, left)
+        return min(first, LEAST_OF_FIRST) + sum(others) + len(SEPARATOR) * len(others)
+
     def render_line(self, y: int) -> Strip:
         """The bar."""
         width = self.size.width
@@ -62,12 +70,12 @@ class TitleBar(RenderCache):
         tail = SEPARATOR.join(right)
         room = max(0, width - cell_len(tail) - 4)
         left = list(self._left)
-        while len(left) > 1 and cell_len(SEPARATOR.join(left)) > room:
+        while len(left) > 1 and self._least(left) > room:
             left.pop()
-        head = left[0] if left else ""
-        if cell_len(head) > room:
-            head = set_cell_size(head, max(1, room - 1)) + "…"
         others = "".join(SEPARATOR + part for part in left[1:])
+        head, space = left[0] if left else "", room - cell_len(others)
+        if cell_len(head) > space:
+            head = set_cell_size(head, max(1, space - 1)) + "…"
         gap = width - 2 - cell_len(head) - cell_len(others) - cell_len(tail)
         return Strip(
             [

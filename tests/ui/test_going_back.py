@@ -1,0 +1,125 @@
+"""Going back to where one was before a jump, and forth again; where keys and Escape lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.ui.trace_view.trail import Trail
+from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
+def test_all_the_way_back_and_forth_again(jumps: list[int]) -> None:
+    trail, here, way = Trail(), 0, [0]
+    for there in jumps:
+        trail.left(here, there)
+        if abs(there - here) > 1:
+            way.append(there)
+        here = there
+    end, back = here, []
+    while (place := trail.back(here)) is not None:
+        here = place
+        back.append(here)
+        assert len(back) <= len(jumps) + 1
+    assert here == 0 or abs(here) < 2
+    forth = []
+    while (place := trail.forward(here)) is not None:
+        here = place
+        forth.append(here)
+        assert len(forth) <= len(jumps) + 1
+    assert here == end or not back
+
+
+async def test_each_jump_can_be_gone_back_and_forth(small: Path, tmp_path: Path) -> None:
+    trace, place = read_trace(small), tmp_path / "w.db"
+    suggest(place, trace, [finding(trace, "1.3", 8, 8)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]")
+        assert on.number == 8
+        await on.press(":", *"3", "enter")
+        await on.press("/", *"restarted", "enter")
+        assert on.number == 11
+        await on.press("g", "G")
+        seen = []
+        for _ in range(6):
+            await on.press("h")
+            seen.append(on.number)
+        assert seen == [1, 11, 3, 8, 1, 1]
+        assert on.message == "Nowhere to go back to"
+        await on.press("I", "I", "ctrl+o", "I")
+        assert on.number == 3
+        # A new jump forgets what was ahead; single steps are no jumps.
+        await on.press("j", "j", "G", "I")
+        assert on.number == 12
+        assert on.message == "Nowhere to go forth to"
+        await on.press("h")
+        assert on.number == 5
+
+
+async def test_from_the_list_of_labels_one_comes_back(small: Path) -> None:
+    async with stage(small) as on:
+        await on.press("1", "3", "j", "j", "j", "j", "M", "enter")
+        assert on.number == 1
+        await on.press("h")
+        assert on.number == 5
+
+
+async def test_a_range_is_marked_from_any_pane_and_escape_comes_back_to_the_timeline(
+    small: Path,
+) -> None:
+    async with stage(small) as on:
+        for panes in (1, 2):
+            await on.press("g", *["tab"] * panes, "v", "j", "j", "1", "3")
+            assert on.annotate.focused is on.annotate.timeline
+            assert on.labels == {("1.3", 1, 3)}
+            await on.press("u", *["tab"] * panes, "escape")
+            assert on.annotate.focused is on.annotate.timeline
+
+
+async def test_the_header_keeps_what_a_long_title_would_drive_out(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / f"{'replay__marshmallow-code__' * 4}.json")
+    for size in ((120, 40), (80, 24)):
+        async with stage(path, size=size) as on:
+            assert "12 spans" in on.lines[0]
+            assert "replay__marsh" in on.lines[0]
+            assert "…" in on.lines[0]
+
+
+async def test_the_count_of_finished_follows_whatever_a_key_does(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_trace(tmp_path / "set" / f"{name}.json", task=name)
+    async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
+        await on.press("enter")
+        await on.press("j", "D")
+        assert "1 of 2 finished" in on.lines[0]
+        await on.press("u")
+        assert "0 of 2 finished" in on.lines[0]
+        await on.press("U", "r", "1", "3")
+        counted = on.lines[0]
+        await on.press("u")
+        assert "1 of 2 finished" in on.lines[0]
+        await on.press("U")
+        assert on.lines[0] == counted
+
+
+async def test_the_blind_are_taught_no_key_that_does_nothing(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.json")
+    async with stage(path, blind=True, workspace=tmp_path / "w.db", welcomed=False) as on:
+        assert "Welcome" in on.text
+        assert "next suggestion" not in on.text
+        await on.press("space", "space")
+        assert "Welcome" not in on.text
+        assert "accept" not in on.lines[-1]
+        assert "label" in on.lines[-1]
+        await on.press("D", "r", "j")
+        assert "accept" in on.lines[-1]
