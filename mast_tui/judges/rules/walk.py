@@ -13,12 +13,6 @@ from mast_tui.judges.rules.steps import Quote, Step, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
-_SAYS_ERROR: Final = re.compile(
-    r"\W*(?:error\b(?!s?\s*[:=]\s*(?:0|none|null)\b)|traceback \(most recent"
-    r"|exception\b|failed to\b|exitcode: [1-9])",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -46,11 +40,8 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        """Whether the source says that the call went wrong, or its answer begins by saying so."""
-        if self.result is None:
-            return False
-        error = self.result.span.status is SpanStatus.ERROR
-        return error or _SAYS_ERROR.match(self.result.head) is not None
+        """Whether the trace says that the call went wrong."""
+        return self.result is not None and self.result.span.status is SpanStatus.ERROR
 
     @property
     def changed(self) -> bool:
