@@ -431,7 +431,9 @@ def _corpus_table(counts: Counts, halves: Sequence[str]) -> Iterator[str]:
     named = {rule.name: codes[rule.mode] for rule in RULES}
     for group in (*named, "on", "all"):
         for half in halves:
-            for name, count in counts.get((group, half), {}).items():
+            sets = counts.get((group, half), {})
+            for name in (*(name for name in sets if name != "pooled"), "pooled"):
+                count = sets.get(name, Count())
                 if not count.said and group in named:
                     continue
                 placed = (

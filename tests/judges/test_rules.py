@@ -270,6 +270,42 @@ class TestInvented:
         assert found(trace, "fail_to_ask_for_clarification") == []
 
 
+class TestAssumed:
+    MODE = "fail_to_ask_for_clarification"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Assuming we have downloaded the table, the mean is 12.",
+            "As the download fails, we can simulate the temperature data for now.",
+            "I use placeholder values until somebody has the file.",
+        ],
+    )
+    def test_going_on_as_if_it_had_what_it_has_not(self, words: str) -> None:
+        assert found(MemoryTrace().user("What was the mean?").say(words), self.MODE) == [(2, 2)]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "I will not assume that we have the table; please send it.",
+            "If we assume the file is complete, the mean is 12.",
+            "The simulation ends at noon.",
+        ],
+    )
+    def test_words_that_assume_nothing(self, words: str) -> None:
+        assert found(MemoryTrace().user("What was the mean?").say(words), self.MODE) == []
+
+    def test_figures_that_stand_nowhere_before(self) -> None:
+        words = "Here is the sales data of both homes: 850,000 and 950000."
+        assert found(MemoryTrace().user("Which sold for more?").say(words), self.MODE) == [(2, 2)]
+
+    def test_figures_that_a_tool_has_given_or_that_are_years(self) -> None:
+        trace = MemoryTrace().user("Which sold for more?")
+        trace.call("sales", "{}", '{"a": 850000, "b": 950000}')
+        trace.say("Here is the sales data of both homes, of 2022: 850,000 and 950,000.")
+        assert found(trace, self.MODE) == []
+
+
 class TestChoice:
     def test_the_name_tells_which_rules_ran(self) -> None:
         names = [RulesJudge(chosen_rules(which)).name for which in ("default", "all", "limit,loop")]
@@ -368,6 +404,13 @@ class TestReset:
         trace = self.opened().run("kubectl get pods", OTHER_PODS)
         trace.run("kubectl logs ledger-0", "ready").run("kubectl get pvc", "ledger-data 2Gi")
         assert found(trace, RESET) == [(13, 18)]
+
+    def test_another_order_in_the_same_words_is_other_work(self) -> None:
+        words = "May I have the reason for the cancellation of {}, and a yes to go on with it?"
+        trace = start().say(words.format("IFOYYZ"))
+        for number in range(9):
+            trace.run(f"cat {number}", str(number))
+        assert found(trace.say(words.format("NQNU5R")).say("Thank you."), RESET) == []
 
     def test_a_prompt_that_the_harness_repeats_is_none(self) -> None:
         trace = MemoryTrace()

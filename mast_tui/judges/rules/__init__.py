@@ -100,6 +100,18 @@ RULES: Final = (
     ),
     Rule("reset", reset.MODE, "the opening again in the middle", reset.find),
     Rule("invented-value", invented.MODE, "a value in a call that nobody gave", invented.find),
+    Rule(
+        "assumed-input",
+        invented.MODE,
+        "going on as if it had what it has not",
+        invented.find_assumed,
+    ),
+    Rule(
+        "unsourced-figure",
+        invented.MODE,
+        "figures handed over as looked up that stand nowhere before",
+        invented.find_unsourced,
+    ),
     Rule("mismatch", mismatch.MODE, "another call than the one announced", mismatch.find),
     Rule(
         "early-end",

@@ -9,6 +9,7 @@ from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
 from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Walk, is_output
 from mast_tui.judges.word_comparison import Likeness, compare
 from mast_tui.labels import Finding
@@ -67,7 +68,8 @@ def _groups(walk: Walk) -> list[list[_Said]]:
     for step in walk.steps:
         news.hear(step)
         words = " ".join(words for _, words in step.spoken if len(shared[words]) < _TEMPLATE)
-        if not step.tells or len(words) < _SHORTEST_MESSAGE or is_output(step):
+        own = step.tells and not is_output(step) and not is_view(step)
+        if not own or len(words) < _SHORTEST_MESSAGE:
             continue
         mine = said[step.span.agent]
         now = _Said(step, words, news.count_for(step.span.agent))

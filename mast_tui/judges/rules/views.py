@@ -26,6 +26,11 @@ _BODY: Final = 800
 _SAME_BODY: Final = 95.0
 
 
+def is_view(step: Step) -> bool:
+    """Whether a message is what an agent's window shows rather than its own words."""
+    return _WHERE.match(step.head) is not None
+
+
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each view that is the agent's last one once more."""
     last: dict[str, tuple[Step, str, str]] = {}
