@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _MOUNTS: Final = Path("/proc/self/mounts")
 
@@ -14,28 +16,68 @@ _NETWORK: Final = re.compile(
     r"|fuse\.(?:ceph|davfs2|gcsfuse|glusterfs|rclone|s3fs|sshfs|vmhgfs-fuse)"
 )
 
+_MOUNT: Final = "/sbin/mount"
+"""Where macOS and the BSDs, which have no table to read, keep the command that prints one."""
+
+_MOUNT_SECONDS: Final = 5.0
+_MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
+
+
+class Mount(NamedTuple):
+    """A file system: where it is mounted, its type, and whether it lies on a network."""
+
+    point: Path
+    kind: str
+    network: bool
+
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
     """Whether ``path`` lies on a network file system; what cannot be told counts as local."""
-    try:
-        table = mounts.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return False
-    return _NETWORK.fullmatch(file_system_of(path.resolve(), table) or "") is not None
+    found = mount_of(path.resolve(), _mounted(mounts))
+    return found is not None and found.network
 
 
-def file_system_of(path: Path, mounts: str) -> str | None:
-    """The type of the file system that holds an absolute path, by a table like /proc/mounts."""
-    best: tuple[int, str] | None = None
-    for line in mounts.splitlines():
+def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
+    """The file system that holds an absolute path; of several on one point the last."""
+    best: Mount | None = None
+    for mount in table:
+        nearer = best is None or len(mount.point.parts) >= len(best.point.parts)
+        if nearer and path.is_relative_to(mount.point):
+            best = mount
+    return best
+
+
+def linux_mounts(table: str) -> Iterator[Mount]:
+    """What is mounted, by a table like ``/proc/mounts``."""
+    for line in table.splitlines():
         fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        point = Path(_unescaped(fields[1]))
-        # Of several mounts on one point the last hides the others.
-        if path.is_relative_to(point) and (best is None or len(point.parts) >= best[0]):
-            best = (len(point.parts), fields[2])
-    return None if best is None else best[1]
+        if len(fields) >= 3:
+            kind = fields[2]
+            yield Mount(Path(_unescaped(fields[1])), kind, _NETWORK.fullmatch(kind) is not None)
+
+
+def bsd_mounts(printed: str) -> Iterator[Mount]:
+    """What is mounted, by what ``mount`` prints on macOS: it says which file systems are local."""
+    for line in printed.splitlines():
+        found = _MOUNT_LINE.fullmatch(line)
+        if found is not None:
+            options = found["options"].split(",")
+            local = any(option.strip() == "local" for option in options)
+            yield Mount(Path(found["point"]), found["kind"], not local)
+
+
+def _mounted(mounts: Path) -> Iterator[Mount]:
+    try:
+        return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
+    except OSError:
+        pass
+    try:
+        printed = subprocess.run(
+            [_MOUNT], capture_output=True, timeout=_MOUNT_SECONDS, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return iter(())
+    return bsd_mounts(printed.decode("utf-8", "surrogateescape"))
 
 
 def _unescaped(field: str) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.workspace import Workspace, WorkspaceError, database
+from mast_tui.workspace import Workspace, WorkspaceError, database, file_systems
 from mast_tui.workspace.events.types import LabelAdded
-from mast_tui.workspace.file_systems import file_system_of, is_on_network
+from mast_tui.workspace.file_systems import bsd_mounts, is_on_network, linux_mounts, mount_of
 from tests.workspace.build import event, label, started, state
 
 
@@ -199,11 +199,59 @@ broken
     ],
 )
 def test_the_file_system_is_that_of_the_nearest_mount(path: str, found: str) -> None:
-    assert file_system_of(Path(path), MOUNTS) == found
+    mount = mount_of(Path(path), linux_mounts(MOUNTS))
+    assert mount is not None
+    assert mount.kind == found
 
 
-def test_what_cannot_be_told_counts_as_local(tmp_path: Path) -> None:
-    assert file_system_of(Path("/x"), "") is None
+MACOS = """\
+/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
+devfs on /dev (devfs, local, nobrowse)
+/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse, protect, root data)
+map auto_home on /System/Volumes/Data/home (autofs, automounted, nobrowse)
+//ann@nas._smb._tcp.local/work on /Volumes/work (1) (smbfs, nodev, nosuid, mounted by ann)
+server:/export on /Volumes/on tape (nfs, nodev, nosuid, mounted by ann)
+ann@host: on /Users/ann/far (macfuse, nodev, nosuid, synchronous, mounted by ann)
+/dev/disk5s1 on /Volumes/stick (msdos, local, nodev, nosuid, noowners, fskit)
+broken
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "network"),
+    [
+        ("/Users/ann/w.db", "apfs", False),
+        ("/System/Volumes/Data/w.db", "apfs", False),
+        ("/Volumes/work (1)/w.db", "smbfs", True),
+        ("/Volumes/on tape/w.db", "nfs", True),
+        ("/Users/ann/far/.mast-tui/w.db", "macfuse", True),
+        ("/Volumes/stick/w.db", "msdos", False),
+    ],
+)
+def test_macos_says_itself_what_is_local(path: str, kind: str, network: bool) -> None:
+    mount = mount_of(Path(path), bsd_mounts(MACOS))
+    assert mount is not None
+    assert (mount.kind, mount.network) == (kind, network)
+
+
+def test_where_there_is_no_table_the_command_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, absent = tmp_path / "mount", tmp_path / "mounts"
+    command.write_text(f"#!/bin/sh\ncat <<'END'\n{MACOS}END\n")
+    command.chmod(0o700)
+    monkeypatch.setattr(file_systems, "_MOUNT", str(command))
+    assert is_on_network(Path("/Users/ann/far/w.db"), absent)
+    assert not is_on_network(Path("/Users/ann/w.db"), absent)
+    command.write_text("#!/bin/sh\nexit 1\n")
+    assert not is_on_network(Path("/Users/ann/far/w.db"), absent)
+
+
+def test_what_cannot_be_told_counts_as_local(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mount_of(Path("/x"), linux_mounts("")) is None
+    monkeypatch.setattr(file_systems, "_MOUNT", str(tmp_path / "no such command"))
     mounts = tmp_path / "mounts"
     assert not is_on_network(Path("/home/me/w.db"), mounts)
     mounts.write_text(MOUNTS)
