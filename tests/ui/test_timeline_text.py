@@ -61,7 +61,7 @@ def test_no_name_is_said_twice() -> None:
     assert whole_words(replace(SPAN, preview="create a.py")) == "create a.py"
     assert whole_words(replace(SPAN, preview="path=a.py")) == "create path=a.py"
     assert whole_words(replace(SPAN, preview="creates a.py")) == "create creates a.py"
-    assert who_words(replace(SPAN, kind=SpanKind.LOG), "log", 15).split() == ["log"]
+    assert who_words(replace(SPAN, kind=SpanKind.LOG), "log".ljust(7), 15).split() == ["log"]
     assert who_words(SPAN, "log", 15).split() == ["log", "tool"]
 
 

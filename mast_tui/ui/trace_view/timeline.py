@@ -141,7 +141,7 @@ def who_words(span: Span, name: str | None, cells: int) -> str:
         cells: How many there are for both.
     """
     word = kind_word(span)
-    if name is None or name == word:
+    if name is None or name.rstrip() == word:
         return set_cell_size(word, cells)
     return set_cell_size(name, cells - 8) + " " + set_cell_size(word, 7)
 
