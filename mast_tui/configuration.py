@@ -298,7 +298,7 @@ SETTINGS: Final = (
         ("theme",),
         _text,
         '"textual-dark"',
-        "The colours; the palette (ctrl+p) shows the themes that there are.",
+        "The colours; F9 in the app shows all themes and keeps the one that is taken.",
     ),
     Setting(
         ("keys", "preset"),
@@ -416,6 +416,36 @@ def read_configuration(path: Path | None = None) -> Configuration:
         at: dict[Place, int] = {(): int(line[1])} if line else {}
         return replace(empty, lines=at).without([((), f"{error}; nothing of it is used")])
     return _read(replace(empty, lines=_lines(text)), data)
+
+
+def with_theme(text: str, theme: str) -> str:
+    """The text of a ``config.toml`` with another theme in it, all else as it is.
+
+    Args:
+        text: What the file holds, nothing where there is none.
+        theme: The theme's name.
+
+    Raises:
+        ConfigurationError: The file cannot be read, and so not be changed either.
+    """
+    import tomllib  # as above
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"config.toml has to be mended first: {error}") from error
+    lines, setting = text.splitlines(), f'theme = "{theme}"'
+    place = _lines(text).get(("theme",))
+    if place is not None:
+        lines[place - 1] = setting
+    else:
+        heads = (number for number, line in enumerate(lines) if line.lstrip().startswith("["))
+        head = next(heads, None)
+        if head is None:
+            lines.append(setting)
+        else:
+            lines[head:head] = [setting, ""]
+    return "\n".join([*lines, ""])
 
 
 def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:

@@ -16,7 +16,11 @@ from mast_tui.configuration import (
     prices_to_write,
     read_configuration,
     read_judge_configuration,
+    with_theme,
 )
+from mast_tui.ui.actions.keymap import checked
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def written(folder: Path, text: str) -> Path:
@@ -168,3 +172,27 @@ def test_the_page_tells_of_every_setting_and_its_examples_can_be_read(tmp_path: 
     assert examples
     for example in examples:
         assert read_configuration(written(tmp_path, example)).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", 'theme = "nord"\n'),
+        ('annotator = "a"\n', 'annotator = "a"\ntheme = "nord"\n'),
+        ('theme = "x"  # mine\n[keys]\n', 'theme = "nord"\n[keys]\n'),
+        ('# a\n[judge]\nmodel = "m"\n', '# a\ntheme = "nord"\n\n[judge]\nmodel = "m"\n'),
+        ('[judge]\ntheme = "no"\n', 'theme = "nord"\n\n[judge]\ntheme = "no"\n'),
+    ],
+)
+def test_a_theme_is_written_beside_what_is_there(text: str, wanted: str) -> None:
+    assert with_theme(text, "nord") == wanted
+
+
+def test_the_examples_in_the_docs_raise_no_warning(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) > 1
+    for example in examples:
+        path = tmp_path / "config.toml"
+        path.write_text(example)
+        assert checked(read_configuration(path)).problems == ()

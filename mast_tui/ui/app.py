@@ -24,7 +24,7 @@ from mast_tui.gc_tuning import COLLECT_AFTER, collect_again
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.keymap import checked
-from mast_tui.ui.actions.registry import Where, bindings_for, find_action, textual_keymap
+from mast_tui.ui.actions.registry import Where, bindings_for, find_action, shown, textual_keymap
 from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
@@ -40,6 +40,7 @@ from mast_tui.ui.context import (
     ShowRuns,
     ShowSignatures,
     ShowStudy,
+    ShowThemes,
     ShowTrace,
     TraceLocation,
 )
@@ -85,6 +86,7 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowGuidelines: "mast_tui.ui.study.guidelines:GuidelinesScreen",
     ShowHelp: "mast_tui.ui.dialogs.help:HelpScreen",
     ShowPalette: "mast_tui.ui.dialogs.palette:Palette",
+    ShowThemes: "mast_tui.ui.dialogs.themes:ThemeChoice",
 }
 """Where the screens are; each is imported when it is first shown."""
 
@@ -401,6 +403,10 @@ class MastApp(TextualApp):
         palette: Screen[Any] = make_screen(ShowPalette(self._where(screen), self.keys_set))
         self.push_screen(palette, partial(self._chosen, screen))
 
+    def action_theme(self) -> None:
+        """Choose the colours."""
+        self.push_screen(make_screen(ShowThemes(self.theme)))
+
     async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
         """Do what was chosen in the palette: an action, or a place to go to."""
         if value is None:
@@ -451,6 +457,12 @@ class MastApp(TextualApp):
     async def send_to_focus(self, event: events.Key) -> None:
         """Send a key on its way through the widgets."""
         await super().on_event(event)
+
+    def nothing_bound(self, event: events.Key) -> None:
+        """Say in the last line that a key does nothing here."""
+        key = event.character if event.is_printable and event.character else event.key
+        for bar in self.screen.query(HintBar):
+            bar.say(f"{shown(key)} does nothing here · ? shows the keys")
 
     def hand_back(self, event: events.Key) -> None:
         """Take back a key that was meant for what is under the screen that had it; it is next."""

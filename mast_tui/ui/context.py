@@ -136,6 +136,13 @@ class ShowPalette:
     keymap: Keymap
 
 
+@dataclass(frozen=True, slots=True)
+class ShowThemes:
+    """The themes, above the screen that is open; ``current`` is the one that is set."""
+
+    current: str
+
+
 Destination = (
     ShowLibrary
     | ShowTrace
@@ -149,6 +156,7 @@ Destination = (
     | ShowGuidelines
     | ShowHelp
     | ShowPalette
+    | ShowThemes
 )
 
 
@@ -229,6 +237,9 @@ class AppContext(Protocol):
 
     def complain(self, words: str) -> None:
         """Say what went wrong, on whatever screen is open."""
+
+    def leave(self, code: int = 0) -> None:
+        """End the app."""
 
     def waiting_words(self) -> str:
         """What stands in place of the annotator while no workspace is open."""

@@ -55,13 +55,15 @@ class TextualApp(App[None]):
             self.key_typed()
         return super()._post_message(message)
 
-    async def do_bound(self, key: str) -> None:
+    async def do_bound(self, key: str) -> bool:
         """Do what is bound to a key, without a turn in the queue of each widget above the focus.
 
         Textual's ``simulate_key`` sends the key through all of them.
+
+        Returns:
+            Whether anything is bound to it.
         """
-        if not await self._check_bindings(key, priority=True):
-            await self._check_bindings(key)
+        return await self._check_bindings(key, priority=True) or await self._check_bindings(key)
 
     # Styles
 
@@ -182,6 +184,7 @@ class RenderCache(Widget):
     def notify_style_update(self) -> None:
         """Other rules hold from now on."""
         self._forget_styles()
+        self._lines_drawn = None
         super().notify_style_update()
 
     def refresh(

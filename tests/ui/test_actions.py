@@ -45,6 +45,7 @@ AGREED: Final = {
 
 PLAIN_TWINS: Final = {
     "everywhere.suspend": "everywhere.palette",
+    "everywhere.theme": "everywhere.palette",
     "annotate.search_regex": "annotate.search",
     "annotate.extend_down": "annotate.range",
     "annotate.extend_up": "annotate.range",
@@ -105,7 +106,8 @@ def test_every_control_or_function_key_has_a_plain_twin() -> None:
     for action in ACTIONS:
         by_command.setdefault((action.where, action.command), []).extend(action.keys)
     for action in ACTIONS:
-        twin = find_action(PLAIN_TWINS.get(action.id, action.id))
+        half = action.id.replace(".half_", ".page_")
+        twin = find_action(PLAIN_TWINS.get(action.id, half))
         assert twin is not None
         keys = by_command[twin.where, twin.command]
         assert any(is_plain(key) for key in keys), action.id

@@ -17,7 +17,7 @@ from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import Judged
-from mast_tui.ui.dialogs.help import help_text
+from mast_tui.ui.dialogs.help import sections_of
 from mast_tui.ui.dialogs.judge_choice import JudgeChoice, tokens_of
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
@@ -117,8 +117,8 @@ async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
         assert on.session.pending
         assert "] goes to the next" in on.message
         assert "? tells how J asks a model too" in on.message
-    assert "[judge]" in help_text(Where.ANNOTATE, {})
-    assert "[judge]" not in help_text(Where.ADJUDICATE, {})
+    assert "A model as judge" in [one.title for one in sections_of(Where.ANNOTATE, {})]
+    assert "A model as judge" not in [one.title for one in sections_of(Where.ADJUDICATE, {})]
 
 
 async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(

@@ -10,6 +10,7 @@ import pytest
 from textual.screen import ModalScreen
 
 from mast_tui.labels import Severity
+from mast_tui.ui.actions.action import moves as moves_of
 from mast_tui.ui.actions.registry import ACTIONS, Where
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen
@@ -101,7 +102,7 @@ async def test_enter_and_the_same_key_take_what_is_offered(small: Path) -> None:
 
 @pytest.mark.parametrize("begun", ["1", "-", "_", "-1"])
 async def test_half_a_mode_is_no_command_for_what_follows(small: Path, begun: str) -> None:
-    moves = {"up", "down", "j", "k", "g", "G", "home", "end", "pageup", "pagedown"}
+    moves = {key for move in moves_of(Where.ANNOTATE) for key in move.keys}
     async with stage(small) as on:
         await on.press("2", "2", *begun)
         asked = state(on)
@@ -157,7 +158,7 @@ DIALOGS: Final[dict[str, Callable[[], ModalScreen[Any]]]] = {
 
 @pytest.mark.parametrize("name", DIALOGS)
 async def test_no_key_goes_past_a_dialog(small: Path, name: str) -> None:
-    leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"?", "f1", "Q", "enter"}}
+    leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"?", "f1", "q", "Q", "enter", "/"}}
     async with stage(small) as on:
         await on.press("1", "1")
         stack = [*on.app.screen_stack]

@@ -41,6 +41,7 @@ class Action:
     command: str
     hint: int = 0
     priority: bool = False
+    section: str = ""
 
     @property
     def id(self) -> str:
@@ -58,6 +59,7 @@ def action(
     command: str = "",
     hint: int = 0,
     priority: bool = False,
+    section: str = "",
 ) -> Action:
     """Write an action down.
 
@@ -70,13 +72,15 @@ def action(
         command: The Textual action that it runs, where that is not called as it is.
         hint: Its place in the footer; 0 keeps it out.
         priority: Whether its keys do the same while somebody types.
+        section: Under which heading of the screen's help it stands; the screen's own without one.
     """
-    return Action(where, name, tuple(keys.split()), title, help, command or name, hint, priority)
+    taken = tuple(keys.split())
+    return Action(where, name, taken, title, help, command or name, hint, priority, section)
 
 
 def moves(where: Where) -> tuple[Action, ...]:
     """The actions that move over a list."""
-    here = partial(action, where)
+    here = partial(action, where, section="Move")
     return (
         here(name="up", keys="up k", title="up", help="One line up", command="move(-1)"),
         here(name="down", keys="down j", title="down", help="One line down", command="move(1)"),
@@ -107,5 +111,19 @@ def moves(where: Where) -> tuple[Action, ...]:
             title="page down",
             help="One page down",
             command="move_page(1)",
+        ),
+        here(
+            name="half_up",
+            keys="ctrl+u",
+            title="half page up",
+            help="Half a page up",
+            command="move_half(-1)",
+        ),
+        here(
+            name="half_down",
+            keys="ctrl+d",
+            title="half page down",
+            help="Half a page down",
+            command="move_half(1)",
         ),
     )

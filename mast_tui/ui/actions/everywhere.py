@@ -53,6 +53,12 @@ EVERYWHERE = (
     ),
     _everywhere(name="back", keys="escape", title="back", help="Leave what is open, or go back"),
     _everywhere(
+        name="close",
+        keys="q",
+        title="close",
+        help="Close what is open, as Esc does; in the library ask whether to quit",
+    ),
+    _everywhere(
         name="help",
         keys="? f1",
         title="help",
@@ -66,6 +72,13 @@ EVERYWHERE = (
         title="go to",
         help="Every action by name; or go to a number or a key",
         command="app.palette",
+    ),
+    _everywhere(
+        name="theme",
+        keys="f9",
+        title="theme",
+        help="Choose a theme: each is shown as you look, and kept when taken",
+        command="app.theme",
     ),
     _everywhere(
         name="undo", keys="u", title="undo", help="Take back the last change on this trace"

@@ -79,7 +79,9 @@ COMPARISON = (
         help="See the traces of the mode, or open one at its evidence",
         hint=5,
     ),
-    _comparison(name="pane", keys="tab", title="other pane", help="Go to the other pane", hint=10),
+    _comparison(
+        name="pane", keys="tab h l", title="other pane", help="Go to the other pane", hint=10
+    ),
     _comparison(
         name="seen",
         keys="o",

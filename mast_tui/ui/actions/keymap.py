@@ -15,7 +15,7 @@ from mast_tui.ui.actions.registry import ACTIONS, Keymap, find_action, keys_of, 
 
 _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")
 
-_SCROLL: Final = {"text_down": ("ctrl+down", "f8"), "text_up": ("ctrl+up", "f7")}
+_SCROLL: Final = {"text_down": ("f8",), "text_up": ("f7",)}
 """Keys of the plain preset for what letters alone do else."""
 
 _MOTIONS: Final = {"up", "down", "top", "bottom", "page_up", "page_down", "left", "right"}

@@ -65,8 +65,9 @@ _SHOWN: Final = {
 
 def shown(key: str) -> str:
     """How a key is written for people."""
-    if key.startswith("ctrl+"):
-        return f"^{_SHOWN.get(key[5:], key[5:])}"
+    for modifier, sign in (("ctrl+", "^"), ("shift+", "⇧")):
+        if key.startswith(modifier):
+            return sign + shown(key.removeprefix(modifier))
     return _SHOWN.get(key, key)
 
 

@@ -741,6 +741,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.pane.move_page(delta)
         self._follow_cursor()
 
+    def action_move_half(self, delta: int) -> None:
+        """Go half a screen up or down."""
+        self._forget_message()
+        self.pane.move_half(delta)
+        self._follow_cursor()
+
     def action_move_to_start(self) -> None:
         """Go to the first row."""
         self._forget_message()
@@ -816,15 +822,21 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_pane(self) -> None:
         """Go to the next pane; or to the next of several labels where one is being chosen."""
-        if self.labelling.next_choice():
-            return
+        if not self.labelling.next_choice():
+            self._go_through_panes(1)
+
+    def action_pane_before(self) -> None:
+        """Go to the pane before."""
+        self._go_through_panes(-1)
+
+    def _go_through_panes(self, step: int) -> None:
         order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
         if self.my_labels is not None:
             order.append(self.my_labels)
         order += [panel for panel in self.suggestions.panels if panel.overflows]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
         place = panes.index(self.pane) if self.pane in panes else 0
-        self.set_focus(panes[(place + 1) % len(panes)])
+        self.set_focus(panes[(place + step) % len(panes)])
 
     async def action_my_labels(self) -> None:
         """Show what one has said of the trace, and go there; from there, hide it."""
@@ -919,6 +931,10 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._leave()
         else:
             self.set_focus(self.timeline)
+
+    def action_close(self) -> None:
+        """Leave what is open, as Esc does."""
+        self.action_back()
 
     def _leave(self) -> None:
         """Go back to where the trace was opened: a room, or the library."""

@@ -136,6 +136,15 @@ class Finder(TypingDialog):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.query_one(ChoiceList).show(best_first(event.value, self._choices))
+        self._look()
+
+    def _look(self) -> None:
+        listed = self.query_one(ChoiceList)
+        if listed.choices:
+            self.looked_at(listed.choices[listed.cursor].value)
+
+    def looked_at(self, value: str) -> None:
+        """Show what the cursor stands on, where that can be seen before it is chosen."""
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -163,6 +172,7 @@ class Finder(TypingDialog):
     def action_move(self, delta: int) -> None:
         """Another choice."""
         self.query_one(ChoiceList).move_by(delta)
+        self._look()
 
 
 class ModeFinder(Finder):

@@ -1,77 +1,316 @@
-"""All keys of a screen, from the registry of actions."""
+"""All keys of a screen, from the registry of actions, and what its signs mean."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from types import MappingProxyType
 from typing import ClassVar, Final
 
+from rich.segment import Segment
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.strip import Strip
+from textual.widgets import Input
 
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
-from mast_tui.ui.services.judging import HOW_TO_HAVE_A_MODEL
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.trace_view.background_index import Matter
+from mast_tui.ui.trace_view.gutter import GLYPHS, MarkKind
+from mast_tui.ui.trace_view.overview import CURSOR, ON_SCREEN
+from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
+from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 RUNS_A_JUDGE: Final = (Where.LIBRARY, Where.ANNOTATE, Where.RUNS)
 """Screens on which J runs a judge; elsewhere it tells what one has said."""
 
+KEY_CELLS: Final = 12
+"""How wide the keys stand; more of them push the words of their row to the right."""
 
-def help_text(where: Where, keymap: Keymap) -> str:
-    """The keys of one screen and those that work everywhere, a line each; where a judge can be run
-    also how a model is configured."""
-    lines: list[str] = []
+INDENT: Final = 2
+
+HOW_TO_HAVE_A_MODEL: Final = (
+    "J runs the rules judge, which needs no network. It asks a language model too, of any server "
+    "that speaks the OpenAI chat API, once config.toml in the configuration folder names one:",
+    "",
+    "  [judge]",
+    '  model = "gpt-oss-120b"',
+    '  base_url = "http://localhost:8000/v1"',
+    '  key_variable = "OPENAI_API_KEY"',
+    "",
+    "Without base_url it is OPENAI_BASE_URL, or the vendor's own. The key stands in the "
+    "environment variable, never in the file. Nothing is sent before J has said what goes where "
+    "and what it may take; J again, while it works, asks whether to cancel.",
+)
+"""How ``config.toml`` has a model asked, paragraph by paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key, or a sign, with what it does or means."""
+
+    key: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands under one heading."""
+
+    title: str
+    entries: Sequence[Entry]
+
+
+_OWN, _WAITS, _OTHER, _NOTE = (
+    GLYPHS[kind] for kind in (MarkKind.OWN, MarkKind.SUGGESTION, MarkKind.OTHER, MarkKind.NOTE)
+)
+
+LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
+    {
+        Where.ANNOTATE: (
+            Section(
+                "Signs in the timeline",
+                (
+                    Entry("bold number", "A span that you have not read yet; dim ones are read"),
+                    Entry("▌  ┃", "The cursor; the range that is being marked"),
+                    Entry("▕ ▌   ▏", "The run from left to right, and when in it the step was"),
+                    Entry(f"1.3 {_OWN}", "Your label on this span: its mode"),
+                    Entry(f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
+                    Entry(f"1.3 {_OTHER}", "A label of somebody else, or one that the file holds"),
+                    Entry(_NOTE, "Your note on the span"),
+                    Entry("×3", "The step is repeated, or there are so many at once; Space folds"),
+                    Entry("⋮", "Steps that are folded or filtered out"),
+                ),
+            ),
+            Section(
+                "Signs in the strip beside it, which is the whole run",
+                (
+                    Entry(f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
+                    Entry(STRIP[Matter.MATCH], "Something that was searched for stands there"),
+                    Entry(f"{_OWN}  {_WAITS}", "A label; a suggestion"),
+                    Entry(STRIP[Matter.ERROR], "A step failed"),
+                    Entry(STRIP[Matter.USER], "Mostly the user acted there"),
+                    Entry(STRIP[Matter.AGENT], "Mostly agents"),
+                    Entry(STRIP[Matter.TOOL], "Mostly tools"),
+                    Entry(STRIP[Matter.OTHER], "Anything else"),
+                ),
+            ),
+            Section(
+                "Signs elsewhere",
+                (
+                    Entry(f"{_OWN}2 {_WAITS}1", "Your labels of a mode, and what waits of it"),
+                    Entry("✓", "You have finished the trace"),
+                    Entry("≈  ≠", "The judge quotes in other words; in words that say otherwise"),
+                    Entry("⋯  ↷", "It quotes in parts; it named another span than the quote's"),
+                    Entry("✗  !", "Its quote is nowhere; it says this decided how the run ended"),
+                ),
+            ),
+        ),
+        Where.LIBRARY: (
+            Section(
+                "Signs",
+                (
+                    Entry("◌3", "Suggestions of judges that wait for an answer"),
+                    Entry("✗", "A file that could not be read; its line says why"),
+                ),
+            ),
+        ),
+    }
+)
+"""What the signs on a screen mean."""
+
+
+def sections_of(where: Where, keymap: Keymap) -> Iterator[Section]:
+    """What there is to know of a screen: its keys, those of everywhere, and its signs.
+
+    Args:
+        where: Which screen it is.
+        keymap: Keys that the person has set.
+    """
     for place in dict.fromkeys((where, Where.EVERYWHERE)):
-        if lines:
-            lines.append("")
-        lines.append(place.value.capitalize().replace("_", " "))
-        digits_shown = False
+        grouped: dict[str, list[Entry]] = {}
         for action in actions_for(place):
             keys = "  ".join(shown(key) for key in keys_of(action, keymap))
             if action.name.startswith(("digit_", "side_")):
-                if digits_shown:
+                if not action.name.endswith("_1"):
                     continue
-                digits_shown = True
                 keys = "0…9  0…9" if action.name.startswith("digit_") else "1…9"
-            lines.append(f"  {keys:<12} {action.help}")
+            title = action.section or place.value.capitalize().replace("_", " ")
+            grouped.setdefault(title, []).append(Entry(keys, action.help))
+        yield from (Section(title, entries) for title, entries in grouped.items())
+    yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
-        lines += ["", HOW_TO_HAVE_A_MODEL]
-    return "\n".join(lines)
+        yield Section("A model as judge", [Entry("", words) for words in HOW_TO_HAVE_A_MODEL])
+
+
+def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
+    """Only what holds the words that are looked for; a heading that does keeps all under it."""
+    wanted = wanted.strip().casefold()
+    for section in sections:
+        entries = section.entries
+        if wanted not in section.title.casefold():
+            entries = [one for one in entries if wanted in f"{one.key} {one.words}".casefold()]
+        if entries:
+            yield Section(section.title, entries)
+
+
+class HelpLines(VirtualLines):
+    """Sections as lines; what does not fit on one goes on under its own beginning."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "help-lines--title",
+        "help-lines--key",
+        "help-lines--words",
+    }
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._sections: Sequence[Section] = ()
+        self._lines: list[tuple[str, str]] = []
+
+    @property
+    def row_count(self) -> int:
+        """All lines."""
+        return len(self._lines)
+
+    def show(self, sections: Iterable[Section]) -> None:
+        """Show other sections, from the top."""
+        self._sections = tuple(sections)
+        self.scroll_to(y=0, animate=False)
+        self.rows_changed()
+
+    def rows_changed(self) -> None:
+        """Wrap for the width there is."""
+        self._lines = list(self._wrapped(self.lines_area.width))
+        super().rows_changed()
+
+    def _wrapped(self, width: int) -> Iterator[tuple[str, str]]:
+        for number, section in enumerate(self._sections):
+            if number:
+                yield "", ""
+            yield section.title, ""
+            for entry in section.entries:
+                key = f"{'':{INDENT}}{entry.key:<{KEY_CELLS}} " if entry.key else " " * INDENT
+                lines = wrap(entry.words, max(20, width - len(key)), drop_whitespace=True)
+                for line in lines or [""]:
+                    yield key, line
+                    key = " " * len(key)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """A heading, or a key with what it does."""
+        base = self.rich_style
+
+        def part(name: str) -> Segment:
+            style = base + self.get_component_rich_style(f"help-lines--{name}", partial=True)
+            return Segment(words if name == "words" else key, style)
+
+        key, words = self._lines[row]
+        parts = [part("key"), part("words")] if words else [part("title")]
+        return Strip(parts).adjust_cell_length(width, base)
+
+    def move_by(self, delta: int) -> None:
+        """Scroll: there is nothing to choose, so no line is the cursor's."""
+        self.scroll_to(y=self.scroll_y + delta, animate=False)
+
+    def move_to(self, row: int, *, centre: bool = False) -> None:
+        """Scroll to a line."""
+        self.scroll_to(y=row, animate=False)
 
 
 class HelpScreen(ModalScreen[None]):
-    """Any of the keys that open or leave it closes it."""
+    """Any of the keys that open or leave it closes it; ``/`` narrows it to what is typed."""
 
     CSS_PATH = DIALOGS
+    AUTO_FOCUS = "#keys"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,f1,q,Q,enter", "leave", show=False),
-        Binding("down,j", "scroll_text(1)", show=False),
-        Binding("up,k", "scroll_text(-1)", show=False),
-        Binding("pagedown,space,d", "scroll_text(15)", show=False),
-        Binding("pageup,b", "scroll_text(-15)", show=False),
+        Binding("escape", "leave", show=False),
+        Binding("question_mark,f1,q,Q,enter", "close", show=False),
+        Binding("slash", "search", show=False),
+        Binding("down,j", "move_by(1)", show=False),
+        Binding("up,k", "move_by(-1)", show=False),
+        Binding("pagedown,space,d", "move_page(1)", show=False),
+        Binding("pageup,b", "move_page(-1)", show=False),
+        Binding("ctrl+d", "move_half(1)", show=False),
+        Binding("ctrl+u", "move_half(-1)", show=False),
+        Binding("g,home", "move_to_start", show=False),
+        Binding("G,end", "move_to_end", show=False),
     ]
 
     def __init__(self, where: Where, keymap: Keymap) -> None:
         super().__init__()
-        self._where = where
-        self._keymap = keymap
+        self._sections = tuple(sections_of(where, keymap))
+
+    @property
+    def _lines(self) -> HelpLines:
+        return self.query_one(HelpLines)
 
     def compose(self) -> ComposeResult:
-        """The keys."""
+        """The keys and signs, and the line to search them on."""
         with Vertical(classes="dialog tall") as box:
-            box.border_title = "Keys"
-            box.border_subtitle = "Esc closes"
-            yield SpanView(id="keys")
+            box.border_title = "Keys and signs"
+            box.border_subtitle = "/ searches · Esc closes"
+            yield HelpLines(id="keys")
+            yield TextLine(placeholder="a part of a key, a sign or what it does")
 
     def on_mount(self) -> None:
-        """Fill in the keys."""
-        self.query_one(SpanView).show_text(help_text(self._where, self._keymap))
+        """Show all of it."""
+        self.query_one(TextLine).display = False
+        self._lines.show(self._sections)
 
-    def action_scroll_text(self, rows: int) -> None:
-        """Scroll."""
-        self.query_one(SpanView).move_by(rows)
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        found = [*matching(self._sections, event.value)]
+        nothing = Section(f"Nothing here has “{event.value}”", ())
+        self._lines.show(found or [nothing])
+
+    @on(Input.Submitted)
+    def _kept(self, event: Input.Submitted) -> None:
+        event.stop()
+        event.input.display = bool(event.value)
+        self._lines.focus()
+
+    def action_search(self) -> None:
+        """Type what to look for."""
+        line = self.query_one(TextLine)
+        line.display = True
+        line.focus()
+
+    def action_move_by(self, lines: int) -> None:
+        """Scroll by lines."""
+        self._lines.move_by(lines)
+
+    def action_move_half(self, halves: int) -> None:
+        """Scroll by half screens."""
+        self._lines.move_half(halves)
+
+    def action_move_page(self, pages: int) -> None:
+        """Scroll by screens."""
+        self._lines.move_page(pages)
+
+    def action_move_to_start(self) -> None:
+        """Go to the first line."""
+        self._lines.move_to(0)
+
+    def action_move_to_end(self) -> None:
+        """Go to the last line."""
+        self._lines.move_to(self._lines.row_count)
+
+    def action_close(self) -> None:
+        """Close it."""
+        self.dismiss(None)
 
     def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
+        """Show all again where something was looked for; else close it."""
+        line = self.query_one(TextLine)
+        if not line.display:
+            self.dismiss(None)
+            return
+        line.value = ""
+        line.display = False
+        self._lines.focus()

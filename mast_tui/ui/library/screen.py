@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, Judged, ShowTrace, context_of
+from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
@@ -414,19 +415,40 @@ class LibraryScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Leave a search of contents; then show all traces again."""
+        if not self._leave_a_search():
+            self.hints.say("q quits · ? shows all keys")
+
+    def _leave_a_search(self) -> bool:
+        line = self.query_one("#filter", Input)
         if self.contents.leave():
             self.set_focus(self.table)
             self.hints.clear()
-            return
-        line = self.query_one("#filter", Input)
-        if line.value or line.display:
+        elif line.value or line.display:
             line.value = ""
             line.display = False
             self.set_focus(self.table)
             self.hints.clear()
             self._arrange()
         else:
-            self.hints.say("Q quits · ? shows all keys")
+            return False
+        return True
+
+    def action_close(self) -> None:
+        """Leave what is searched for; where all traces are shown, ask whether to quit."""
+        if self._leave_a_search():
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "q":
+                self.mast.leave()
+
+        question = Ask(
+            "Quit mast_tui?",
+            "Everything is saved already.",
+            (("q", "quit"), ("n", "go on")),
+            default="q",
+        )
+        self.mast.ask(question, answered)
 
     def queue_changed(self) -> None:
         """Read the queue anew: what is to do has changed."""
@@ -482,6 +504,10 @@ class LibraryScreen(Screen[None]):
     def action_move_page(self, delta: int) -> None:
         """One screen up or down."""
         self.pane.move_page(delta)
+
+    def action_move_half(self, delta: int) -> None:
+        """Half a screen up or down."""
+        self.pane.move_half(delta)
 
     def action_move_to_start(self) -> None:
         """To the first trace."""

@@ -66,6 +66,10 @@ class BaseScreen(Screen[None]):
         """One screen up or down."""
         self.pane.move_page(delta)
 
+    def action_move_half(self, delta: int) -> None:
+        """Half a screen up or down."""
+        self.pane.move_half(delta)
+
     def action_move_to_start(self) -> None:
         """To the first row."""
         self.pane.move_to(0)
@@ -80,6 +84,10 @@ class BaseScreen(Screen[None]):
             self.app.pop_screen()
         else:
             self.mast.go(ShowLibrary())
+
+    def action_close(self) -> None:
+        """Close what is open, as Esc does."""
+        self.action_back()
 
     def action_undo(self) -> None:
         """Nothing here can be taken back."""

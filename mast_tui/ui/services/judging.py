@@ -34,22 +34,6 @@ if TYPE_CHECKING:
 
 RULES: Final = "The rules judge"
 
-HOW_TO_HAVE_A_MODEL: Final = """\
-Judges
-  J runs the rules judge, which needs no network. It asks a language model
-  too, of any server that speaks the OpenAI chat API, once config.toml in
-  the configuration folder names one:
-
-    [judge]
-    model = "gpt-oss-120b"
-    base_url = "http://localhost:8000/v1"
-    key_variable = "OPENAI_API_KEY"
-
-  Without base_url it is OPENAI_BASE_URL, or the vendor's own. The key
-  stands in the environment variable, never in the file. Nothing is sent
-  before J has said what goes where and what it may take; J again, while
-  it works, asks whether to cancel."""
-
 MODEL_HINT: Final = "? tells how J asks a model too"
 
 

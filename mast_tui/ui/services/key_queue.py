@@ -70,8 +70,11 @@ class KeyTarget(Protocol):
     def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
         """Call this after so many seconds."""
 
-    async def do_bound(self, key: str) -> None:
-        """Do what is bound to a key."""
+    async def do_bound(self, key: str) -> bool:
+        """Do what is bound to a key; False where nothing is."""
+
+    def nothing_bound(self, event: events.Key) -> None:
+        """Say that a key does nothing here."""
 
     async def send_to_focus(self, event: events.Key) -> None:
         """Send a key on its way through the widgets."""
@@ -155,7 +158,8 @@ class KeyQueue:
         elif isinstance(target, VirtualLines) and not isinstance(screen, ModalScreen):
             # A list takes no key for itself, nor does anything that it stands in: what is bound to
             # the key is done here, where it would be done after a turn in the queue of each.
-            await self._app.do_bound(event.key)
+            if not await self._app.do_bound(event.key):
+                self._app.nothing_bound(event)
         else:
             await self._app.send_to_focus(event)
         self._app.set_timer(PATIENCE, partial(self._passed, self._number))

@@ -96,8 +96,9 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         return self._area
 
     def notify_style_update(self) -> None:
-        """Another border or another gutter may leave another room."""
+        """Rows may have other colours, and another border or gutter may leave another room."""
         self._area = None
+        self._cache.clear()
         super().notify_style_update()
 
     def on_mount(self) -> None:
@@ -188,6 +189,10 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     def move_page(self, delta: int) -> None:
         """Move the cursor by ``delta`` screens."""
         self.move_by(delta * max(1, self.lines_area.height - 1))
+
+    def move_half(self, delta: int) -> None:
+        """Move the cursor by ``delta`` half screens."""
+        self.move_by(delta * max(1, self.lines_area.height // 2))
 
     def render_line(self, y: int) -> Strip:
         """The strip for line ``y`` of the widget."""

@@ -1,0 +1,130 @@
+"""What keys do everywhere: leave one thing at a time, move by half pages, say that they do nothing,
+find actions by name, and choose a theme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.configuration import configuration_path, read_configuration
+from mast_tui.ui.dialogs.palette import Palette
+from mast_tui.ui.dialogs.question import Ask
+from mast_tui.ui.dialogs.themes import ThemeChoice
+from mast_tui.ui.library.screen import LibraryScreen
+from tests.ui.stage import stage, write_trace
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace."""
+    return write_trace(tmp_path / "small.json")
+
+
+async def test_q_leaves_one_thing_at_a_time_and_asks_at_the_last(
+    small: Path, tmp_path: Path
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("tab", "q")
+        assert on.annotate.timeline.has_focus
+        await on.press("q")
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.press("/", *"none", "enter", "q")
+        assert isinstance(on.app.screen, LibraryScreen)
+        assert on.app.screen.query_one("#filter").display is False
+        await on.press("q")
+        assert isinstance(on.app.screen, Ask)
+        await on.press("n")
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.press("K", "q")
+        assert isinstance(on.app.screen, LibraryScreen)
+        await on.send("q", "q")
+        await on.pilot.pause()
+        assert on.app.return_code == 0
+
+
+async def test_half_pages_and_panes(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db", size=(120, 24)) as on:
+        half = on.annotate.timeline.lines_area.height // 2
+        await on.press("ctrl+d")
+        assert on.number == 1 + half
+        await on.press("ctrl+u")
+        assert on.number == 1
+        await on.press("tab")
+        assert on.annotate.span_view.has_focus
+        await on.press("h")
+        assert on.annotate.timeline.has_focus
+
+
+@pytest.mark.parametrize("key", ["&", "ctrl+x", "f6"])
+async def test_a_key_that_does_nothing_says_so_and_where_the_keys_are(
+    small: Path, tmp_path: Path, key: str
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press(key)
+        assert on.message == f"{key.replace('ctrl+', '^')} does nothing here · ? shows the keys"
+        await on.press("escape", "L", key)
+        assert "does nothing here" in on.lines[-1]
+
+
+@pytest.mark.parametrize("key", [":", "ctrl+p"])
+async def test_the_palette_has_the_keys_beside_what_they_do(
+    small: Path, tmp_path: Path, key: str
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press(key)
+        assert isinstance(on.app.screen, Palette)
+        await on.press(*"theme")
+        (first, *_) = [line for line in on.lines if "Choose a theme" in line]
+        assert "f9" in first.casefold()
+        assert "everywhere." not in on.text
+        await on.press("enter")
+        assert isinstance(on.app.screen, ThemeChoice)
+
+
+async def test_a_number_in_the_palette_goes_to_that_span(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press(":", "#", "5", "enter")
+        assert on.number == 5
+        await on.press(":", *"#99999", "enter")
+        (note,) = on.app._notifications
+        assert "There is no place and no action '#99999' here" in note.message
+
+
+async def test_a_theme_is_shown_while_one_looks_and_kept_when_taken(
+    small: Path, tmp_path: Path
+) -> None:
+    path = configuration_path()
+    path.parent.mkdir(parents=True)
+    path.write_text('# mine\nannotator = "alice"\n\n[keys]\npreset = "vim"\n')
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        before = on.app.theme
+        await on.press("f9", *"nord")
+        assert on.app.theme == "nord"
+        await on.press("escape")
+        assert on.app.theme == before
+        assert "theme" not in path.read_text()
+        await on.press("f9", *"nord", "enter")
+        assert on.app.theme == "nord"
+        # What was drawn in the theme of before is drawn anew.
+        timeline = on.annotate.timeline
+        (*_, last) = timeline.render_line(5)
+        assert last.style is not None
+        assert last.style.bgcolor == timeline.rich_style.bgcolor
+    assert path.read_text().startswith('# mine\nannotator = "alice"\n')
+    found = read_configuration(path)
+    assert (found.theme, found.annotator, found.problems) == ("nord", "alice", ())
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        assert on.app.theme == "nord"
+
+
+async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
+    small: Path, tmp_path: Path
+) -> None:
+    path = configuration_path()
+    path.parent.mkdir(parents=True)
+    path.write_text("theme = \n")
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("f9", *"nord", "enter")
+        assert any("The theme is not kept" in note.message for note in on.app._notifications)
+    assert path.read_text() == "theme = \n"
