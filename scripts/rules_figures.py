@@ -287,8 +287,9 @@ def _marked(judged: Judged, read: Any) -> Iterator[tuple[str, Trace, Found, list
 def _task_of(trace: Trace) -> str:
     """The benchmark's id of a trace's task."""
     document = json.loads(trace.path.read_text("utf-8"))
-    if isinstance(document, dict) and "question_ID" in document:
-        return str(document["question_ID"])
+    for name in ("question_ID", "trajectory_id"):
+        if isinstance(document, dict) and name in document:
+            return str(document[name])
     return trace.path.stem if trace.record is None else f"{trace.path.stem}:{trace.record}"
 
 
@@ -309,9 +310,27 @@ def of_tau_bench(judged: Judged, corpus: Path) -> Iterator[Case]:
             yield Case(f"tau:{trace.record}", trace, found, Truth(right))
 
 
+def of_agentrx_recorded(judged: Judged, corpus: Path) -> Iterator[Case]:
+    """Simulated runs with one planted fault, and nothing else wrong.
+
+    A suggestion is right where it covers the planted step, else wrong.
+    """
+    folder = corpus / "agentrx-recorded"
+    runs = sorted((folder / "runs" / "agentrx").glob("*/*/trajectory_ir.json"))
+    for task, trace, found, places in _marked(
+        judged, read_agentrx([folder / "ground_truth", *runs])
+    ):
+
+        def right(_: Rule, place: range, places: Sequence[range] = places) -> bool | None:
+            return touches(place, places)
+
+        yield Case(task, trace, found, Truth(right, tuple(places)))
+
+
 SETS: Final = {
     "mast-human": of_mast_human,
     "agentrx": of_agentrx,
+    "agentrx-recorded": of_agentrx_recorded,
     "who-and-when": of_who_and_when,
     "tau-bench": of_tau_bench,
 }
@@ -392,6 +411,8 @@ def on_corpus(judged: Judged, corpus: Path, halves: Sequence[str]) -> tuple[Coun
     counts: Counts = {}
     lines = []
     for name, cases in SETS.items():
+        if not (corpus / name).is_dir():
+            continue
         for case in cases(judged, corpus):
             if case.half not in halves:
                 continue

@@ -12,7 +12,7 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
 _MESSAGE: Final = re.compile(
-    r"(?:/(?:messages|history|traj|trajectory|conversations?))?/([0-9]+)(?:/.*)?\Z"
+    r"(?:/(?:messages|history|traj|trajectory|conversations?|steps))?/([0-9]+)(?:/.*)?\Z"
 )
 
 

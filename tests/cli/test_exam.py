@@ -98,6 +98,28 @@ def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Pa
     assert document["judges"]["other"]["places"]["joint"]["right"] == 2
 
 
+def test_runs_in_the_intermediate_form_bring_agents_and_chance(cli: Cli, tmp_path: Path) -> None:
+    truth, said = write_runs(tmp_path)
+    for number in range(3):
+        steps = [
+            {
+                "index": step,
+                "substeps": [{"sub_index": 1, "role": role, "content": f"{role} {step}"}],
+            }
+            for step, role in enumerate(("Planner", "Search", "Planner", "Writer"), 1)
+        ]
+        run = {"trajectory_id": f"run-{number}", "instruction": "Find the kettle.", "steps": steps}
+        write(tmp_path / "runs" / f"{number}" / "trajectory_ir.json", run)
+    for folder, name in ((truth, "planted"), (said, "other")):
+        words = ("--format", "agentrx", "--annotator", name, "--allow-new")
+        assert cli("import", folder, "runs", *words).code == 0
+    document = cli("exam", "--set", "planted", "--judge", "other", "--json").json
+    assert document["baselines"]["n"] == 3
+    assert document["baselines"]["random"]["0"] == pytest.approx(1 / 4)
+    decisive = document["judges"]["other"]["decisive"]
+    assert decisive["agent"]["value"] == pytest.approx(2 / 3)
+
+
 def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
     assert cli("judge", "set", "--judge", "rules", "--quiet").code == 0

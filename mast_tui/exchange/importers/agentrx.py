@@ -31,11 +31,11 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
     Of an answer with several failures the first counts as the root cause.
 
-    Trajectories are looked for as ``<trajectory_id>.json`` among the other files and folders
-    named, in the label file's own folder and in the folders there, then as the record of τ-bench
-    with this ``task_id`` in the files named. Labels of one that is nowhere are kept under its bare
-    id, with the keys that its messages would have. Raises ``ExchangeError`` where no label file is
-    among ``files``.
+    Trajectories are looked for as ``<trajectory_id>.json``, or as AgentRx's intermediate form with
+    this ``trajectory_id``, among the other files and folders named, in the label file's own folder
+    and in the folders there, then as the record of τ-bench with this ``task_id`` in the files
+    named. Labels of one that is nowhere are kept under its bare id, with the keys that its messages
+    would have. Raises ``ExchangeError`` where no label file is among ``files``.
     """
     taxonomy = load_taxonomy(_TAXONOMY)
     reader = _Reader(taxonomy, annotator or ANNOTATOR)
@@ -50,6 +50,8 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
             label_files.append((file, labels))
         else:
             reader.trajectories.setdefault(file.stem, file)
+            if isinstance(document, Mapping) and "steps" in document:
+                reader.trajectories.setdefault(str(document.get("trajectory_id")), file)
             reader.add_tasks(file, document)
     if not label_files and not reader.runs.problems:
         raise ExchangeError(
