@@ -8,10 +8,12 @@ place of a long text is found without looking at all that is before it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from colorsys import rgb_to_hsv
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from mast_tui.safe_text import COLOUR_SEQUENCE
@@ -64,7 +66,7 @@ LANGUAGES: Final[Mapping[str, str]] = {
 """What languages call themselves, and files end in. No others are read: the name is foreign, and
 not every lexer is quick on any text."""
 
-SEGMENT: Final = 1 << 16
+SEGMENT: Final = 1 << 15
 """Fences and hunks of so many code points are looked for at a time, beginning as many before: of
 a fence that is longer the end may be taken for a beginning."""
 
@@ -74,7 +76,7 @@ LEXED: Final = 1 << 11
 COLOUR_REACH: Final = 1 << 12
 """How far back a colour is looked for that holds where a line begins."""
 
-_KEPT: Final = 64
+_KEPT: Final = 128
 
 
 Key = TypeVar("Key")
@@ -117,14 +119,26 @@ class Highlighter:
         self._pretty = pretty
         self._segments: OrderedDict[int, list[Stretch]] = OrderedDict()
         self._named: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
+        self._asked: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
 
     def changed(self) -> None:
         """Forget what was found: the text reads otherwise now."""
         self._segments.clear()
         self._named.clear()
+        self._asked.clear()
 
-    def parts(self, start: int, end: int) -> Iterator[Part]:
-        """Yield the parts between two places, later ones to be drawn over earlier ones."""
+    def parts(self, start: int, end: int) -> list[Part]:
+        """Return the parts between two places, later ones to be drawn over earlier ones.
+
+        Those of the places that were asked for last are kept: whoever scrolls asks again.
+        """
+        found = self._asked.get((start, end))
+        if found is None:
+            found = list(self._parts(start, end))
+            _keep(self._asked, (start, end), found)
+        return found
+
+    def _parts(self, start: int, end: int) -> Iterator[Part]:
         at = start
         while at < end:
             region = self._region(at)
@@ -154,10 +168,13 @@ class Highlighter:
         first, last = (start - region.start) // SEGMENT, (end - 1 - region.start) // SEGMENT
         for number in range(first, last + 1):
             begin = region.start + number * SEGMENT
-            for stretch in self._segment(region, begin):
-                place = max(start, begin, stretch.start), min(end, begin + SEGMENT, stretch.end)
-                if place[0] < place[1]:
-                    yield stretch, *place
+            at, stop = max(start, begin), min(end, begin + SEGMENT)
+            found = self._segment(region, begin)
+            place = bisect_right(found, at, key=attrgetter("end"))
+            while place < len(found) and found[place].start < stop:
+                stretch = found[place]
+                yield stretch, max(at, stretch.start), min(stop, stretch.end)
+                place += 1
 
     def _segment(self, region: Stretch, begin: int) -> list[Stretch]:
         """The stretches of the segment that begins here, and of the one before it."""
@@ -205,15 +222,25 @@ class Highlighter:
 
     def _colours(self, start: int, end: int) -> Iterator[Part]:
         """What a terminal would show in colour."""
-        before = max(0, start - COLOUR_REACH)
-        if self._text.find("\x1b[", before, end) < 0:
-            return
-        pen, at = Pen(), before
-        for match in COLOUR_SEQUENCE.finditer(self._text[before:end]):
+        for begin in range(start // LEXED * LEXED, end, LEXED):
+            found = self._named.get((begin, -1))
+            if found is None:
+                found = self._colours_from(begin, min(len(self._text), begin + LEXED))
+                _keep(self._named, (begin, -1), found)
+            yield from found
+
+    def _colours_from(self, begin: int, end: int) -> list[Part]:
+        before = max(0, begin - COLOUR_REACH)
+        text = self._text[before : end + COLOUR_REACH // 64]
+        pen, at, found = Pen(), before, list[Part]()
+        if "\x1b[" not in text:
+            return found
+        for match in COLOUR_SEQUENCE.finditer(text):
             place = before + match.start()
-            yield from (Part(at, place, name) for name in pen.names)
+            found += (Part(at, place, name) for name in pen.names)
             pen, at = pen.after(match[1]), before + match.end()
-        yield from (Part(at, end, name) for name in pen.names)
+        found += (Part(at, end, name) for name in pen.names)
+        return list(_within(found, begin, end))
 
 
 def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:

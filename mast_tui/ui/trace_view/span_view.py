@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
@@ -404,15 +403,18 @@ class SpanView(VirtualLines):
 
     def _segments(self, row: Row, base: Style) -> Iterator[Segment]:
         """The pieces of a row, each in one style."""
-        styles = [base] * len(row.shown)
-        parts = [*self._parts_of(row), *self._highlights_of(row)]
-        for start, end, name in parts:
-            added = self.get_component_rich_style(f"span-view--{name}", partial=True)
-            styles[start:end] = [style + added for style in styles[start:end]]
         if row.indent:
             yield Segment(" " * row.indent, base)
-        for style, piece in groupby(zip(styles, row.shown, strict=True), key=itemgetter(0)):
-            yield Segment("".join(map(itemgetter(1), piece)), style)
+        parts = [*self._parts_of(row), *self._highlights_of(row)]
+        edges = sorted({0, len(row.shown), *(edge for part in parts for edge in part[:2])})
+        places = {edge: place for place, edge in enumerate(edges)}
+        styles = [base] * len(edges)
+        for start, end, name in parts:
+            added = self.get_component_rich_style(f"span-view--{name}", partial=True)
+            for place in range(places[start], places[end]):
+                styles[place] += added
+        for style, (start, end) in zip(styles, pairwise(edges), strict=False):
+            yield Segment(row.shown[start:end], style)
 
     def _parts_of(self, row: Row) -> Iterator[tuple[int, int, str]]:
         highlighter = self._shown.highlighter
