@@ -173,14 +173,14 @@ ANNOTATE = (
         help="Show only errors, matches, labelled steps, one kind …",
         hint=67,
     ),
-    _read(
+    _move(
         name="go_back",
         keys="h ctrl+o",
         title="back",
         help="Back to where you were before a jump: to a match, a suggestion, an error, a number",
         command="trail(-1)",
     ),
-    _read(
+    _move(
         name="go_forward",
         keys="I",
         title="forth",
