@@ -23,3 +23,6 @@ STUDY: Final = _HERE / "study" / "study.tcss"
 
 WIDE: Final = 100
 """Columns from which on the taxonomy stands beside the timeline."""
+
+HIGH: Final = 20
+"""Lines from which on a trace has room for more than its rows and some text."""

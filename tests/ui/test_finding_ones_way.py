@@ -128,3 +128,16 @@ async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
         await on.press("f9", *"nord", "enter")
         assert any("The theme is not kept" in note.message for note in on.app._notifications)
     assert path.read_text() == "theme = \n"
+
+
+@pytest.mark.parametrize("size", [(60, 15), (60, 12), (120, 15)])
+async def test_the_cursors_row_and_some_text_are_in_sight_on_few_lines(
+    small: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with stage(small, workspace=tmp_path / "w.db", size=size) as on:
+        await on.press(*"jjjjjjj")
+        rows = [line for line in on.lines if line[1:2] == "▌"]
+        assert len(rows) == 1
+        assert " 8 " in rows[0]
+        assert on.annotate.timeline.lines_area.height >= 3
+        assert on.annotate.span_view.lines_area.height >= 2

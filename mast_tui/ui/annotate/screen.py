@@ -49,7 +49,7 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.screens.base_screen import BaseScreen
-from mast_tui.ui.styles import ANNOTATE, WIDE
+from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.folding import Fold, Run
 from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
@@ -100,6 +100,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     CSS_PATH = ANNOTATE
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (HIGH, "-high")]
     AUTO_FOCUS = "#timeline"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.ANNOTATE, Where.EVERYWHERE)
     where = Where.ANNOTATE
@@ -161,6 +162,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         # Known before there are panes, whose styles would else all be worked out twice.
         self.set_class(self.app.size.width >= WIDE, "-wide")
         self.set_class(self.app.size.width < WIDE, "-narrow")
+        self.set_class(self.app.size.height < HIGH, "-short")
         below, beside = self.suggestions.panels
         yield self.title_bar
         with Beside(id="panes"):
