@@ -264,6 +264,8 @@ _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DIFF_HEAD: Final = re.compile(
     r"diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\.\w+)"
 )
+_OF_HUNK: Final = frozenset(["", " ", "+", "-", "\\"])
+_BEFORE_DIFFS: Final = frozenset("@di-+")
 _HEAD: Final = 200
 
 
@@ -278,35 +280,38 @@ def stretches(text: str, written: str, indent: int = 0) -> list[Stretch]:
     if not any(sign in text for sign in ("```", "~~~", "@@ -")):
         return [Stretch(0, len(text), written, indent)]
     found: list[Stretch] = []
+    first, last = 0, written  # of the stretch that goes on
     fence, inside = "", written
     old = new = 0  # how many lines of the hunk are to come
     for match in _LINE.finditer(text):
-        start, end = match.span()
+        start = match.start()
         begin = start + indent if start else 0
-        line = text[begin : min(end, begin + _HEAD)].rstrip("\r\n")
+        line = text[begin : min(match.end(), begin + _HEAD)].rstrip("\r\n")
         what = inside
-        if (old or new) and line[:1] in ("", " ", "+", "-", "\\"):
+        if (old or new) and line[:1] in _OF_HUNK:
             what = DIFF
-            old -= line[:1] in ("", " ", "-") and old > 0
-            new -= line[:1] in ("", " ", "+") and new > 0
+            old -= line[:1] != "+" and line[:1] != "\\" and old > 0
+            new -= line[:1] != "-" and line[:1] != "\\" and new > 0
         else:
             old = new = 0
-            opened = _FENCE.match(line)
-            if opened is not None and not fence:
-                fence, what = opened[1], FENCE
-                inside = LANGUAGES.get(opened[2].lower(), OUTPUT)
-            elif opened is not None and opened[1].startswith(fence) and not opened[2]:
-                fence, what, inside = "", FENCE, written
-            elif inside in (MARKDOWN, OUTPUT):
+            sign = line.lstrip(" ")[:1]
+            if sign in ("`", "~") and (opened := _FENCE.match(line)) is not None:
+                if not fence:
+                    fence, what = opened[1], FENCE
+                    inside = LANGUAGES.get(opened[2].lower(), OUTPUT)
+                elif opened[1].startswith(fence) and not opened[2]:
+                    fence, what, inside = "", FENCE, written
+            elif sign in _BEFORE_DIFFS and inside in (MARKDOWN, OUTPUT):
                 hunk = _HUNK.match(line)
                 if hunk is not None:
                     old, new = int(hunk[1] or 1), int(hunk[2] or 1)
                 if hunk is not None or _DIFF_HEAD.match(line) is not None:
                     what = DIFF
-        if found and found[-1].written == what != FENCE:
-            found[-1] = found[-1]._replace(end=end)
-        else:
-            found.append(Stretch(start, end, what, indent))
+        if what != last or what == FENCE:
+            if start > first:
+                found.append(Stretch(first, start, last, indent))
+            first, last = start, what
+    found.append(Stretch(first, len(text), last, indent))
     return found
 
 
