@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage, read_trace
+from tests.ui.stage import MAST, Stage, call, read_trace, result, write_trace
 
 Compare = Callable[..., bool]
 
@@ -72,6 +73,8 @@ SCENES: dict[str, tuple[Iterable[str], ...]] = {
     "plain": (),
     "labelled": ("j", "j", "13", "j", "26", "j", "j", "t15", "-32"),
     "suggestion": ("]",),
+    "read": ("]", "z"),
+    "more_text": ("j", "ZZ"),
     "range": (*"jjvjjj",),
     "quote": ("j", "j", "wwv", "www"),
     "first_digit": ("j1",),
@@ -98,6 +101,50 @@ def test_the_annotate_screen(
 ) -> None:
     run = pressing(*SCENES[scene])
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=size, run_before=run)
+
+
+MEANT = """# Why it is slow
+
+The **checkout** asks `inventory` *twice*; see [the dashboard](http://grafana/d/1).
+
+- a long point that goes on and on, so that it is broken at the edge of the pane and hangs there
+1. another
+
+| pod | restarts |
+|-----|----------|
+| a   | 3        |
+
+```python
+def ask(pods: list[str]) -> int:
+    return len(pods)  # one for each
+```
+"""
+PRINTED = """\x1b[1;31mFAILED\x1b[0m tests/test_pods.py \x1b[33m(1 warning)\x1b[0m \x1b[2J
+--- a/pods.py
++++ b/pods.py
+@@ -1,2 +1,2 @@
+-    return len(pods)
++    return round(sum(pod.restarts for pod in pods if pod.ready) / max(1, len(pods)), ndigits=2)
+ # end
+Traceback (most recent call last):
+  File "pods.py", line 2, in ask
+ZeroDivisionError: division by zero
+"""
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_texts_as_they_are_meant(
+    snap_compare: Compare, tmp_path: Path, judged: Path, size: tuple[int, int], step: int
+) -> None:
+    inner = json.dumps({"code": "import pods\n\nprint(pods.ask(['a']))", "timeout": 3})
+    steps = [
+        {"role": "user", "content": MEANT},
+        call(1, "run", json.dumps({"name": "python", "arguments": inner, "path": "a\\b.py"})),
+        result(1, PRINTED),
+    ]
+    path = write_trace(tmp_path / "meant.json", steps)
+    run = pressing("z", [")"] * (step - 1))
+    assert snap_compare(app(path, workspace=judged), terminal_size=size, run_before=run)
 
 
 def test_the_answer_key(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
