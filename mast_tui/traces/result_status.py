@@ -45,9 +45,9 @@ _EXIT_CODE_AFTER: Final = re.compile(
 """An exit code on the last line."""
 
 _TESTS_FAILED: Final = re.compile(
-    r"""=*[ ]?[^=]{0,120}\b[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]{0,120}
+    r"""(?<![\d.])[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]{0,120}
         [ ]in[ ][\d.:]{1,12}s?(?:[ ]\([\d:]{1,12}\))?[ ]?=*\Z
-      | FAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z""",
+      | \AFAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z""",
     re.VERBOSE,
 )
 """The last line of pytest's and unittest's reports where not all went well."""
@@ -122,10 +122,10 @@ def status_of_result(text: str) -> SpanStatus:
     failed = (
         _REFUSED.match(head) is not None
         or _ERROR.match(head) is not None
-        or _EXCEPTION.match(head) is not None
+        or (("Error" in head or "Exception" in head) and _EXCEPTION.match(head) is not None)
         or _BARE_ERROR.match(head) is not None
         or (len(text) < _HEAD and _COMPLAINT.match(head) is not None)
-        or _TESTS_FAILED.match(last) is not None
+        or ((" in " in last or "FAILED" in last) and _TESTS_FAILED.search(last) is not None)
         or _has_traceback(head, text)
         or _is_error_object(text)
     )
@@ -158,14 +158,16 @@ def _has_traceback(head: str, text: str) -> bool:
 
     One that stands in the midst of other text, as in a log that was looked at, says nothing.
     """
-    if head.lstrip().partition("\n")[0].rstrip(" \r:").endswith(_TRACEBACK):
-        return True
-    tail = text[-_TAIL:]
+    if _TRACEBACK in head:
+        first = head.lstrip().partition("\n")[0]
+        if first.rstrip(" \r:").endswith(_TRACEBACK):
+            return True
+    elif text.find(_TRACEBACK, max(0, len(text) - _TAIL)) < 0:
+        return False
+    tail = _COLOUR.sub("", text[-_TAIL:])
     begun = tail.rfind(_TRACEBACK)
     if begun < 0:
         return False
-    tail = _COLOUR.sub("", tail)
-    begun = tail.rfind(_TRACEBACK)
     indent = begun - (tail.rfind("\n", 0, begun) + 1)
     for number, line in enumerate(lines := tail[begun:].rstrip().split("\n")):
         # What was raised stands no deeper than the heading; the frames above it do.
