@@ -26,11 +26,12 @@ from mast_tui.traces.readers.chat.pieces import (
 )
 from mast_tui.traces.readers.chat.values import Fields, fields_of, identifier_in, name_in, start_of
 
-_UPDATE: Final = re.compile(r'\s*\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
+_UPDATE: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
 _NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_request", "tools"})
 """Names of nodes that LangGraph's own agents have, which name no agent."""
 
 _RAN: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<went>success|error)")
+"""Under which names code is logged that a node ran."""
 
 
 class StreamUpdates:
@@ -52,13 +53,14 @@ class StreamUpdates:
         content = message.get("content")
         if not isinstance(content, str):
             return None
-        name = name_in(message, "name", "source", "role") or ASSISTANT
-        if (ran := _RAN.fullmatch(name)) is not None:
+        name = message.get("name") or message.get("role")
+        if isinstance(name, str) and (ran := _RAN.fullmatch(name)) is not None:
             status = SpanStatus.OK if ran["went"] == "success" else SpanStatus.ERROR
             piece = result_piece({}, content, "", name=ran["tool"], status=status)
             return Turn((piece,), start_of(message))
         if not is_update(content):
             return None
+        name = name_in(message, "name", "source", "role") or ASSISTANT
         try:
             update = load_json(content)
         except InvalidJSON:
@@ -109,4 +111,4 @@ class StreamUpdates:
 
 def is_update(text: str) -> bool:
     """Tell an update by how it begins."""
-    return text[:1] in "{ \n" and _UPDATE.match(text) is not None
+    return text[:1] == "{" and _UPDATE.match(text) is not None

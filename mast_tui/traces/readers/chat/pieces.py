@@ -29,7 +29,7 @@ from mast_tui.traces.readers.chat.values import (
     thought_text,
     usage_of,
 )
-from mast_tui.traces.result_status import status_of_message, status_of_result
+from mast_tui.traces.result_status import status_of_message
 from mast_tui.traces.times import unix_seconds
 
 ASSISTANT: Final = "assistant"
@@ -134,7 +134,7 @@ def result_piece(
         at,
         name=tool,
         call_id=call_id,
-        status=status or _result_status(result, content, text),
+        status=status or _result_status(result, content),
     )
 
 
@@ -150,7 +150,7 @@ def status_of_code(code: object) -> SpanStatus:
     return SpanStatus.UNKNOWN
 
 
-def _result_status(result: Fields, content: object, text: str) -> SpanStatus:
+def _result_status(result: Fields, content: object) -> SpanStatus:
     """Whether a tool result went well: only what its source says outright."""
     for field in ("is_error", "isError"):
         flag = result.get(field)
@@ -170,7 +170,7 @@ def _result_status(result: Fields, content: object, text: str) -> SpanStatus:
                 return SpanStatus.ERROR
     if status in ("ok", "success"):
         return SpanStatus.OK
-    return status_of_result(text)
+    return SpanStatus.UNKNOWN  # its text is asked where it becomes a span
 
 
 _ROLES: Final[Mapping[str, Role]] = {
