@@ -9,6 +9,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.open_modes import FinishScreen
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.dialogs.question import Ask
@@ -101,9 +102,6 @@ class Finish:
             self._hints.say("Still reading this trace; finish when it is all there", error=True)
             return
         self._reading.write()
-        # Start-up: nobody finishes a trace before the first spans are there.
-        from mast_tui.ui.annotate.open_modes import FinishScreen
-
         unread = session.unread()
         answer = session.open_modes_answer
         if answer is not None:

@@ -510,7 +510,7 @@ class Labelling:
             if text is not None:
                 kept(text)
 
-        self._view.show_dialog(NoteScreen(title, note), written)
+        self._view.show_dialog(NoteScreen(title, note, in_editor=True), written)
 
     def _offered(self) -> tuple[Label, ...]:
         """One's own labels under the cursor, in the order in which they are offered."""

@@ -34,6 +34,7 @@ from mast_tui.ui.annotate.finish import Finish
 from mast_tui.ui.annotate.following import LOOK_EVERY, Following
 from mast_tui.ui.annotate.labelling import Labelling
 from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.panes import Panes
 from mast_tui.ui.annotate.reading import Reading
 from mast_tui.ui.annotate.search import Search, SearchInput
@@ -66,7 +67,6 @@ from mast_tui.ui.wording import duration, origin_title, plain_title, trace_title
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.annotate.compare import StepComparison
-    from mast_tui.ui.annotate.my_labels import MyLabels
 
 Answer = TypeVar("Answer")
 
@@ -849,9 +849,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.set_class(True, "-mine")
         self.set_class(False, "-drawer")
         if mine is None:
-            # Start-up: nobody has said anything by then.
-            from mast_tui.ui.annotate.my_labels import MyLabels
-
             mine = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
             await self.query_one("#side").mount(mine, after=self.definition)
         mine.show(self.session)

@@ -14,6 +14,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
 from mast_tui.ui.annotate.commands import SessionCommands
+from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import AnnotateView, Selection
 from mast_tui.ui.context import TraceLocation
@@ -30,7 +31,6 @@ from mast_tui.ui.wording import joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
-    from mast_tui.ui.annotate.many import ManyAnswered, Scope
 
 
 class SuggestionPanel(SpanView):
@@ -473,9 +473,6 @@ class Suggestions:
         def answered(done: ManyAnswered | None) -> None:
             if done is not None:
                 self._view.context.writes.do(lambda: self._answer_many(done))
-
-        # Start-up: few answer many.
-        from mast_tui.ui.annotate.many import ManyScreen
 
         self._view.show_dialog(ManyScreen(like, pending, named, hidden), answered)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
+from mast_tui.ui.dialogs.editor import edited_here
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -41,10 +42,14 @@ class NoteScreen(TypingDialog):
     """Gives back what was written, or None after Escape.
 
     What stands there already is gone on with; where it is only ``offered``, typing replaces it.
-    ``check`` may refuse a text by raising ``MastError`` with what is wrong.
+    ``check`` may refuse a text by raising ``MastError`` with what is wrong. With ``in_editor`` it
+    may also be written in the person's own editor, and be longer than a line.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False),
+        Binding("ctrl+g,f2", "editor", show=False, priority=True),
+    ]
 
     def __init__(
         self,
@@ -55,12 +60,14 @@ class NoteScreen(TypingDialog):
         hint: str = "Enter keeps · Esc leaves it as it was",
         check: Callable[[str], str] = str,
         offered: bool = False,
+        in_editor: bool = False,
     ) -> None:
         super().__init__()
         self._title = title
         self._value = value
         self._question = question
-        self._hint = hint
+        self._hint = f"{hint} · ^g or F2: in your editor" if in_editor else hint
+        self._in_editor = in_editor
         self._check = check
         self._offered = offered
 
@@ -87,9 +94,30 @@ class NoteScreen(TypingDialog):
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         event.stop()
+        self._keep(event.value)
+
+    def _keep(self, text: str) -> None:
         try:
-            self.dismiss(self._check(event.value))
+            self.dismiss(self._check(text))
         except MastError as error:
-            hint = self.query_one(".hint", Static)
-            hint.update(plain_lines(str(error)))
-            hint.add_class("-error")
+            self._say(str(error))
+
+    def _say(self, words: str) -> None:
+        hint = self.query_one(".hint", Static)
+        hint.update(plain_lines(words))
+        hint.add_class("-error")
+
+    def action_editor(self) -> None:
+        """Write in the person's own editor; what comes back is kept."""
+        if not self._in_editor:
+            return
+        before = self.query_one(TextLine).value
+        try:
+            with self.app.suspend():
+                text = edited_here(before)
+        except SuspendNotSupported:
+            self._say("This terminal cannot be lent to an editor; write on this line")
+        except MastError as error:
+            self._say(str(error))
+        else:
+            self._keep(text)

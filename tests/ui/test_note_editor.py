@@ -1,0 +1,96 @@
+"""Notes that are written in the person's own editor."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.dialogs.editor import NoEditor, edited, editor_command
+from mast_tui.ui.dialogs.note import NoteScreen
+from tests.ui.stage import stage, write_trace
+
+
+def python(code: str) -> list[str]:
+    """An editor that runs this on the path of the file, which is ``p``."""
+    head = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); "
+    return [sys.executable, "-c", head + code]
+
+
+ADDS = python("p.write_text(p.read_text() + 'and\\x1b[31m more\\n\\n')")
+
+
+def test_what_the_editor_leaves_comes_back() -> None:
+    assert edited("one", ADDS) == "one\nand\x1b[31m more"
+    assert edited("", ADDS) == "and\x1b[31m more"
+    assert edited("é\n\n two", python("pass")) == "é\n\n two"
+    assert edited("one", python("p.write_text('')")) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["/no/such/editor"], "cannot be run"),
+        (python("sys.exit(3)"), "ended with 3"),
+        (python("p.unlink()"), "cannot be read"),
+        (python("p.write_bytes(b'\\xff')"), "cannot be read"),
+    ],
+)
+def test_an_editor_that_fails_is_named(command: list[str], words: str) -> None:
+    with pytest.raises(NoEditor, match=words):
+        edited("one", command)
+
+
+def test_the_editor_is_that_of_the_environment() -> None:
+    assert editor_command({"EDITOR": "nano"}) == ["nano"]
+    assert editor_command({"EDITOR": "nano", "VISUAL": "code --wait"}) == ["code", "--wait"]
+    for wrong in ({}, {"EDITOR": " "}, {"VISUAL": "'"}):
+        with pytest.raises(NoEditor, match=r"EDITOR|VISUAL"):
+            editor_command(wrong)
+
+
+def lent(app: MastApp) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+async def test_a_note_is_written_in_the_editor_and_kept_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", shlex.join(ADDS))
+    monkeypatch.setattr(MastApp, "suspend", lent)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("1", "3", "m", *"first", "ctrl+g")
+        (label,) = on.session.labels
+        assert label.note == "first\nand\x1b[31m more"
+        # A note of several lines is not cut by being looked at on one.
+        await on.press("m")
+        assert "\x1b" not in on.text
+        await on.press("enter")
+        assert on.session.labels[0].note == label.note
+        await on.press("M")
+        assert "✎ first" in on.text
+        assert "more" in on.text
+        assert "\x1b" not in on.text
+        await on.press("escape", "j", "m", "f2")
+        assert list(on.session.span_notes.values()) == ["and\x1b[31m more"]
+
+
+async def test_without_an_editor_it_is_said_and_the_line_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("m", *"odd", "ctrl+g")
+        assert "cannot be lent to an editor" in on.text
+        monkeypatch.setattr(MastApp, "suspend", lent)
+        await on.press("ctrl+g")
+        assert "set EDITOR" in on.text
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter")
+        assert list(on.session.span_notes.values()) == ["odd"]
