@@ -53,6 +53,19 @@ def _is_for_fast(config: pytest.Config) -> bool:
     return bool(config.option.markexpr == "fast")
 
 
+LONGEST_ID: Final = 60
+"""Characters of a text by which a test is told from its neighbours."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test by the beginning of a long text: some are megabytes, which go through the
+    environment, between processes and into reports."""
+    if not isinstance(val, str | bytes) or len(val) <= LONGEST_ID:
+        return None
+    beginning = ascii(val[:LONGEST_ID]).strip("b'\"")
+    return f"{beginning}… ({len(val)})"
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import nothing of which no test is fast, where only those are asked for."""
     return True if _is_for_fast(config) and collection_path.name in NEVER_FAST else None

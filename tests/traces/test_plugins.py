@@ -59,6 +59,7 @@ def only(path: Path) -> FileReport:
     return report
 
 
+@pytest.mark.slow  # it is built and installed
 def test_an_installed_package_brings_a_reader(tmp_path: Path) -> None:
     """The example of the page on formats, as it stands there."""
     pytest.importorskip("pip")

@@ -231,6 +231,7 @@ def _private_names() -> set[str]:
     return {name for name in names if name.startswith("_") and not name.startswith("__")}
 
 
+@pytest.mark.lint
 def test_nothing_else_reaches_past_textual() -> None:
     """No module of the screens uses a private name of Textual that it has not given itself."""
     private = _private_names()

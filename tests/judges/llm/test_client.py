@@ -212,6 +212,7 @@ async def test_what_does_not_pass_fails_this_trace_only(name: str) -> None:
     assert "127.0.0.1" in str(error)
 
 
+@pytest.mark.slow  # it asks until the waits are over
 @pytest.mark.parametrize("name", ASKED_TO_WAIT)
 async def test_waits_that_are_asked_for_use_up_no_tries_but_have_an_end(name: str) -> None:
     time = FakeTime()
