@@ -57,7 +57,7 @@ WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """The keys that lead from one picture to the next, from the library on."""
 
 COMMANDS: Final = (
-    ("judge", "{samples}", "--judge", "rules", "--quiet"),
+    ("judge", "{samples}", "--judge", "rules", "--rules", "all", "--quiet"),
     ("import", "{samples}/workspace.jsonl", "--format", "jsonl"),
     ("report", "--by", "all", "--figures", "figures"),
 )
