@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -70,6 +70,7 @@ def run_judge(
     workspace: Workspace,
     *,
     again: bool = False,
+    covered_by: Collection[str] = (),
     on_progress: Callable[[Progress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
@@ -85,6 +86,8 @@ def run_judge(
         traces: What is looked at, one after the other.
         workspace: Where it is kept.
         again: Whether traces are judged anew that this judge has seen.
+        covered_by: Judges that say all that this one would; a trace that one of them has seen is
+            passed over too.
         on_progress: Told of each trace that is through.
         stop: Asked before each trace whether to break off.
 
@@ -94,7 +97,7 @@ def run_judge(
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """
-    run = _Run(judge, taxonomy, workspace, again)
+    run = _Run(judge, taxonomy, workspace, again, (judge.name, *covered_by))
     stopped = False
     for trace in traces:
         if stop():
@@ -107,7 +110,14 @@ def run_judge(
 class _Run:
     """A run as far as it has come; it is noted in the workspace with its first new trace."""
 
-    def __init__(self, judge: Judge, taxonomy: Taxonomy, workspace: Workspace, again: bool) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        taxonomy: Taxonomy,
+        workspace: Workspace,
+        again: bool,
+        names: Sequence[str],
+    ) -> None:
         known = {mode.slug for mode in taxonomy.modes}
         self._looks_at = tuple(slug for slug in judge.looks_at if slug in known)
         if not self._looks_at:
@@ -119,6 +129,7 @@ class _Run:
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
         self._again = again
+        self._names = names
         self._id: str | None = None
         self._steps: Counter[Step] = Counter()
         self._by_mode: Counter[str] = Counter()
@@ -169,11 +180,20 @@ class _Run:
         return self._id
 
     def _has_judged(self, before: TraceRecord, now: TraceRecord) -> bool:
-        kept = self._workspace.judgements(
-            trace_id=before.trace_id, annotator=self._judge.name, taxonomy=self._taxonomy
-        )
+        kept = [
+            judgement
+            for name in self._names
+            for judgement in self._workspace.judgements(
+                trace_id=before.trace_id, annotator=name, taxonomy=self._taxonomy
+            )
+        ]
         grown = before.spans is not None and before.spans != now.spans
-        return not grown and any(judgement.looks_at == self._looks_at for judgement in kept)
+        return not grown and any(
+            one.looks_at == self._looks_at
+            if one.judge == self._judge.name
+            else set(self._looks_at) <= set(one.looks_at)
+            for one in kept
+        )
 
     def _judge_now(self, trace: Trace, trace_id: str) -> int:
         findings = [

@@ -77,6 +77,8 @@ def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     every = cli("judge", "run.json", "--judge", "rules", "--rules", "all", "--json")
     assert every.json["judge"].endswith("+all")
     assert every.json["modes"]["1.3"] >= 1
+    fewer = cli("judge", "run.json", "--judge", "rules", "--json")
+    assert fewer.json["traces"] == {"judged": 0, "known": 1, "failed": 0}, "all rules have said it"
     wrong = cli("judge", "run.json", "--judge", "rules", "--rules", "lmit")
     assert wrong.code != 0
     assert "no rule 'lmit'" in wrong.err

@@ -112,12 +112,14 @@ def _judge_by_rules(
     hidden = asks.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
+    judge = RulesJudge(rules, _usual_lengths(rules, paths))
     summary = run_judge(
-        RulesJudge(rules, _usual_lengths(rules, paths)),
+        judge,
         chosen,
         traces_under(paths, reports),
         place,
         again=again,
+        covered_by=judge.covered_by,
         on_progress=(lambda _: None) if quiet else show,
     )
     place.close()

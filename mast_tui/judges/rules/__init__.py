@@ -179,6 +179,11 @@ class RulesJudge:
         return "+".join([name, *(rule.name for rule in self.rules)])
 
     @property
+    def covered_by(self) -> tuple[str, ...]:
+        """The names of judges that say all that this one says: that of all rules."""
+        return () if self.rules == RULES else (f"judge:rules@{VERSION}+all",)
+
+    @property
     def looks_at(self) -> tuple[str, ...]:
         """The slugs on which its rules give a verdict."""
         return tuple(dict.fromkeys(rule.mode for rule in self.rules))

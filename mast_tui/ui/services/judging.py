@@ -188,11 +188,13 @@ class JudgeRuns:
             self._app.post_message(Judged(words, trace_id=progress.trace_id))
 
         try:
+            judge = RulesJudge()
             summary = run_judge(
-                RulesJudge(),
+                judge,
                 opened.taxonomy,
                 traces,
                 opened.workspace,
+                covered_by=judge.covered_by,
                 on_progress=looked,
                 stop=lambda: worker.is_cancelled,
             )
