@@ -23,6 +23,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.inspect:inspect_command",
             "Show what was recognised in files and folders.",
         ),
+        "read": Command(
+            "mast_tui.cli.read:read_command",
+            "Read and label a trace line by line, for screen readers and braille.",
+        ),
         "search": Command(
             "mast_tui.cli.search:search_command",
             "Find text in all traces of files and folders.",

@@ -71,9 +71,7 @@ class Panes:
         self._screen.add_class("-reading")
         self._screen.set_focus(self._view.span_view)
         self._view.show_span()
-        self._view.hints.say(
-            "j k scroll · ) ( next, previous span · labels as ever · z or Esc goes back"
-        )
+        self._view.hints.say("j k scroll · ) ( next, previous span · z or Esc goes back")
 
     def leave(self) -> bool:
         """Go back to the timeline, which stands where it stood; False where one is there."""

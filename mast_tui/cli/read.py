@@ -1,0 +1,364 @@
+"""``mast-tui read``: a trace line by line at a prompt, for screen readers and braille."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.shared.common import (
+    checked_sight,
+    common_options,
+    kept_taxonomy,
+    open_workspace,
+)
+from mast_tui.errors import MastError
+from mast_tui.labels import WHOLE_TRACE, Severity, Target, VerdictValue, checked_person
+from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
+from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+from mast_tui.ui.text.json_view import pretty_json
+from mast_tui.ui.wording import place_words
+
+PAGE: Final = 20
+"""Lines of a text that are printed at a time."""
+
+MOST_SET_OUT: Final = 1 << 18
+"""Longer JSON is printed as it is."""
+
+HELP: Final = """\
+Enter or j next span, k previous, g first, G last, :12 or #12 span 12, d more of the text,
+s this span again, /words find, n next find
+13 label the span with mode 1.3, again takes it off; t13 the whole trace; -13 absent; _13 unsure
+v begins a range at this span, a later 13 labels it; w WORDS quotes words, a later 13 labels them
+m WORDS note on the span, f severity of the label here, M my labels, l WORDS find a mode
+] next suggestion, [ previous, a accept it, x reject it
+u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--trace", "number", type=click.IntRange(1), default=1, help="Which of the file.")
+@click.option("--plain", is_flag=True, help="Line by line, as this command always does.")
+@common_options()
+def read_command(
+    path: Path,
+    number: int,
+    plain: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    blind: bool,
+    assisted: bool,
+) -> None:
+    """Read and label a trace line by line, for screen readers and braille.
+
+    By the keys of the app, each line ended by Enter; ? lists them. Nothing is drawn over: what is
+    printed stays. What is typed can also come from a file or a pipe.
+    """
+    checked_sight(blind, assisted)
+    report = read_file(path, named=True)
+    if report.failed is not None or len(report.traces) < number:
+        raise click.ClickException(report.failed or f"{path}: holds {len(report.traces)} traces")
+    trace = report.traces[number - 1]
+    read_fully(trace)
+    if not len(trace):
+        raise click.ClickException(f"{path}: this trace has no spans")
+    place = open_workspace(workspace, create=True)
+    try:
+        chosen = kept_taxonomy(place, taxonomy)
+        name = known_person(place) if annotator is None else checked_person(annotator)
+        if name is None:
+            raise click.UsageError("nobody is known here; say who labels with --annotator NAME")
+        place.add_taxonomy(chosen)
+        session_blind = resolve_sight(
+            place, name, blind=blind, assisted=assisted, taxonomy=chosen.ref
+        )
+        session = Session.open(place, trace, chosen, name, blind=session_blind)
+        if annotator is not None:
+            remember_person(place, name)
+        LineReader(session).run(_asked())
+    finally:
+        place.close()
+
+
+def _asked() -> Iterator[str]:
+    """What is typed, line by line, until it ends."""
+    while True:
+        sys.stdout.write("> ")
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            click.echo()
+            return
+        yield line.strip()
+
+
+class LineReader:
+    """Walks over the spans of a trace and labels them; what it says is printed."""
+
+    def __init__(self, session: Session, say: Callable[[str], None] = click.echo) -> None:
+        """Begin at the first span.
+
+        Args:
+            session: The annotator's session on the trace.
+            say: Prints a line.
+        """
+        self._lines: Iterator[str] = iter(())
+        self._text = ""
+        self._session = session
+        self._trace: Trace = session.trace
+        self._taxonomy = session.taxonomy
+        self._say = say
+        self._index = 0
+        self._rest: Iterator[str] = iter(())
+        self._needle = ""
+        self._range_from: int | None = None
+        self._quote: Target | None = None
+        self._suggestion: Suggestion | None = None
+        self._words: Mapping[str, Callable[[str], None]] = {
+            "/": self._find,
+            "m": self._note,
+            "w": self._mark_quote,
+            "l": self._find_mode,
+        }
+        self._keys: Mapping[str, Callable[[], None]] = {
+            "": lambda: self._go(self._index + 1),
+            "j": lambda: self._go(self._index + 1),
+            "k": lambda: self._go(self._index - 1),
+            "g": lambda: self._go(0),
+            "G": lambda: self._go(len(self._trace) - 1),
+            "s": self._show,
+            "d": self._more,
+            "n": self._find_next,
+            "v": self._begin_range,
+            "f": self._severity,
+            "M": self._my_labels,
+            "]": lambda: self._next_suggestion(1),
+            "[": lambda: self._next_suggestion(-1),
+            "a": lambda: self._answer(session.accept),
+            "x": lambda: self._answer(session.reject),
+            "u": lambda: self._take_back(session.undo()),
+            "U": lambda: self._take_back(session.redo()),
+            "D": self._finish,
+            "?": lambda: self._say(HELP),
+        }
+
+    def run(self, lines: Iterator[str]) -> None:
+        """Do what each line asks for, until one leaves or they end."""
+        self._lines = lines
+        title = one_line(self._trace.path.name)
+        self._say(f"{title}, {len(self._trace)} spans, as {self._session.annotator}.")
+        self._say("? lists the keys; each line is ended by Enter.")
+        self._show()
+        for line in lines:
+            if line in ("q", "Q"):
+                return
+            try:
+                self._do(line)
+            except MastError as error:
+                self._say(f"Not done: {one_line(str(error))}")
+
+    def _do(self, line: str) -> None:
+        if (key := self._keys.get(line)) is not None:
+            key()
+        elif line[:1] in (":", "#") and line[1:].strip().isdecimal():
+            self._go(int(line[1:]) - 1)
+        elif (digits := line[-2:]).isdecimal() and line[:-2] in ("", "t", "-", "_"):
+            self._say_of_mode(line[:-2], digits)
+        elif (words := self._words.get(line[:1])) is not None and line[1:].strip():
+            words(line[1:].strip())
+        else:
+            self._say(f"{one_line(line, 20)} is no key here; ? lists them")
+
+    # Walking
+
+    def _go(self, index: int) -> None:
+        if not 0 <= index < len(self._trace):
+            self._say("There is no span there")
+            return
+        self._index, self._quote = index, None
+        self._show()
+
+    def _show(self) -> None:
+        """Print what the span is, what was said of it, and the beginning of its text."""
+        span, session = self._trace.span(self._index), self._session
+        who = [span.kind.replace("_", " "), span.agent, span.name or ""]
+        parts = [f"#{span.index + 1} of {len(self._trace)}", *filter(None, map(one_line, who))]
+        if span.status == "error":
+            parts.append("error")
+        self._say(", ".join(parts))
+        labels = [self._mode_words(label.mode) for label in session.labels_at(span.key)]
+        if labels:
+            self._say(f"labelled: {'; '.join(labels)}")
+        if note := session.span_notes.get(span.key):
+            self._say(f"note: {one_line(note)}")
+        self._text = self._trace.text(self._index)
+        pretty = pretty_json(self._text) if len(self._text) <= MOST_SET_OUT else None
+        shown = self._text if pretty is None else pretty.whole()
+        shown = COLOUR_SEQUENCE.sub("", shown)
+        self._rest = (safe_line(shown[a:b]) for a, b in line_ranges(shown))
+        self._more()
+
+    def _more(self) -> None:
+        lines = list(islice(self._rest, PAGE))
+        for line in lines:
+            self._say(f"  {line}")
+        following = next(self._rest, None)
+        if following is not None:
+            self._rest = (line for part in ([following], self._rest) for line in part)
+            self._say("d has more of this text")
+        elif not lines:
+            self._say("The text ends here")
+        if following is None:
+            self._session.mark_read([self._trace.span(self._index).key])
+
+    def _find(self, words: str) -> None:
+        self._needle = words
+        self._find_from(self._index)
+
+    def _find_next(self) -> None:
+        if self._needle:
+            self._find_from(self._index + 1)
+        else:
+            self._say("Nothing is looked for; /words finds some")
+
+    def _find_from(self, first: int) -> None:
+        needle = self._needle.casefold()
+        for index in range(first, len(self._trace)):
+            if needle in self._trace.text(index).casefold():
+                self._go(index)
+                return
+        self._say(f"Not found from #{first + 1} on: {one_line(self._needle)}")
+
+    # Labels
+
+    def _mode_words(self, slug: str) -> str:
+        mode = self._taxonomy.mode(slug)
+        return f"{mode.code} {mode.name}"
+
+    def _say_of_mode(self, before: str, digits: str) -> None:
+        mode = self._taxonomy.by_digits(*digits)
+        if mode is None:
+            self._say(f"{digits} is no mode; l WORDS finds one")
+            return
+        session = self._session
+        if before in ("-", "_"):
+            value = VerdictValue.ABSENT if before == "-" else VerdictValue.UNSURE
+            self._say(session.set_verdict(mode.slug, value).message)
+            return
+        target = WHOLE_TRACE if before == "t" else self._target()
+        change = session.toggle_label(
+            mode.slug, target, suggestions_on_screen=bool(session.suggestions)
+        )
+        self._range_from = self._quote = None
+        self._say(change.message)
+
+    def _target(self) -> Target:
+        if self._quote is not None:
+            return self._quote
+        first = self._index if self._range_from is None else self._range_from
+        first, last = sorted((first, self._index))
+        return Target(self._trace.span(first).key, self._trace.span(last).key)
+
+    def _begin_range(self) -> None:
+        begun = self._range_from is not None
+        self._range_from = None if begun else self._index
+        words = "No range" if begun else f"Range from #{self._index + 1}: go to its end, label it"
+        self._say(words)
+
+    def _mark_quote(self, words: str) -> None:
+        start = self._text.find(words)
+        if start < 0:
+            self._say("These words do not stand in this text, letter by letter")
+            return
+        key = self._trace.span(self._index).key
+        self._quote = Target(key, key, words, start, start + len(words))
+        self._say(f"Quoted: {one_line(words, 80)}; two digits label it")
+
+    def _note(self, words: str) -> None:
+        self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
+
+    def _severity(self) -> None:
+        labels = self._session.labels_at(self._trace.span(self._index).key)
+        if not labels:
+            self._say("No label of yours on this span")
+            return
+        order = (None, Severity.FATAL, Severity.BENIGN)
+        label = labels[-1]
+        following = order[(order.index(label.severity) + 1) % len(order)]
+        self._say(self._session.edit_label(label.id, severity=following).message)
+
+    def _my_labels(self) -> None:
+        for label in self._session.labels:
+            where = place_words(label.target, self._trace.index_of)
+            self._say(f"{self._mode_words(label.mode)}, {where}")
+        for slug, value in self._session.verdicts.items():
+            if value is not VerdictValue.PRESENT:
+                self._say(f"{self._mode_words(slug)}, {value}")
+        if not self._session.labels:
+            self._say("No labels yet")
+
+    def _find_mode(self, words: str) -> None:
+        wanted = words.casefold()
+        found = [
+            mode
+            for mode in self._taxonomy.modes
+            if wanted in f"{mode.code} {mode.name} {mode.definition}".casefold()
+        ]
+        for mode in found:
+            keys = self._taxonomy.keys_of(mode)
+            self._say(f"{keys}: {mode.code} {mode.name}. {one_line(mode.definition)}")
+        if not found:
+            self._say("No mode has these words")
+
+    # Suggestions
+
+    def _next_suggestion(self, step: int) -> None:
+        pending = self._session.pending
+        if not pending:
+            self._say("No suggestion waits")
+            return
+        self._session.note_suggestions_on_screen()
+        here = next((i for i, one in enumerate(pending) if one == self._suggestion), None)
+        place = (0 if step > 0 else -1) if here is None else (here + step) % len(pending)
+        found = self._suggestion = pending[place]
+        key = found.evidence.key if found.evidence is not None else found.target.first
+        index = None if key is None else self._trace.index_of(key)
+        if index is not None:
+            self._go(index)
+        where = place_words(found.target, self._trace.index_of)
+        self._say(f"{one_line(found.judge)} suggests {self._mode_words(found.mode)}, {where}:")
+        self._say(f"  {one_line(found.rationale)}")
+
+    def _answer(self, answer: Callable[[str], object]) -> None:
+        if self._suggestion is None or self._suggestion not in self._session.pending:
+            self._say("No suggestion is being looked at; ] goes to the next")
+            return
+        done = answer(self._suggestion.id)
+        self._suggestion = None
+        self._say(getattr(done, "message", ""))
+
+    # The pass
+
+    def _take_back(self, change: object) -> None:
+        self._say("Nothing to take back" if change is None else getattr(change, "message", ""))
+
+    def _finish(self) -> None:
+        """Finish the pass; what is not told by what was read is asked."""
+        answer = self._session.open_modes_answer
+        if answer is None and not self._session.finished:
+            unread = sum(map(len, self._session.unread()))
+            self._say(f"{unread} spans were not read. Modes without a verdict: o leaves them open,")
+            self._say("j sets them absent, as you have judged the whole trace; any other goes back")
+            typed = next(self._lines, "")
+            if typed not in ("o", "j"):
+                self._say("Not finished")
+                return
+            answer = "leave" if typed == "o" else "absent"
+        self._say(self._session.finish(open_modes=answer or "leave").message)
