@@ -143,7 +143,7 @@ LATER: Final = (
     "mast_tui.traces.readers.codex.exec",
     "mast_tui.traces.readers.otel.reader",
     "mast_tui.traces.scan.scanning",
-    "mast_tui.traces.index.trace_summary",
+    "mast_tui.traces.scan.unread",
     "mast_tui.ui.services.trace_catalog",
     "mast_tui.ui.annotate.screen",
     "mast_tui.ui.library.screen",

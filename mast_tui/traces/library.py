@@ -13,8 +13,8 @@ from mast_tui.traces.scan.outcomes import load_outcomes
 from mast_tui.traces.scan.sub_agents import members_beside
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
-    from mast_tui.traces.index.library_cache import Shelf
+    from mast_tui.traces.scan.document_process import DocumentProcess
+    from mast_tui.traces.scan.library_cache import Shelf
     from mast_tui.traces.scan.scanning import Scan
 
 

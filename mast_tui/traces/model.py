@@ -11,11 +11,10 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from mast_tui.traces.io.opened_file import OpenedFile
-    from mast_tui.traces.search.byte_prefilter import Sieve
+    from mast_tui.traces.byte_prefilter import Sieve
 
 PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
@@ -276,6 +275,21 @@ class Growth(Enum):
     """It has grown, and only reading it from its beginning tells what it holds."""
 
 
+class TraceFile(Protocol):
+    """The file of a trace as it was when it was read; ``size`` is how long it was, in bytes."""
+
+    size: int
+
+    def length(self) -> int:
+        """How long it is now; ``OSError`` where it is not that file any more."""
+
+    def take_growth(self, size: int, /) -> None:
+        """Take it, which has grown, for known up to ``size``."""
+
+    def changed(self) -> str | None:
+        """Say why it is not what it was; None where it is, or just has grown."""
+
+
 class Spans(ABC):
     """Where a trace has its spans from: lines of a file, steps in memory, other traces.
 
@@ -499,7 +513,7 @@ class Trace:
         """
         self.file = os.fspath(path)
         self.record = record
-        self.opened: OpenedFile | None = None
+        self.opened: TraceFile | None = None
         self._spans = spans
         self._identity: TraceIdentity | None = identity
         self._meta = meta

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from pathlib import Path
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.document import StepSpans
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.model import (
@@ -16,7 +17,6 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.search.byte_prefilter import Sieve
 
 
 class MadeTrace(Trace):

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import zstandard
 
-from mast_tui.traces.index.big_documents import BigDocuments
-from mast_tui.traces.index.document_process import DocumentProcess
 from mast_tui.traces.io import source
 from mast_tui.traces.io.packed import TooBig, unpack
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular, read_beside
 from mast_tui.traces.library import scan
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.document_process import DocumentProcess
 from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces import claude_sessions

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.index import document_process
-from mast_tui.traces.index.big_documents import BIG_BYTES, BigDocuments
-from mast_tui.traces.index.document_cache import KeptDocuments
-from mast_tui.traces.index.document_process import STOPPED, DocumentProcess
 from mast_tui.traces.io.source import Source
+from mast_tui.traces.scan.big_documents import BIG_BYTES, BigDocuments
+from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_process import STOPPED, DocumentProcess
 from mast_tui.traces.scan.file_reader import read_one
 from tests import waiting
 from tests.benchmarks.documents import LAYOUTS, write_document
@@ -211,8 +211,8 @@ def test_a_process_that_nobody_holds_any_more_ends(
 
 _PARENT = """import os, signal, sys
 from pathlib import Path
-from mast_tui.traces.index.document_process import DocumentProcess
-from mast_tui.traces.index.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_process import DocumentProcess
+from mast_tui.traces.scan.document_cache import KeptDocuments
 process = DocumentProcess(Path(sys.argv[1]), KeptDocuments(Path(sys.argv[2])))
 while process.progress.total != process.progress.done:
     process.wait(0.1)
@@ -256,7 +256,7 @@ def test_where_nothing_can_be_kept_a_document_is_read_here(
     (tmp_path / "file").write_text("")
     big = BigDocuments(0, tmp_path / "file" / "kept")
     check_same_report(read_one(path, True, big), read_one(path, True))
-    monkeypatch.setattr("mast_tui.traces.index.document_process.READ_HERE_AT_MOST", 10)
+    monkeypatch.setattr("mast_tui.traces.scan.document_process.READ_HERE_AT_MOST", 10)
     failed = read_one(path, True, big).failed
     assert failed is not None
     assert "too big to be read without keeping it" in failed

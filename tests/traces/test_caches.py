@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.index.big_documents import BigDocuments
-from mast_tui.traces.index.document_cache import KeptDocuments
-from mast_tui.traces.index.document_format import END_BYTES
-from mast_tui.traces.index.library_cache import Shelf
+from mast_tui.traces.index.store import END_BYTES
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.scan.big_documents import BigDocuments
+from mast_tui.traces.scan.document_cache import KeptDocuments
 from mast_tui.traces.scan.file_reader import read_one
+from mast_tui.traces.scan.library_cache import Shelf
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import write_json
 from tests.traces.rollouts import message, meta, write

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.trace_summary import FileToRead, without_spans
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace, TraceMeta
+from mast_tui.traces.scan.unread import FileToRead, without_spans
 from tests.traces.checks import SAMPLES, check_columns
 from tests.traces.rollouts import Record, call, event, message, meta, output, record, write
 from tests.traces.test_runs import family

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.samples import samples_folder
 from mast_tui.traces.search import file_search
-from mast_tui.traces.search.byte_prefilter import Sieve
 from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch

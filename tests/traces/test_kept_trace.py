@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.document import StepList, StepSpans
-from mast_tui.traces.index.document_format import write_kept
-from mast_tui.traces.index.document_trace import Kept, open_kept
+from mast_tui.traces.index.store import Kept, open_kept, write_kept
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import (
     AnswerKey,
@@ -29,7 +29,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.scan.file_reader import read_one
-from mast_tui.traces.search.byte_prefilter import Sieve
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
 from tests.traces.same import check_same_report
 

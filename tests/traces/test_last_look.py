@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.library_cache import Shelf
 from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
+from mast_tui.traces.scan.library_cache import Shelf
 from mast_tui.traces.scan.scan_diff import Differences
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import check_sound, write_json

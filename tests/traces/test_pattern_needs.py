@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.search.byte_prefilter import Sieve, folded
+from mast_tui.traces.byte_prefilter import Sieve, folded
 from mast_tui.traces.search.pattern import InvalidPattern, Pattern
 from mast_tui.traces.search.required_literals import needs_of
 from mast_tui.traces.search.text_search import TextSearch

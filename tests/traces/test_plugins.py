@@ -13,10 +13,10 @@ from typing import Final
 
 import pytest
 
-from mast_tui.traces.index.code_version import code_version
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.plugins import GROUP, plugins
+from mast_tui.traces.scan.code_version import code_version
 from tests.traces.checks import write_json, write_json_lines
 from tests.traces.rollouts import message, meta, write
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.library_cache import Shelf
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan import file_reader as one_file
+from mast_tui.traces.scan.library_cache import Shelf
 from tests.traces.checks import check_sound, write_json
 from tests.traces.test_runs import MAIN, family, keys_of
 

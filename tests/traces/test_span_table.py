@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.columns import wider
-from mast_tui.traces.index.key_table import KeyTable
-from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_table import KeyTable, SpanTable, wider
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.library import read_fully

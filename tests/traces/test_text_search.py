@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.traces.byte_prefilter import Sieve, folded
 from mast_tui.traces.identity import identity_by_content
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
@@ -20,7 +21,6 @@ from mast_tui.traces.model import Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.readers.logs.reader import TextParser
 from mast_tui.traces.search import text_search
-from mast_tui.traces.search.byte_prefilter import Sieve, folded
 from mast_tui.traces.search.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
 from tests.traces import claude_sessions as claude
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.library_cache import Shelf
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import FileReport, Outcome, SpanKind, Trace
+from mast_tui.traces.scan.library_cache import Shelf
 from tests.traces.checks import check_sound, write_json, write_json_lines
 from tests.traces.test_runs import MAIN, rollout, said
 

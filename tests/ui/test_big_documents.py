@@ -9,9 +9,9 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
-from mast_tui.traces.index.document_process import STOPPED, Progress
-from mast_tui.traces.index.trace_summary import FileToRead, unread_trace
 from mast_tui.traces.library import read_file
+from mast_tui.traces.scan.document_process import STOPPED, Progress
+from mast_tui.traces.scan.unread import FileToRead, unread_trace
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.context import ShowTrace
@@ -69,7 +69,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     for module in (
         "mast_tui.ui.services.prefetch",
         "mast_tui.traces.scan.scanning",
-        "mast_tui.traces.index.trace_summary",
+        "mast_tui.traces.scan.unread",
     ):
         monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", found)
     return found

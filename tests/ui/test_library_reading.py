@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.index.document import StepSpans
-from mast_tui.traces.index.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.scan import file_reader as one_file
+from mast_tui.traces.scan.library_cache import FIRST_PART, NEXT_PARTS
 from mast_tui.ui.services.folder_look import look_at
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, Looking

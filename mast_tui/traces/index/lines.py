@@ -10,6 +10,7 @@ from functools import partial
 from operator import gt
 from typing import Final, Protocol
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
 from mast_tui.traces.index.span_table import SpanTable
@@ -24,7 +25,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.search.byte_prefilter import Sieve
 
 FIRST_SLICE: Final = 256 * 1024
 """How much of a file is read before its trace is handed out, in bytes."""

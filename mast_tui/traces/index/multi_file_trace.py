@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.span_columns import ColumnsOfParts
 from mast_tui.traces.model import (
@@ -21,7 +22,6 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.search.byte_prefilter import Sieve
 
 _SIFTED_AT_ONCE: Final = 4096
 

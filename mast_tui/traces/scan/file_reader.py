@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.index.big_documents import BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.file_kinds import kind_by_name
 from mast_tui.traces.io.json_values import why_not_json
@@ -17,9 +16,10 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Thread
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
+from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_trace import Kept
+    from mast_tui.traces.index.store import Kept
 
 LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "

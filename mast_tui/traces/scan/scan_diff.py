@@ -10,8 +10,8 @@ from pathlib import Path
 import orjson
 
 from mast_tui.traces.index import cached_values as kept_values
-from mast_tui.traces.index.trace_summary import FileToRead, summary_from, unread_trace
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
+from mast_tui.traces.scan.unread import FileToRead, summary_from, unread_trace
 
 Looked = tuple[Trace, Sequence[str]]
 """A trace that was found, with the files of its sub-agents."""

@@ -9,20 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.traces.index.big_documents import BIG_DOCUMENTS
-from mast_tui.traces.index.trace_summary import FileToRead, without_spans
 from mast_tui.traces.io.regular_files import is_folder, is_regular
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.scan.file_reader import name_beside, read_run
 from mast_tui.traces.scan.folder import Entry, entries_under
 from mast_tui.traces.scan.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
 from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, members_beside, threads_among
 from mast_tui.traces.scan.trace_ids import TraceIds
+from mast_tui.traces.scan.unread import FileToRead, without_spans
 from mast_tui.traces.trials import Trial, trial_in
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
-    from mast_tui.traces.index.library_cache import Shelf
+    from mast_tui.traces.scan.document_process import DocumentProcess
+    from mast_tui.traces.scan.library_cache import Shelf
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.file_places import file_place
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
@@ -27,7 +28,6 @@ from mast_tui.traces.scan.sub_agents import (
     members_beside,
     threads_among,
 )
-from mast_tui.traces.search.byte_prefilter import Sieve
 from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
 from mast_tui.traces.search.text_search import Matcher, TextSearch, TooSlow
 

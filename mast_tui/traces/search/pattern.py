@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Final
 
 from mast_tui.errors import MastError
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.search import pattern_child
-from mast_tui.traces.search.byte_prefilter import Sieve
 from mast_tui.traces.search.pattern_child import BUDGET, COUNT, NUMBER, PLACES, packed
 from mast_tui.traces.search.required_literals import needs_of
 from mast_tui.traces.search.text_search import MOST_MATCHES, TooSlow

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
+from mast_tui.traces.byte_prefilter import Sieve, folded
 from mast_tui.traces.model import Trace
-from mast_tui.traces.search.byte_prefilter import Sieve, folded
 
 SLICE_BYTES: Final = 256 * 1024
 """How much is looked at in one step, in bytes of the source: about a millisecond's worth where

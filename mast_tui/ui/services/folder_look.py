@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
-from mast_tui.traces.index.library_cache import Shelf, shelf_path
 from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
+from mast_tui.traces.scan.library_cache import Shelf, shelf_path
 from mast_tui.traces.scan.scan_diff import Differences, Looked
 from mast_tui.ui.services.trace_scan import TOLD_SECONDS, FilesRead, LastLook, StillReading
 from mast_tui.ui.trace_names import names_under, natural
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
+    from mast_tui.traces.scan.document_process import DocumentProcess
 
 BATCH_SECONDS: Final = 0.1
 """How long files are gathered before the screen hears of them."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from mast_tui.traces.index.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.ui.options import AppOptions
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
+    from mast_tui.traces.scan.document_process import DocumentProcess
 
 
 class Prefetch:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from errno import ESTALE
 from typing import Final
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import Lines
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
@@ -30,7 +31,6 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import TASK_CHARS
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
-from mast_tui.traces.search.byte_prefilter import Sieve
 
 _READ_AT_ONCE: Final = 4 << 20
 """How much of a file is taken in at a time, in bytes."""

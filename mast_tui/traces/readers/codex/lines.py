@@ -6,9 +6,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from mast_tui.traces.byte_prefilter import Sieve
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.model import Shape, SpanKind
-from mast_tui.traces.search.byte_prefilter import Sieve
 
 
 class SharedLines(SpanTable):

@@ -15,10 +15,9 @@ from time import monotonic
 from typing import Final
 from weakref import finalize
 
-from mast_tui.traces.index.document_cache import KeptDocuments
-from mast_tui.traces.index.document_format import path_of_part
-from mast_tui.traces.index.document_trace import Kept
+from mast_tui.traces.index.store import Kept, path_of_part
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.document_cache import KeptDocuments
 
 READING: Final = "reading"
 PARSING: Final = "parsing"
@@ -32,7 +31,7 @@ STOPPED: Final = "reading it was stopped"
 
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
-from mast_tui.traces.index.document_child import main
+from mast_tui.traces.scan.document_worker import main
 main(*sys.argv[3:])
 """
 _ASKED_AT_ONCE: Final = 64 * 1024

@@ -20,13 +20,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.index.document_cache import KeptDocuments
-from mast_tui.traces.index.document_format import path_of_part, write_kept
-from mast_tui.traces.index.document_process import DONE, FAILED, PARSING, READING, WRITING
+from mast_tui.traces.index.store import path_of_part, write_kept
 from mast_tui.traces.io.private_files import open_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
+from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_process import DONE, FAILED, PARSING, READING, WRITING
 from mast_tui.traces.scan.file_reader import read_known
 
 _READ_BYTES: Final = 4 << 20

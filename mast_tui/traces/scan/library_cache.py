@@ -16,12 +16,12 @@ from typing import Final, Self
 
 import orjson
 
-from mast_tui.traces.index.code_version import code_version
-from mast_tui.traces.index.trace_summary import FileToRead, report_from_bytes, report_to_bytes
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.traces.model import FileReport, Thread, Trace
+from mast_tui.traces.scan.code_version import code_version
 from mast_tui.traces.scan.scan_diff import Looked, ReadAgain, look_from_bytes, look_to_bytes
 from mast_tui.traces.scan.sub_agents import thread_of
+from mast_tui.traces.scan.unread import FileToRead, report_from_bytes, report_to_bytes
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS files (

@@ -12,7 +12,6 @@ from weakref import ReferenceType, ref
 import orjson
 
 from mast_tui.traces.index import cached_values as kept_values
-from mast_tui.traces.index.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
@@ -24,9 +23,10 @@ from mast_tui.traces.model import (
     TraceSummary,
     UnreadSpans,
 )
+from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess
+    from mast_tui.traces.scan.document_process import DocumentProcess
 
 _PATIENCE: Final = 0.1
 """Seconds for which ``advance`` waits for the process that reads a big document."""

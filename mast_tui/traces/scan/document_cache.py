@@ -13,10 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.index.code_version import code_version
-from mast_tui.traces.index.document_format import FORMAT
-from mast_tui.traces.index.document_trace import BROKEN, Kept, open_kept
+from mast_tui.traces.index.store import BROKEN, FORMAT, Kept, open_kept
 from mast_tui.traces.io.private_files import make_private
+from mast_tui.traces.scan.code_version import code_version
 
 MOST_BYTES: Final = 2 << 30
 """How much is kept in all; what was used longest ago goes first."""

@@ -13,8 +13,8 @@ from mast_tui.traces.io.source import Source, is_no_json
 from mast_tui.traces.readers import reads_by_line, recognise
 
 if TYPE_CHECKING:
-    from mast_tui.traces.index.document_process import DocumentProcess, DocumentReading
-    from mast_tui.traces.index.document_trace import Kept
+    from mast_tui.traces.index.store import Kept
+    from mast_tui.traces.scan.document_process import DocumentProcess, DocumentReading
 
 BIG_BYTES: Final = 8 << 20
 """Above what size, unpacked, a document is read in a process of its own."""
@@ -70,7 +70,7 @@ class BigDocuments:
 
     def _reading(self) -> DocumentReading:
         # Start-up: few files are that big.
-        from mast_tui.traces.index.document_process import DocumentReading
+        from mast_tui.traces.scan.document_process import DocumentReading
 
         return DocumentReading(self.folder)
 
