@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.scan import document_process
 from mast_tui.traces.io.source import Source
+from mast_tui.traces.scan import document_process
 from mast_tui.traces.scan.big_documents import BIG_BYTES, BigDocuments
 from mast_tui.traces.scan.document_cache import KeptDocuments
 from mast_tui.traces.scan.document_process import STOPPED, DocumentProcess
