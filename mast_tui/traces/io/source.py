@@ -16,6 +16,7 @@ from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, json_rec
 from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surrogates
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.packed import Unpacked, beginning, packing_of, unpack
+from mast_tui.traces.io.python_literals import python_literal
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
 
@@ -133,8 +134,7 @@ class Source:
         try:
             value = load_json(text)
         except InvalidJSON:
-            # Start-up: few files are damaged, or no JSON.
-            from mast_tui.traces.io.python_literals import python_literal
+            # Start-up: few files are damaged.
             from mast_tui.traces.repair.json_repair import salvage
 
             literal = python_literal(text)

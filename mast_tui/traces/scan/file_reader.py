@@ -11,6 +11,7 @@ from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.file_kinds import kind_by_name
 from mast_tui.traces.io.json_values import why_not_json
 from mast_tui.traces.io.packed import TooBig
+from mast_tui.traces.io.python_literals import python_literal
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Thread
@@ -164,9 +165,6 @@ def _unknown_json(source: Source) -> FileReport:
     if source.head_records and sum(map(bool, map(bytes.strip, source.head_lines))) > 1:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
-    # Start-up: few files are no JSON.
-    from mast_tui.traces.io.python_literals import python_literal
-
     if python_literal(text) is not None:
         return FileReport(source.path, skipped="Python values of no known trace format")
     if reason := why_not_json(text):
