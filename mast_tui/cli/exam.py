@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -41,6 +41,7 @@ from mast_tui.cli.shared.outputs import (
 )
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.exam import baselines, decisive_cases, decisive_figures, places_figures
+from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import chosen_rules
 from mast_tui.output_files import Outputs, Rules
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Viewer
     from mast_tui.workspace import Workspace
 
-RULES = "rules"
+RULES: Final = "rules"
 
 
 @click.command()
@@ -130,31 +131,22 @@ def exam_command(
     """
     checked_sight(blind, assisted)
     from_files = set_name in READERS or Path(set_name).is_file()
-    if from_files and not paths:
-        raise click.UsageError(f"--set {set_name} wants the files of the set as PATHs")
-    if paths and not from_files:
-        raise click.UsageError(f"--set {set_name} is of the workspace; leave out the PATHs")
-    if len(set(judges)) < len(judges):
-        raise click.UsageError("--judge names the same one twice")
-    rules_now = from_files and RULES in judges
-    if rule_names is not None and not rules_now:
-        raise click.UsageError("--rules goes with --judge rules and a set of files")
-    named = {"markdown": markdown, "html": html, "latex": latex, "csv": csv_file}
-    files = Files({language: file for language, file in named.items() if file is not None}, None)
-    if len(set(files.whole.values())) < len(files.whole):
-        raise click.UsageError("two options name the same file; give each its own")
+    _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
     rules = chosen_rules(rule_names or "default")
-    of_workspace = [name for name in judges if not (rules_now and name == RULES)]
+    files = _files(markdown=markdown, html=html, latex=latex, csv=csv_file)
+    judged_now = {RULES} & set(judges) if from_files else set()
     place: Workspace | None = None
     viewer: Viewer | None = None
     may_see: Callable[[str], bool] = _all
-    if of_workspace or not from_files:
+    if set(judges) - judged_now or not from_files:
         place = open_workspace(workspace, create=False)
         chosen = kept_taxonomy(place, taxonomy)
         viewer = asked_by(place, chosen.ref, annotator, blind, assisted)
         may_see = _seen_by(viewer)
     outputs = (
-        outputs_beside(place, force=force) if place else _outputs_alone(paths, set_name, force)
+        outputs_beside(place, force=force)
+        if place
+        else _outputs_alone((*paths, Path(set_name)), force)
     )
     files.check(outputs)
     if set_name in READERS:
@@ -162,17 +154,12 @@ def exam_command(
     elif from_files or place is None:
         exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
     else:
-        truth = set_name if set_name == "gold" else annotator_named(place, set_name)
-        # An imported set brings a taxonomy of its own, under which alone its word is the truth.
-        own = {one.taxonomy for one in place.passes(annotator=truth)}
-        if taxonomy is None and len(own) == 1:
-            chosen = place.taxonomy(own.pop())
-        exam = set_from_workspace(place, truth, chosen, traces_from_files(place), may_see)
+        exam = _set_of_workspace(place, set_name, taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
     candidates = [
         rules_candidate(exam, rules)
-        if place is None or name not in of_workspace
+        if place is None or name in judged_now
         else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
         for name in judges
     ]
@@ -189,6 +176,48 @@ def exam_command(
         print_json(document)
     else:
         print_text(report)
+
+
+def _check_usage(
+    set_name: str,
+    paths: Sequence[Path],
+    judges: Sequence[str],
+    rule_names: str | None,
+    *,
+    from_files: bool,
+) -> None:
+    """Refuse words that do not go together."""
+    if from_files and not paths:
+        raise click.UsageError(f"--set {set_name} wants the files of the set as PATHs")
+    if paths and not from_files:
+        raise click.UsageError(f"--set {set_name} is of the workspace; leave out the PATHs")
+    if len(set(judges)) < len(judges):
+        raise click.UsageError("--judge names the same one twice")
+    if rule_names is not None and not (from_files and RULES in judges):
+        raise click.UsageError("--rules goes with --judge rules and a set of files")
+
+
+def _files(**named: Path | None) -> Files:
+    """Where the report is written, by language."""
+    whole = {language: file for language, file in named.items() if file is not None}
+    if len(set(whole.values())) < len(whole):
+        raise click.UsageError("two options name the same file; give each its own")
+    return Files(whole, None)
+
+
+def _set_of_workspace(
+    place: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
+) -> ExamSet:
+    """Gold, or an annotator's word, under the taxonomy that is asked for.
+
+    An imported set brings a taxonomy of its own, and its word counts under that.
+    """
+    truth = name if name == GOLD else annotator_named(place, name)
+    chosen = kept_taxonomy(place, taxonomy)
+    own = {one.taxonomy for one in place.passes(annotator=truth)}
+    if taxonomy is None and len(own) == 1:
+        chosen = place.taxonomy(own.pop())
+    return set_from_workspace(place, truth, chosen, traces_from_files(place), may_see)
 
 
 def exam_document(
@@ -236,14 +265,14 @@ def _seen_by(viewer: Viewer) -> Callable[[str], bool]:
     return lambda trace_id: viewer.may_see_others(trace_id) and judges(trace_id)
 
 
-def _outputs_alone(paths: Sequence[Path], set_name: str, force: bool) -> Outputs:
+def _outputs_alone(paths: Sequence[Path], force: bool) -> Outputs:
     """The outputs where no workspace is asked: neither it nor the set is ever replaced."""
 
     def reason(target: Path) -> str | None:
         real = target.resolve()
         if target in database_files(find_workspace(None)):
             return "the labels are kept in this file"
-        read = [path.resolve() for path in (*paths, Path(set_name))]
+        read = [path.resolve() for path in paths]
         if real.exists() and any(real == path or path in real.parents for path in read):
             return "it is a part of the set, which is never written to"
         return None

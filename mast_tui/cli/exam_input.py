@@ -19,7 +19,7 @@ from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.exam import Answers, Decisive, Marks, Place, Question
-from mast_tui.figures.judge.input import JudgeInput, Reference
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import Rule, RulesJudge
 from mast_tui.labels import QuoteCounts, Severity, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
@@ -288,7 +288,7 @@ def set_from_workspace(
     said: dict[str, list[_Claim]] = {}
     verdicts: dict[Unit, VerdictValue] = {}
     seen: set[Unit] = set()
-    if name == "gold":
+    if name == GOLD:
         for trace_id, words in words_by_trace(place, taxonomy).items():
             gold = words.gold(taxonomy)
             said[trace_id] = list(map(_of_gold, gold.labels))
