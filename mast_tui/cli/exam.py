@@ -77,6 +77,13 @@ RULES: Final = "rules"
 )
 @click.option("--rules", "rule_names", metavar="all|NAME,…", help="Which rules run; as for judge.")
 @click.option(
+    "--crosswalk",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
+    "trail-to-mast, or a file of your own.",
+)
+@click.option(
     "--rounds",
     type=click.IntRange(0),
     default=2000,
@@ -108,6 +115,7 @@ def exam_command(
     set_name: str,
     judges: tuple[str, ...],
     rule_names: str | None,
+    crosswalk: Path | None,
     rounds: int,
     seed: int,
     markdown: Path | None,
@@ -132,6 +140,8 @@ def exam_command(
     checked_sight(blind, assisted)
     from_files = set_name in READERS or Path(set_name).is_file()
     _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
+    if crosswalk is not None and set_name not in READERS:
+        raise click.UsageError("--crosswalk is for the sets that are read from their own files")
     rules = chosen_rules(rule_names or "default")
     files = _files(markdown=markdown, html=html, latex=latex, csv=csv_file)
     judged_now = {RULES} & set(judges) if from_files else set()
@@ -150,7 +160,7 @@ def exam_command(
     )
     files.check(outputs)
     if set_name in READERS:
-        exam = set_from_files(set_name, paths)
+        exam = set_from_files(set_name, paths, crosswalk)
     elif from_files or place is None:
         exam = set_from_table(Path(set_name), load_chosen_taxonomy(taxonomy), paths)
     else:
@@ -233,6 +243,7 @@ def exam_document(
         "files": exam.hashes(),
         "problems": list(exam.problems),
         "questions": len(questions),
+        "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
         "bootstrap": bootstrap_json(rounds, seed),
         "baselines": baselines(questions) if decisive else None,

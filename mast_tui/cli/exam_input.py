@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree_input import judge_named
+from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.importers.agentrx import read_agentrx
@@ -62,7 +63,7 @@ class ExamSet:
 
     ``scorings`` are of ``decisive``, ``places`` and ``verdicts``. ``reference`` says what shows in
     a trace. ``traces`` are those that are at hand, ``files`` those of the set, ``problems`` what of
-    them could not be read.
+    them could not be read. ``modes`` are those that its labels can tell of, None for all.
     """
 
     name: str
@@ -73,6 +74,11 @@ class ExamSet:
     traces: Mapping[str, Trace]
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
+    modes: frozenset[str] | None = None
+
+    def asks_about(self, mode: str) -> bool:
+        """Whether the set's labels can tell of a mode."""
+        return self.modes is None or mode in self.modes
 
     def hashes(self) -> list[dict[str, str]]:
         """The files with their SHA-256, by which somebody else knows that theirs are the same."""
@@ -191,9 +197,25 @@ def _question(trace_id: str, said: Iterable[_Claim], trace: Trace | None) -> Que
     return Question(trace_id, marks, steps.agents)
 
 
-def set_from_files(name: str, paths: Sequence[Path]) -> ExamSet:
-    """Read a set that has a reader; raises ``ExchangeError`` where nothing of it is there."""
+def set_from_files(name: str, paths: Sequence[Path], crosswalk: Path | None = None) -> ExamSet:
+    """Read a set that has a reader.
+
+    Args:
+        name: The set's.
+        paths: Where its files lie.
+        crosswalk: What makes modes of MAST of its categories; those without a link are left out,
+            and so is what a judge says of other modes.
+
+    Raises:
+        ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
+    """
     read = READERS[name](paths)
+    modes = None
+    if crosswalk is not None:
+        file = find_crosswalk(crosswalk)
+        links = read_crosswalk(file)
+        read = crossed(read, links, load_mast(), file)
+        modes = frozenset(mode.slug for link in links if (mode := load_mast().find(link.target)))
     work = list(read.work)
     if name == "mast-human":
         work = [one for one in work if one.annotator == CONSENSUS]
@@ -202,7 +224,8 @@ def set_from_files(name: str, paths: Sequence[Path]) -> ExamSet:
     taxonomy = next((known for known in (mast, *read.taxonomies) if known.ref in refs), mast)
     files = sorted({one.path for one in read.traces if one.path is not None})
     traces = [trace for file in files for trace in read_traces(file)]
-    return _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
+    found = _set_of(name, taxonomy, work, traces, read.problems, SCORINGS[name])
+    return replace(found, modes=modes)
 
 
 def set_from_table(file: Path, taxonomy: Taxonomy, paths: Sequence[Path]) -> ExamSet:
@@ -325,7 +348,7 @@ def rules_candidate(exam: ExamSet, rules: Sequence[Rule]) -> Candidate:
     same = exam.taxonomy.ref == load_mast().ref
     answers, verdicts = {}, {}
     for trace_id, trace in exam.traces.items():
-        found = judge.judge(trace).findings
+        found = [one for one in judge.judge(trace).findings if exam.asks_about(one.mode)]
         steps = _Steps.of(trace)
         answers[trace_id] = _marks(map(_of_finding, found), steps, truth=False)
         shown = {finding.mode for finding in found}
@@ -354,7 +377,7 @@ def candidate_from_workspace(
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
     same = ref == exam.taxonomy.ref
     labels = place.labels(annotator=name, taxonomy=ref)
-    of_trace = _by_trace(labels)
+    of_trace = _by_trace(label for label in labels if exam.asks_about(label.mode))
     answers = {
         trace_id: _marks(
             map(_of_label, of_trace.get(trace_id, ())),

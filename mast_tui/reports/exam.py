@@ -241,6 +241,12 @@ def _notes(document: Values) -> Iterator[Note]:
             "count.",
             "other_taxonomy",
         )
+    if document["modes"] is not None:
+        yield Note(
+            f"A crosswalk makes modes of the set's categories. Only {', '.join(document['modes'])} "
+            "have one, so nothing else counts, of the set's or of a judge's.",
+            "crosswalk",
+        )
     if document["baselines"] is not None and not document["baselines"]["n"]:
         yield Note(
             "The set's traces are not at hand, so nobody knows how many steps they have: there are "

@@ -156,6 +156,41 @@ def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) ->
     assert places["joint"]["per_trace"]["value"] == 0.5
 
 
+def test_by_a_crosswalk_a_judge_of_mast_is_asked_for_categories(cli: Cli, tmp_path: Path) -> None:
+    truth = write(
+        tmp_path / "truth.json",
+        [
+            {
+                "trajectory_id": "run-1",
+                "failures": [
+                    {"failure_id": 1, "step_number": 2, "failure_category": "System Failure"},
+                    {
+                        "failure_id": 2,
+                        "step_number": 3,
+                        "failure_category": "Misinterpretation of Tool Output",
+                    },
+                ],
+                "root_cause": {"failure_id": 2},
+            }
+        ],
+    )
+    rows = ["trace_id,annotator,mode,value,span_first,span_last"]
+    rows += ["run-1,judge-x,2.6,present,/2,/2", "run-1,judge-x,1.3,present,/0,/0"]
+    rows += ["run-1,judge-x,,finished,,"]
+    (tmp_path / "said.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert cli("import", "said.csv", "--format", "csv-long", "--allow-new").code == 0
+    words = ("exam", truth, "--set", "agentrx", "--judge", "judge-x", "--json")
+    plain = cli(*words).json["judges"]["judge-x"]
+    assert (plain["categories"], plain["places"]["location"]["named"]) == (False, 2)
+    document = cli(*words, "--crosswalk", "agentrx-to-mast").json
+    crossed = document["judges"]["judge-x"]
+    assert document["modes"] == ["disobey_task_specification", "reasoning_action_mismatch"]
+    assert crossed["places"]["joint"]["f1"]["value"] == 1
+    assert crossed["decisive"]["step_and_category"]["value"] == 1
+    refused = cli("exam", "--set", "gold", "--judge", "x", "--crosswalk", "agentrx-to-mast")
+    assert refused.code == 2
+
+
 def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
     listed = cli("inspect", "set", "--json").json
