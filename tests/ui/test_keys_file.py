@@ -29,9 +29,9 @@ def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "text",
     [
-        '[keys]\n"annotate.note" = "i"\n"annotate.fold" = ["z", "ctrl+n"]\n',
-        '[keys]\nannotate.note = "i"\nannotate.fold = ["z", "ctrl+n"]\n',
-        '[keys.annotate]\nnote = "i"\nfold = ["z", "ctrl+n"]\n',
+        '[keys]\n"annotate.note" = "ctrl+l"\n"annotate.fold" = ["ctrl+k", "ctrl+n"]\n',
+        '[keys]\nannotate.note = "ctrl+l"\nannotate.fold = ["ctrl+k", "ctrl+n"]\n',
+        '[keys.annotate]\nnote = "ctrl+l"\nfold = ["ctrl+k", "ctrl+n"]\n',
     ],
     ids=["quoted", "dotted", "a table a screen"],
 )
@@ -39,7 +39,7 @@ def test_keys_are_read_however_toml_writes_a_name_with_a_dot(text: str, tmp_path
     found = read(tmp_path, f'annotator = "alice"\n{text}')
     assert found.problem is None
     assert found.annotator == "alice"
-    assert found.keys == {"annotate.note": ("i",), "annotate.fold": ("z", "ctrl+n")}
+    assert found.keys == {"annotate.note": ("ctrl+l",), "annotate.fold": ("ctrl+k", "ctrl+n")}
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_what_is_wrong_is_said_with_the_file_and_the_place(
 
 def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
     found = read(
-        tmp_path, 'annotator = "bob"\n[keys]\n"annotate.nite" = "z"\n"annotate.note" = "i"\n'
+        tmp_path, 'annotator = "bob"\n[keys]\n"annotate.nite" = "z"\n"annotate.note" = "ctrl+l"\n'
     )
     assert found.annotator == "bob"
-    assert found.keys == {"annotate.note": ("i",)}
+    assert found.keys == {"annotate.note": ("ctrl+l",)}
     assert found.problem is not None
 
 
@@ -84,9 +84,9 @@ def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
     [
         ('"annotate.note" = "f"', ["annotate.severity"]),
         ('"annotate.note" = "u"', ["everywhere.undo"]),
-        ('"annotate.note" = "z"\n"annotate.fold" = "z"', ["annotate.fold"]),
-        ('"annotate.note" = "f"\n"annotate.severity" = "z"', []),
-        ('"annotate.note" = "o"', []),
+        ('"annotate.note" = "ctrl+k"\n"annotate.fold" = "ctrl+k"', ["annotate.fold"]),
+        ('"annotate.note" = "f"\n"annotate.severity" = "ctrl+k"', []),
+        ('"annotate.note" = "s"', []),
     ],
     ids=["covers one", "covers one of everywhere", "both set", "moved away", "other screen"],
 )
@@ -104,7 +104,7 @@ def test_a_key_that_now_means_two_things_is_told(
     [
         ('\ntheme = "textual-lihgt"\n', 2, "did you mean textual-light?"),
         ('[keys]\n"annotate.nite" = "z"\n', 2, "did you mean annotate.note?"),
-        ('[keys]\nannotate.note = "i"\nannotate.fold = "pgup"\n', 3, "did you mean pageup?"),
+        ('[keys]\nannotate.note = "ctrl+l"\nannotate.fold = "pgup"\n', 3, "did you mean pageup?"),
         ('[keys.annotate]\nnote = "f"\n', 2, "annotate.severity"),
     ],
 )

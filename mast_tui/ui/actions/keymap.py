@@ -18,7 +18,10 @@ _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)
 _SCROLL: Final = {"text_down": ("f8",), "text_up": ("f7",)}
 """Keys of the plain preset for what letters alone do else."""
 
-_MOTIONS: Final = {"up", "down", "top", "bottom", "page_up", "page_down", "left", "right"}
+_MOTIONS: Final = {
+    *("up", "down", "top", "bottom", "left", "right"),
+    *("page_up", "page_down", "half_up", "half_down"),
+}
 
 
 def preset_keys(preset: str) -> Keymap:
