@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.library import read_file, read_fully, scan
-from mast_tui.traces.model import FileReport, Outcome, SpanKind, Trace
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, SpanKind, Trace
 from mast_tui.traces.scan.library_cache import Shelf
 from tests.traces.checks import check_sound, write_json, write_json_lines
 from tests.traces.test_runs import MAIN, rollout, said
@@ -181,6 +181,10 @@ def test_a_harbor_trial_is_its_trajectory_with_the_verifier_s_outcome(
     assert trace.meta.outcome is outcome
     assert trace.meta.model == "m-7"
     assert trace.meta.benchmark == "terminal-bench"
+    assert trace.meta.answer_key == AnswerKey(
+        scores=() if reward is None else (("reward", str(reward)),),
+        tests=(("test-stdout.txt", "1 passed"),),
+    )
     assert [report.skipped for report in reports if report.skipped] == [
         "3 other files of the Terminal-Bench trial"
     ]

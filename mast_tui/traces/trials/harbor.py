@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import as_number, as_text
-from mast_tui.traces.model import AnswerKey, TraceMeta
+from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
+from mast_tui.traces.model import AnswerKey, Problem, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
 from mast_tui.traces.trials.base import Trial, inner, json_object
@@ -29,7 +31,21 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     trajectories = _trajectories(agent)
     others = tuple(sorted({*agent.glob("*.json"), *agent.glob("*.jsonl")} - {*trajectories}))
     sources = (trajectories, sessions, others)
-    return Trial("Terminal-Bench trial", folder, sources, _facts(result), (folder / "result.json",))
+    printed = folder / "verifier" / "test-stdout.txt"
+    problems: list[Problem] = []
+    facts = _facts(result, _text_of(printed, problems))
+    told_by = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
+    return Trial("Terminal-Bench trial", folder, sources, facts, told_by, problems=tuple(problems))
+
+
+def _text_of(path: Path, problems: list[Problem]) -> str:
+    """What the tests have printed; empty where they left nothing that can be read."""
+    try:
+        data = read_beside(path)
+    except UnreadableFile as error:
+        problems.append(Problem(f"verifier/{path.name}", f"not read: {error.strerror}"))
+        return ""
+    return "" if data is None else decode(data)[0]
 
 
 def _trajectories(agent: Path) -> tuple[Path, ...]:
@@ -42,7 +58,7 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
     return tuple(path for _number, path in sorted(numbered))
 
 
-def _facts(result: Mapping[str, object]) -> TraceMeta:
+def _facts(result: Mapping[str, object], printed: str) -> TraceMeta:
     reward = _reward(inner(result, "verifier_result", "rewards"))
     if reward is None:
         reward = as_number(inner(result, "verifier_result", "reward"))
@@ -52,19 +68,24 @@ def _facts(result: Mapping[str, object]) -> TraceMeta:
         benchmark=as_text(result.get("source")) or "Terminal-Bench",
         outcome=outcome_of_reward(reward),
         score=clamp_score(reward),
-        answer_key=_answer_key(result),
+        answer_key=_answer_key(result, printed),
     )
 
 
-def _answer_key(result: Mapping[str, object]) -> AnswerKey:
-    """The verifier's rewards, whatever else it says, and what stopped the run."""
+def _answer_key(result: Mapping[str, object], printed: str) -> AnswerKey:
+    """The verifier's rewards, what its tests have printed, and what stopped the run."""
     draft = AnswerKeyDraft()
     verified = result.get("verifier_result")
     if isinstance(verified, Mapping):
         for name, value in verified.items():
-            draft.take("reward" if name == "rewards" else name, value)
+            if name == "rewards" and isinstance(value, Mapping):
+                for part, reward in value.items():
+                    draft.scored(part, reward)
+            else:
+                draft.take(name, value)
     else:
         draft.add("scores", "verifier_result", verified)
+    draft.add("tests", "test-stdout.txt", printed)
     draft.add("explanations", "exception_info", result.get("exception_info"))
     return draft.key()
 
