@@ -99,7 +99,12 @@ async def test_what_stands_already_is_not_made_twice(small: Path) -> None:
 async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
     async with stage(small) as on:
         before = await described(on)
-        await on.press("e", "j", "escape", "1", "1")
+        await on.press("e", "j")
+        assert "range #3 to #7" in on.message
+        assert "Enter keeps 2.3, two digits change it" in on.message
+        await on.press("escape", "v", "j")
+        assert "two digits label it" in on.message
+        await on.press("k", "escape", "1", "1")
         assert before in on.session.labels
         assert on.labels == {("2.3", 3, 6), ("1.1", 7, 7)}
 

@@ -92,6 +92,9 @@ SCENES: dict[str, tuple[Iterable[str], ...]] = {
     "note": ("13m", "seen before"),
     "finish": ("D",),
     "remove": ("132631", ["backspace"]),
+    "my_labels": ("j13cf", "m", "seen before", ["enter"], "jjvjj", "23", "jw", "v", "w11-32", "M"),
+    "edit": ("jjvjj", "23", "e", "j"),
+    "many": ("]", "X"),
 }
 
 

@@ -15,7 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.action import Where, moves
 from mast_tui.ui.annotate.commands import SessionCommands
-from mast_tui.ui.annotate.marking import Marking
+from mast_tui.ui.annotate.marking import LABELS, Marking
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -165,6 +165,7 @@ class Labelling:
         """Begin with another trace."""
         self.entry = DigitEntry()
         self._edited = None
+        self._marking.then = LABELS
         self._choice, self._choosing = None, False
 
     # What the last line asks
@@ -216,6 +217,7 @@ class Labelling:
         """Say what is waited for while another place is marked."""
         mode = self._mode_kept()
         if mode is not None:
+            self._marking.then = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
                 f"edit {mode.code}: move, o the other end, v range, w quote, t whole; Enter keeps "
                 "the mode, two digits change it · Esc leaves"
@@ -319,6 +321,7 @@ class Labelling:
     def _done_typing(self, mode: Mode) -> None:
         """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
         self._stop_typing()
+        self._marking.then = LABELS
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
@@ -379,6 +382,7 @@ class Labelling:
         self._choice, self._choosing = None, False
         self._suggestions.take_edit()
         self._stop_typing()
+        self._marking.then = LABELS
         self._marking.mark(PLAIN)
         return waiting
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mast_tui.labels import Target
 from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Selection
 from mast_tui.ui.text.word_motions import QuoteCursor
+
+LABELS: Final = "two digits label it"
 
 
 class Marking:
@@ -15,6 +19,8 @@ class Marking:
         self._state = view.state
         self._timeline = view.timeline
         self._hints = view.hints
+        self.then = LABELS
+        """What ends the marking, as the last line says it."""
 
     def mark(self, selection: Selection) -> None:
         """Mark something else for the next label, and show it."""
@@ -27,9 +33,9 @@ class Marking:
             self._show_range()
         elif selection.quote is not None:
             step = "stretch it" if selection.quote.fixed else "to its first word, v begins there"
-            self._hints.prompt(f"quote: w b ← → ↑ ↓ {step}; two digits label it · Esc leaves")
+            self._hints.prompt(f"quote: w b ← → ↑ ↓ {step}; {self.then} · Esc leaves")
         elif selection.whole:
-            self._hints.prompt("whole trace: two digits label it; m f c ⌫ its labels · Esc leaves")
+            self._hints.prompt(f"whole trace: {self.then}; m f c ⌫ its labels · Esc leaves")
 
     def _show_range(self) -> None:
         """Show how far the range goes that is being marked."""
@@ -39,7 +45,7 @@ class Marking:
             first, last = marked
             words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             self._hints.prompt(
-                f"range {words}: move its end, o the other; two digits label it · Esc leaves"
+                f"range {words}: move its end, o the other; {self.then} · Esc leaves"
             )
 
     def follow_cursor(self) -> None:
