@@ -6,6 +6,7 @@ It is made of the JSON document of ``exam --json``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.judge import judge_section, judges_section
@@ -53,8 +54,8 @@ _WHAT: Final = {
 _COST: Final = columns(
     """
     requests   | requests   | number | requests per trace     | 60
-    tokens_in  | tokens in  | number | tokens in, per trace   | 80
-    tokens_out | tokens out | number | tokens out, per trace  | 80
+    tokens_in  | tokens in  | count  | tokens in, per trace   | 80
+    tokens_out | tokens out | count  | tokens out, per trace  | 80
     cost       | cost       | number | cost per trace         | 90
     """
 )
@@ -207,6 +208,11 @@ def _verdicts(judges: Values) -> Iterator[Section]:
         yield from (judge_section(one) for one in scored.values())
     elif scored:
         yield judges_section(scored)
+        for number, (name, one) in enumerate(scored.items(), 1):
+            # Rates and what stands beside chance; the same tables of several judges in one report.
+            tables = judge_section(one).tables[:2]
+            own = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
+            yield Section(f"judge_{number}", name, own)
 
 
 def _took(judges: Values) -> Section | None:
@@ -229,7 +235,11 @@ def _took(judges: Values) -> Section | None:
 def _numbers(cost: Values | None) -> dict[str, Cell]:
     if cost is None:
         return {}
-    return {one.key: Estimate(cost[one.key]) for one in _COST if cost[one.key] is not None}
+    return {
+        one.key: round(cost[one.key]) if one.kind is Kind.COUNT else Estimate(cost[one.key])
+        for one in _COST
+        if cost[one.key] is not None
+    }
 
 
 def _notes(document: Values) -> Iterator[Note]:

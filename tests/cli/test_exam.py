@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mast_tui.reports.exam import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
 
@@ -134,6 +135,14 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     [judged] = document["judges"].values()
     table = judged["verdicts"]["modes"]["1.3"]
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
+    assert cli("judge", "set", "--judge", "rules", "--rules", "all", "--quiet").code == 0
+    judges = ("judge:rules@2", "judge:rules@2+all")
+    words = [word for name in judges for word in ("--judge", name)]
+    both = cli("exam", "--set", "gold", *words, "--json").json
+    report = exam_report(both)
+    ids = [table.id for table in report.tables]
+    assert len(set(ids)) == len(ids)
+    assert [section.title for section in report.sections] == ["Judges", *judges]
 
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:
