@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_sections_stand_in_order_under_their_headings() -> None:
         reference=(("target", "12"),),
         step_scores=(("k", "wrong"), ("gone", "right")),
         tests=(("passed", "a\r\nb"),),
-        other=(("tags", '[\n  "x"\n]'),),
+        other=(("tags", '[\n  "x"\n]'), ("needs", json.dumps(["a b " * 12, "c d " * 12]))),
     )
     page = page_of(key, lambda key: 4 if key == "k" else None)
     assert page.text.split("\n") == [
@@ -46,6 +47,7 @@ def test_sections_stand_in_order_under_their_headings() -> None:
         *("Scores on the way", "#5: wrong", "gone: right", ""),
         *("Tests (1)", "passed:", "a", "b", ""),
         *("What else the benchmark keeps", 'tags: ["x"]'),
+        *("needs:", "- " + "a b " * 12, "- " + "c d " * 12),
     ]
     headings = [page.text[p.start : p.end] for p in page.parts if p.style == "heading"]
     assert [heading.partition(" (")[0] for heading in headings] == [

@@ -50,6 +50,7 @@ MOST_MATCHES: Final = 10_000
 
 _KEYS: Final = "/ finds · y copies · Esc closes"
 _SHORT: Final = 70
+_MOST_JSON: Final = 1 << 16
 _ONE_LINE: Final = 200
 """Longer texts begin on a line of their own."""
 
@@ -122,14 +123,19 @@ def _entries(found: Named) -> Iterator[tuple[str, str | None]]:
 
 
 def _compact(text: str) -> str:
-    """A list or an object that fits on one line, on one line; any other text as it is."""
-    if text[:1] not in "[{" or len(text) > _ONE_LINE:
+    """A list or an object on one line where it fits, a list of texts one a line; else as it is."""
+    if text[:1] not in ("[", "{") or len(text) > _MOST_JSON:
         return text
     try:
-        short = json.dumps(json.loads(text), ensure_ascii=False)
+        value = json.loads(text)
     except ValueError:
         return text
-    return short if len(short) <= _SHORT else text
+    short = json.dumps(value, ensure_ascii=False)
+    if len(short) <= _SHORT:
+        return short
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "\n".join(f"- {one}" for one in value)
+    return text
 
 
 def _place(key: str, number_of: Callable[[str], int | None]) -> str:
