@@ -208,6 +208,11 @@ class WorkspaceCore:
         with self._database.reading() as connection:
             return run_register.find_answer(connection, key)
 
+    def answers_about(self, run_id: str, trace_id: str) -> tuple[Asked, ...]:
+        """Return all answers that a run got about a trace, good or not, as they came."""
+        with self._database.reading() as connection:
+            return run_register.answers_about(connection, run_id, trace_id)
+
     def answer_keys(self) -> frozenset[str]:
         """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
         with self._database.reading() as connection:

@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.runs import RunsScreen
-from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import Asked, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
 
@@ -113,3 +113,42 @@ async def test_all_columns_fit(office: Office, size: tuple[int, int]) -> None:
     async with looking(office, size=size) as on:
         assert on.lines[1].rstrip().endswith("waiting")
         assert len(figures(on)) == 4
+
+
+async def test_what_a_model_answered_can_be_read_word_for_word(office: Office) -> None:
+    store = Workspace.open(office.workspace)
+    (run,) = store.runs()
+    for answer, usable in (("not even [JSON", False), ('{"modes": {"1.3": {}}}', True)):
+        store.record_asked(
+            Asked(
+                run_id=run.id,
+                trace_id=run.traces[0].trace_id,
+                key=answer,
+                answer=answer,
+                finish="stop",
+                form="json_schema",
+                tokens_in=3_000,
+                tokens_out=500,
+                usable=usable,
+            )
+        )
+    store.close()
+    async with looking(office) as on:
+        await on.press("enter", "a")
+        assert "2 answers" in on.text
+        assert "1 of 2" in on.text
+        assert "json_schema · 3,000 tokens in, 500 out · not usable" in on.text
+        assert "not even [JSON" in on.text
+        assert '{"modes": {"1.3": {}}}' in on.text
+        await on.press("a")
+        assert "not even" not in on.text
+    async with looking(office, blind=True) as on:
+        await on.press("enter", "a")
+        assert "not even" not in on.text
+        assert "You work blind" in on.text
+
+
+async def test_a_run_without_kept_answers_says_so(office: Office) -> None:
+    async with looking(office) as on:
+        await on.press("enter", "a")
+        assert "No answer about this trace is kept here" in on.text

@@ -66,6 +66,27 @@ RUN = (
         help="Open the trace at its next suggestion",
         hint=5,
     ),
+    _run(
+        name="answers",
+        keys="a",
+        title="answers",
+        help="Read what the model answered about the trace, word for word",
+        hint=10,
+    ),
+    _run(
+        name="text_down",
+        keys="d",
+        title="text ↓",
+        help="Scroll what is told of the trace down",
+        command="text(1)",
+    ),
+    _run(
+        name="text_up",
+        keys="b",
+        title="text ↑",
+        help="Scroll what is told of the trace up",
+        command="text(-1)",
+    ),
 )
 
 _comparison = partial(action, Where.COMPARISON)

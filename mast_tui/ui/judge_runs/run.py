@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -22,9 +22,9 @@ from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import ALTERED, judge_name
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import counted, plain_title
 from mast_tui.workspace import WorkspaceError
-from mast_tui.workspace.records import RunTrace
+from mast_tui.workspace.records import Asked, RunTrace
 
 COLUMNS: Final = (
     Column("trace", "trace", shrinks=True),
@@ -70,6 +70,21 @@ def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
     return rows
 
 
+def answer_words(answers: Sequence[Asked]) -> str:
+    """What a model answered, word for word, each with what it took."""
+    if not answers:
+        return "No answer about this trace is kept here: rules give none, and those of a run on\
+ another machine stay there."
+    heads = (
+        f"{number} of {len(answers)} · {asked.at[:19].replace('T', ' ')} · {asked.form} · "
+        f"{asked.tokens_in:,} tokens in, {asked.tokens_out:,} out · "
+        + (asked.finish if asked.finish != "stop" else "used" if asked.usable else "not usable")
+        for number, asked in enumerate(answers, 1)
+    )
+    texts = (asked.answer or "(no words)" for asked in answers)
+    return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
+
+
 def quote_words(quotes: QuoteCounts) -> str:
     """How many of the quotes were found, and how many were altered; empty where there is none."""
     if not quotes.all:
@@ -87,6 +102,13 @@ class RunScreen(OpensTraces, TableScreen):
     where = Where.RUN
 
     @dataclass
+    class AnswersFound(Message):
+        """What the model answered about a trace."""
+
+        trace_id: str
+        answers: tuple[Asked, ...]
+
+    @dataclass
     class Recounted(Message):
         """What waits by now, after answers were given."""
 
@@ -97,6 +119,7 @@ class RunScreen(OpensTraces, TableScreen):
         super().__init__()
         self._view = view
         self._names = names
+        self._reads_answers = False
 
     def make_table(self) -> ColumnTable:
         """The traces."""
@@ -156,6 +179,9 @@ class RunScreen(OpensTraces, TableScreen):
         if row is None or trace is None:
             self.detail.show_text("")
             return
+        if self._reads_answers and self.mast.opened is not None:
+            self._find_answers(self.mast.opened, trace.trace_id)
+            return
         self.detail.border_title = plain_title(row.cells["trace"])
         lines = [trace.trace_id]
         if trace.problem is not None:
@@ -176,6 +202,35 @@ class RunScreen(OpensTraces, TableScreen):
     def _chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         self.action_open()
+
+    def action_answers(self) -> None:
+        """Show what the model answered about the trace, or what came of it again."""
+        if self._view.answers is None:
+            self.hints.say("You work blind: what a judge says is shown after finishing")
+            return
+        self._reads_answers = not self._reads_answers
+        self.set_class(self._reads_answers, "-answers")
+        self._show_detail()
+
+    def action_text(self, delta: int) -> None:
+        """Scroll what is told of the trace by a screen."""
+        self.detail.move_page(delta)
+
+    @work(thread=True, group="answers", exclusive=True)
+    def _find_answers(self, opened: OpenWorkspace, trace_id: str) -> None:
+        try:
+            answers = opened.workspace.answers_about(self._view.run.id, trace_id)
+        except WorkspaceError:
+            return  # the words stay as they were; whatever is asked next says what is wrong
+        self.post_message(self.AnswersFound(trace_id, answers))
+
+    def on_run_screen_answers_found(self, message: AnswersFound) -> None:
+        """Show them, if they are still asked for."""
+        row = self.main_list.row
+        if self._reads_answers and row is not None and row.id == message.trace_id:
+            count = counted(len(message.answers), "answer")
+            self.detail.border_title = plain_title(f"{row.cells['trace']} · {count}")
+            self.detail.show_text(answer_words(message.answers))
 
     def action_open(self) -> None:
         """Open the trace at the first suggestion of this judge that waits, else at the first."""

@@ -146,8 +146,20 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 def find_answer(connection: Connection, key: str) -> Asked | None:
     """The last usable answer with this key, of whatever run."""
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
-    if row is None:
-        return None
+    return None if row is None else _asked(row)
+
+
+def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
+    """All answers that a run got about a trace, good or not, in the order in which they came."""
+    rows = connection.execute(
+        select(_ASKED)
+        .where(_ASKED.c.run == run_id, _ASKED.c.trace_id == trace_id)
+        .order_by(_ASKED.c.id)
+    )
+    return tuple(map(_asked, rows.mappings()))
+
+
+def _asked(row: RowMapping) -> Asked:
     return Asked(
         run_id=row["run"],
         trace_id=row["trace_id"],

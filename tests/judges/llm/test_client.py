@@ -336,9 +336,24 @@ async def test_no_request_is_sent_that_the_allowance_does_not_cover() -> None:
     assert budget.tokens == 900
 
 
-async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request_each() -> None:
+ALL_OF_IT = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
+THOUGHT_APART = document(
+    {
+        "choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": 500,
+            "completion_tokens": 10,
+            "total_tokens": 500 + ANSWER_TOKENS,  # with what was thought
+        },
+    }
+)
+
+
+@pytest.mark.parametrize("action", [ALL_OF_IT, THOUGHT_APART], ids=["said", "thought"])
+async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request_each(
+    action: Action,
+) -> None:
     """Each answer takes all it may, several times what is expected at first."""
-    action = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
 
     async def worker(ask: Callable[[], object]) -> None:
         for _ in range(20):  # more than there are tokens for
