@@ -196,12 +196,13 @@ def test_a_text_opens_at_what_the_row_shows() -> None:
 
 
 @needs_corpus
-async def test_a_message_opens_behind_the_prompt_that_its_row_does_not_show() -> None:
+def test_a_message_opens_behind_the_prompt_that_its_row_does_not_show() -> None:
     path = CORPUS / "mast-human" / "iaa_rounds_1_2.json"
+    moved = 0
     for trace in read_file(path, named=True).traces:
         for index in range(len(trace)):
             span, text = trace.span(index), trace.text(index)
-            at = opens_at(span, text)
-            if span.kind is not SpanKind.TOOL_CALL and span.preview:
-                assert text[at:].split()[:3] == span.preview.split()[:3] or at == 0
-                assert at or text.split()[:3] == span.preview.split()[:3]
+            if at := opens_at(span, text):
+                moved += 1
+                assert text[at:].split()[:3] == span.preview.split()[:3]
+    assert moved > 20

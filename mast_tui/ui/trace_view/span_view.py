@@ -178,17 +178,19 @@ class SpanView(VirtualLines):
         edge = self.gutter
         # Textual's own setter draws the whole box anew.
         old_top, old_bottom = titles_of(self)
-        if top != old_top:
+        if top is not old_top and top != old_top:
             self._redraw_edge(-edge.top, self.styles.border_title_align, old_top, top)
-        if bottom != old_bottom:
+        if bottom is not old_bottom and bottom != old_bottom:
             below = self.outer_size.height - edge.top - 1
             self._redraw_edge(below, self.styles.border_subtitle_align, old_bottom, bottom)
         show_titles_undrawn(self, top, bottom)
 
     def _subtitle(self) -> Content | None:
         """Where the text comes from, and which of its rows are on screen where not all are."""
+        if not self._tells_place or not self.text:
+            return self._origin
         height, rows = self.lines_area.height, self.row_count
-        if not self._tells_place or not self.text or rows <= height or height <= 0:
+        if rows <= height or height <= 0:
             return self._origin
         pretty = self._shown.pretty
         all_rows = f"{rows:,}"
