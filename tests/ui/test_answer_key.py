@@ -123,7 +123,7 @@ async def test_all_of_it_can_be_copied(path: Path) -> None:
     async with stage(path) as on:
         await on.press("i", "y")
         assert on.app.clipboard == shown(on)
-        assert f"copied {len(shown(on)):,} characters" in on.text
+        assert "the answer key" in on.message
 
 
 async def test_a_long_one_is_scrolled_by_the_usual_keys(tmp_path: Path) -> None:

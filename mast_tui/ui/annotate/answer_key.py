@@ -18,6 +18,7 @@ from textual.widgets import Input
 from mast_tui.session import Session
 from mast_tui.traces.model import AnswerKey, Named, Trace
 from mast_tui.ui.annotate.commands import CommandsView, SessionCommands
+from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.state import AnnotateView
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.trace_view.span_view import Highlight, SpanView
@@ -164,9 +165,16 @@ class AnswerKeyScreen(ModalScreen[None]):
         Binding("y", "copy", show=False),
     ]
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, copying: Copying) -> None:
+        """Show an answer key.
+
+        Args:
+            page: What is shown.
+            copying: What copies it.
+        """
         super().__init__()
         self._page = page
+        self._copying = copying
         self._matches: list[tuple[int, int]] = []
         self._match = -1
         self.view = SpanView(id="answer-key")
@@ -249,9 +257,8 @@ class AnswerKeyScreen(ModalScreen[None]):
         self.view.move_to_end()
 
     def action_copy(self) -> None:
-        """Copy all of it through the terminal."""
-        self.app.copy_to_clipboard(self._page.text)
-        self._box.border_subtitle = f"copied {len(self._page.text):,} characters · {_KEYS}"
+        """Copy all of it."""
+        self._copying.hand_over("the answer key", lambda: self._page.text)
 
     def action_back(self) -> None:
         """End the search, else close."""
@@ -275,6 +282,8 @@ class AnswerKeyView(AnnotateView, CommandsView, Protocol):
 
     @property
     def commands(self) -> SessionCommands: ...
+    @property
+    def copying(self) -> Copying: ...
 
 
 def show_answer_key(view: AnswerKeyView) -> None:
@@ -290,7 +299,7 @@ def show_answer_key(view: AnswerKeyView) -> None:
         if not session.hidden_visible:
             view.hints.say(HIDDEN)
             return
-        view.show_dialog(AnswerKeyScreen(_page(trace)))
+        view.show_dialog(AnswerKeyScreen(_page(trace), view.copying))
 
     view.commands.with_session(show, here=True)
 

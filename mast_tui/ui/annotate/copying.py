@@ -72,10 +72,10 @@ class Copying:
             return
         span = trace.span(self._state.index)
         if what == "place":
-            self._hand_over("the place", lambda: place_of(trace, span))
+            self.hand_over("the place", lambda: place_of(trace, span))
         elif what == "trace":
             self._view.hints.say("Copying the whole trace …")
-            self._hand_over("the trace", lambda: whole_text(trace))
+            self.hand_over("the trace", lambda: whole_text(trace))
         else:
             text = self._state.text_here()
             if self._state.texts.unreadable is not None:
@@ -83,11 +83,17 @@ class Copying:
                 self._view.hints.say(words, error=True)
                 return
             if what == "quote" and quote is not None:
-                self._hand_over("the quote", lambda: text[quote.start : quote.end])
+                self.hand_over("the quote", lambda: text[quote.start : quote.end])
             else:
-                self._hand_over(f"the text of #{span.index + 1}", lambda: text)
+                self.hand_over(f"the text of #{span.index + 1}", lambda: text)
 
-    def _hand_over(self, what: str, made: Callable[[], str]) -> None:
+    def hand_over(self, what: str, made: Callable[[], str]) -> None:
+        """Copy a text that is made in the background, and say so by what it is called.
+
+        Args:
+            what: What it is called.
+            made: Gives the text.
+        """
         self._view.in_background(partial(self._run, what, made), "copy")
 
     def _run(self, what: str, made: Callable[[], str]) -> None:
