@@ -26,6 +26,11 @@ _TEXTS_AT_ONCE: Final = 512
 """How many texts are sifted at once that are at hand."""
 
 
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, with … where it is cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class SpanKind(StrEnum):
     """What a step of a run is."""
 
@@ -157,6 +162,8 @@ class AnswerKey:
 class TraceMeta:
     """What the source tells about a run as a whole.
 
+    ``task_id`` is what a benchmark calls the task, ``trial`` which of several runs of it this one
+    is, as the benchmark counts them.
     ``answer_key`` holds what an annotator working blind must not see. ``score`` lies in [0, 1].
     ``version`` is that of the system that ran, ``started`` when the run began in Unix seconds; an
     ``outcomes.csv`` tells them, and of most runs the spans tell when they began.
@@ -171,6 +178,8 @@ class TraceMeta:
     answer_key: AnswerKey = AnswerKey()
     version: str | None = None
     started: float | None = None
+    task_id: str | None = None
+    trial: int | None = None
 
     @property
     def hidden(self) -> Named:
@@ -419,6 +428,8 @@ class TraceSummary(NamedTuple):
     all_spans: bool
     total: int
     problems: tuple[tuple[str, str], ...]
+    task_id: str | None = None
+    trial: int | None = None
 
     @property
     def meta(self) -> TraceMeta:
@@ -430,6 +441,8 @@ class TraceSummary(NamedTuple):
             self.benchmark,
             Outcome(self.outcome),
             self.score,
+            task_id=self.task_id,
+            trial=self.trial,
         )
 
     def filled_in(self, also: TraceMeta) -> TraceSummary:
@@ -442,6 +455,8 @@ class TraceSummary(NamedTuple):
             benchmark=self.benchmark or also.benchmark,
             outcome=also.outcome.value if unknown else self.outcome,
             score=also.score if self.score is None else self.score,
+            task_id=self.task_id or also.task_id,
+            trial=also.trial if self.trial is None else self.trial,
         )
 
 
@@ -599,7 +614,7 @@ class Trace:
             identity.reader,
             identity.key_scheme,
             identity.native,
-            None if meta.task is None else meta.task[:_TASK_CHARS],
+            None if meta.task is None else shortened(meta.task, _TASK_CHARS),
             meta.system,
             meta.model,
             meta.benchmark,
@@ -609,6 +624,8 @@ class Trace:
             loaded.complete or loaded.all_spans,
             loaded.total,
             tuple((problem.place, problem.message) for problem in self.problems),
+            meta.task_id,
+            meta.trial,
         )
 
     def __len__(self) -> int:
@@ -771,6 +788,8 @@ def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
         answer_key=meta.answer_key.with_all_of(also.answer_key),
         version=meta.version or also.version,
         started=also.started if meta.started is None else meta.started,
+        task_id=meta.task_id or also.task_id,
+        trial=also.trial if meta.trial is None else meta.trial,
     )
 
 

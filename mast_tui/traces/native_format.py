@@ -8,6 +8,8 @@ A line is an object with these fields, in this order::
     source     {"file", "record", "reader", "key_scheme", "native", "content_hash",
                "content_bytes"}: where the trace was read from, and by what it is known again
     task, system, model, benchmark    texts or null
+    task_id    what the benchmark calls the task, or null
+    trial      which of several runs of the task it is, a number from 0, or null
     outcome    "failed", "succeeded" or "unknown"
     score      a number in [0, 1] or null
     hidden     {name: text}: the answer key by names alone, the first of each name
@@ -65,6 +67,8 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         "system": meta.system,
         "model": meta.model,
         "benchmark": meta.benchmark,
+        "task_id": meta.task_id,
+        "trial": meta.trial,
         "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
         "score": None if veiled else meta.score,
         "hidden": {} if veiled else dict(reversed(meta.hidden)),

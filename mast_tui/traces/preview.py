@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from mast_tui.traces.io.json_values import dump_text
-from mast_tui.traces.model import PREVIEW_CHARS
+from mast_tui.traces.model import PREVIEW_CHARS, shortened
 
 TASK_CHARS: Final = 2000
 """Length up to which a run's task is kept, in code points."""
@@ -22,6 +22,11 @@ _PARSED_AT_MOST: Final = 64 * 1024
 _COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"})
 _FIRST_VISIBLE: Final = re.compile(r"\S")
+
+
+def task_of_text(text: str) -> str:
+    """A run's task, with … where it is cut."""
+    return shortened(text, TASK_CHARS)
 
 
 def preview(text: str, lead: int = 0) -> tuple[str, bool]:

@@ -106,3 +106,28 @@ def test_every_order_is_reached_by_one_key() -> None:
 
 def test_states_differ_by_more_than_colour() -> None:
     assert len(set(GLYPHS.values())) == len(State)
+
+
+def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
+    rows = [
+        LibraryRow("a", "a.json", waiting=2, state=State.OPEN),
+        LibraryRow("b", "b.json"),
+        LibraryRow("c", "c.json", state=State.FINISHED, labels=1, same_as=("b.json",)),
+        LibraryRow("d", "d.json", state=State.OPEN, task_id="airline-7", trial="2"),
+    ]
+    for needle, found in (
+        ("unread", "b"),
+        ("with suggestions", "a"),
+        ("labelled", "c"),
+        ("same run", "c"),
+        ("airline-7 trial 2", "d"),
+    ):
+        assert [row.trace_id for row in arrange(rows, needle, Sort.NAME)] == [found]
+
+
+def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
+    rows = [
+        LibraryRow(f"{task}/{trial}", "x", task_id=task, trial=trial)
+        for task, trial in (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
+    ]
+    assert [row.trace_id for row in arrange(rows, "", Sort.TASK)] == ["9/2", "9/10", "10/0", "/"]

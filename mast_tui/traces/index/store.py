@@ -539,4 +539,6 @@ def _meta(value: Mapping[str, Any]) -> TraceMeta:
         Outcome(value["outcome"]),
         kept_values.score_or_none(value["score"]),
         kept_values.answer_key(value["answer_key"]),
+        task_id=kept_values.text_or_none(value["task_id"]),
+        trial=None if value["trial"] is None else kept_values.count(value["trial"]),
     )

@@ -34,7 +34,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.values import fields_of, short_name
@@ -104,7 +104,7 @@ def _read_intermediate(
         for inner, substep in enumerate(substeps):
             _add_substep(steps, fields_of(substep), f"/steps/{number}/substeps/{inner}")
     task = as_text(document.get("instruction"))
-    return TraceMeta(task=task[:TASK_CHARS] if task else None)
+    return TraceMeta(task=task_of_text(task) if task else None)
 
 
 def _add_substep(steps: StepList, substep: Mapping[str, object], place: str) -> None:
@@ -154,7 +154,7 @@ def _read_recorded(
         model = model or as_text(attributes.get("gen_ai.request.model"))
         _add_span(steps, span, attributes, place, open_calls)
     return TraceMeta(
-        task=task[:TASK_CHARS] if task else None,
+        task=task_of_text(task) if task else None,
         system=_framework(spans),
         model=model,
         outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),

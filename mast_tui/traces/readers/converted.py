@@ -32,7 +32,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
 from mast_tui.traces.readers.json_documents import read_lines
-from mast_tui.traces.readers.run_facts import clamp_score
+from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
 
@@ -148,6 +148,8 @@ def _meta(value: Mapping[str, object]) -> TraceMeta:
         outcome=_choice(Outcome, value.get("outcome"), Outcome.UNKNOWN),
         score=clamp_score(value.get("score")),
         answer_key=_answer_key(value),
+        task_id=task_id_of(value.get("task_id")),
+        trial=trial_of(value.get("trial")),
     )
 
 

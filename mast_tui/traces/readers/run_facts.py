@@ -8,8 +8,11 @@ from typing import Final
 from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
-from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import answer_key_of
+
+_TASK_IDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
+_LONGEST_ID: Final = 200
 
 _OUTCOMES: Final = {
     "failed": Outcome.FAILED,
@@ -34,17 +37,34 @@ def facts_of_record(record: Mapping[str, object], steps: Sequence[Step]) -> Trac
         outcome=_outcome(record),
         score=_score(record),
         answer_key=answer_key_of(record),
+        task_id=task_id_of(*map(record.get, _TASK_IDS)),
+        trial=trial_of(record.get("trial")),
     )
+
+
+def task_id_of(*candidates: object) -> str | None:
+    """The first candidate that may be the id of a task: a short text, or a number."""
+    for candidate in candidates:
+        if isinstance(candidate, int) and not isinstance(candidate, bool):
+            return str(candidate)
+        if (text := as_text(candidate)) and len(text) <= _LONGEST_ID and "\n" not in text:
+            return text
+    return None
+
+
+def trial_of(value: object) -> int | None:
+    """The number of a trial; None for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
     """The first candidate that is a text, else the first message of a user, cut short."""
     for candidate in candidates:
         if text := as_text(candidate):
-            return text[:TASK_CHARS]
+            return task_of_text(text)
     return next(
         (
-            step.text[:TASK_CHARS]
+            task_of_text(step.text)
             for step in steps
             if step.role is Role.USER and step.kind is SpanKind.MESSAGE and step.text.strip()
         ),

@@ -39,7 +39,8 @@ def summary_from(values: Sequence[Any]) -> TraceSummary:
 
     Raises ``TypeError`` or ``ValueError`` where that is no such list.
     """
-    task, system, model, benchmark, outcome, score, spans, all_spans, total, problems = values[6:]
+    task, system, model, benchmark, outcome, score, spans, all_spans, *rest = values[6:]
+    total, problems, task_id, trial = rest
     if outcome not in _OUTCOMES:
         raise ValueError(f"no outcome: {outcome}")
     identity = kept_values.identity(values[:6])
@@ -60,6 +61,8 @@ def summary_from(values: Sequence[Any]) -> TraceSummary:
         kept_values.flag(all_spans),
         kept_values.count(total),
         kept_values.pairs(problems),
+        kept_values.text_or_none(task_id),
+        None if trial is None else kept_values.count(trial),
     )
 
 

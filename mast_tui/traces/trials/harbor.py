@@ -12,7 +12,7 @@ from mast_tui.traces.io.json_values import as_number, as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, is_regular, read_beside
 from mast_tui.traces.model import AnswerKey, Problem, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward
+from mast_tui.traces.readers.run_facts import clamp_score, outcome_of_reward, task_id_of
 from mast_tui.traces.trials.base import Trial, inner, json_object
 
 _TRAJECTORY: Final = re.compile(r"trajectory(?:\.cont-(\d{1,6}))?\.json")
@@ -69,6 +69,7 @@ def _facts(result: Mapping[str, object], printed: str) -> TraceMeta:
         outcome=outcome_of_reward(reward),
         score=clamp_score(reward),
         answer_key=_answer_key(result, printed),
+        task_id=task_id_of(result.get("task_name")),
     )
 
 

@@ -28,8 +28,9 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.run_facts import task_id_of
 from mast_tui.traces.trials.base import Trial, json_object
 
 FORMAT: Final = "terminal-bench"
@@ -91,10 +92,11 @@ def _facts(result: Mapping[str, object]) -> TraceMeta:
         outcome = Outcome.SUCCEEDED if resolved else Outcome.FAILED
     task = as_text(result.get("instruction"))
     return TraceMeta(
-        task=task[:TASK_CHARS] if task else None,
+        task=task_of_text(task) if task else None,
         benchmark="Terminal-Bench",
         outcome=outcome,
         answer_key=_answer_key(result),
+        task_id=task_id_of(result.get("task_id")),
     )
 
 

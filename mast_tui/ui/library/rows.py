@@ -45,7 +45,14 @@ class LibraryRow:
     finished_by: tuple[str, ...] = ()
     waiting: int = 0
     labels: int = 0
+    task_id: str = ""
+    trial: str = ""
+    same_as: tuple[str, ...] = ()
+    """The names of traces that are the same run."""
     _natural: str | None = field(default=None, init=False, repr=False, compare=False)
+    _by_task: tuple[bool, str, int] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
     _haystack: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -56,13 +63,34 @@ class LibraryRow:
         return self._natural or ""
 
     @property
+    def by_task(self) -> tuple[bool, str, int]:
+        """A sorting key by the task, then by the trial; those without a task come last."""
+        if self._by_task is None:
+            task = natural(self.task_id) if self.task_id else ""
+            key = (not self.task_id, task, int(self.trial or 0))
+            object.__setattr__(self, "_by_task", key)
+        return self._by_task or (True, "", 0)
+
+    @property
     def haystack(self) -> str:
         """What a filter looks at."""
         if self._haystack is None:
             parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
+            parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
+            parts += [word for word, holds in self._conditions if holds]
             words = " ".join([*parts, *self.finished_by]).casefold()
             object.__setattr__(self, "_haystack", words)
         return self._haystack or ""
+
+    @property
+    def _conditions(self) -> tuple[tuple[str, bool], ...]:
+        """Words that a filter may ask for, and whether they hold."""
+        return (
+            ("unread", self.state is State.UNTOUCHED),
+            ("with suggestions", self.waiting > 0),
+            ("labelled", self.labels > 0),
+            ("same run", bool(self.same_as)),
+        )
 
 
 class Sort(StrEnum):
@@ -70,6 +98,7 @@ class Sort(StrEnum):
 
     QUEUE = "queue"
     NAME = "name"
+    TASK = "task"
     MODEL = "model"
     OUTCOME = "outcome"
     SPANS = "spans"
@@ -89,6 +118,8 @@ def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
     by_name = sorted(rows, key=attrgetter("natural"))
     if sort is Sort.QUEUE:
         by_name.sort(key=lambda row: _STATES[row.state])
+    elif sort is Sort.TASK:
+        by_name.sort(key=attrgetter("by_task"))
     elif sort is Sort.MODEL:
         by_name.sort(key=lambda row: (row.model.casefold(), row.system.casefold()))
     elif sort is Sort.OUTCOME:
@@ -203,7 +234,12 @@ class Listing:
 
 
 def row_of(
-    trace: Trace, name: str, entry: LibraryEntry | None, *, hidden_visible: bool
+    trace: Trace,
+    name: str,
+    entry: LibraryEntry | None,
+    *,
+    hidden_visible: bool,
+    same_as: tuple[str, ...] = (),
 ) -> LibraryRow:
     """A trace as its annotator may see it."""
     facts = trace.summary
@@ -222,6 +258,9 @@ def row_of(
         entry.finished_by if entry is not None else (),
         entry.waiting if entry is not None else 0,
         entry.own_labels if entry is not None else 0,
+        facts.task_id or "",
+        "" if facts.trial is None else str(facts.trial),
+        same_as,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -11,10 +13,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
+from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import AppContext, Judged, ShowTrace, context_of
 from mast_tui.ui.dialogs.question import Ask
@@ -37,10 +41,11 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
+    from mast_tui.traces.model import Trace
 
 
 def reading_words(catalog: Catalog) -> str:
@@ -51,6 +56,9 @@ def reading_words(catalog: Catalog) -> str:
         return "reading …"
     return f"reading {catalog.looked_at:,} of {catalog.total:,} …"
 
+
+FILTER_WORDS: Final = "a name, task or model; unread; with suggestions; failed …"
+"""What one may filter by."""
 
 MOST_LEFT_OUT: Final = 5
 """How many files that hold no trace are named where there is no other."""
@@ -73,6 +81,15 @@ class LibraryScreen(Screen[None]):
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
         self._changes_seen = 0
+        self._same_runs: Mapping[str, tuple[str, ...]] = {}
+        self._compared = 0
+        """How many changes there were when runs were compared."""
+
+    @dataclass
+    class SameRuns(Message):
+        """Which traces are the same run as others, by their ids."""
+
+        found: Mapping[str, tuple[str, ...]]
 
     _whole = -1
     """How many widgets the screen has while it is open."""
@@ -86,7 +103,7 @@ class LibraryScreen(Screen[None]):
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
         yield SpanView(id="about")
-        yield TextLine(placeholder="words to look for; Enter keeps, Esc shows all", id="filter")
+        yield TextLine(placeholder=FILTER_WORDS, id="filter")
         yield self.contents.line
         yield HintBar(self.where)
 
@@ -132,6 +149,29 @@ class LibraryScreen(Screen[None]):
         self._changes_seen = len(catalog.changes)
         self._list_anew(changed)
         self._arrange(still=True)
+        if catalog.complete and self._compared != len(catalog.changes):
+            self._compared = len(catalog.changes)
+            traces = list(catalog.traces.values())
+            self.run_worker(
+                partial(self._look_for_same_runs, traces),
+                group="same-runs",
+                exclusive=True,
+                thread=True,
+            )
+
+    def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
+        self.post_message(self.SameRuns(same_runs(traces, self.mast.courtesy.wait)))
+
+    @on(SameRuns)
+    def _same_runs_found(self, event: SameRuns) -> None:
+        event.stop()
+        before, self._same_runs = self._same_runs, event.found
+        changed = [
+            one for one in (before.keys() | event.found) if before.get(one) != event.found.get(one)
+        ]
+        if changed:
+            self._list_anew(changed)
+            self._arrange(still=True)
 
     def _labels_changed(self) -> None:
         """Ask the workspace anew how far everybody is."""
@@ -187,9 +227,20 @@ class LibraryScreen(Screen[None]):
         # A trace of which no span has been read is as good as false.
         found = [(one, catalog.traces[one]) for one in trace_ids if one in catalog.traces]
         listing.put(
-            row_of(trace, name_of(trace), view.get(one), hidden_visible=self._hidden_visible)
+            row_of(
+                trace,
+                name_of(trace),
+                view.get(one),
+                hidden_visible=self._hidden_visible,
+                same_as=self._names_of_same(one, name_of),
+            )
             for one, trace in found
         )
+
+    def _names_of_same(self, trace_id: str, name_of: Callable[[Trace], str]) -> tuple[str, ...]:
+        others = self._same_runs.get(trace_id, ())
+        traces = self.mast.catalog.traces
+        return tuple(name_of(traces[other]) for other in others if other in traces)
 
     def _arrange(self, *, still: bool = False) -> None:
         needle = self.query_one("#filter", Input).value
@@ -216,6 +267,8 @@ class LibraryScreen(Screen[None]):
         listed, every = len(self.table.rows), len(self._listing)
         count = f"{every} trace{'' if every == 1 else 's'}"
         left = ["Library", count if listed == every else f"{listed} of {count}"]
+        if app.catalog.unreadable:
+            left.append(f"{len(app.catalog.unreadable):,} not read")
         read, known = self.queue.read, app.catalog
         if read.wanted.name is not QueueName.ALL:
             left.insert(1, read.wanted.words)
@@ -320,6 +373,8 @@ class LibraryScreen(Screen[None]):
         if modes:
             codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
             lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
+        if row.same_as:
+            lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     def _show_hit(self, about: SpanView) -> None:

@@ -27,18 +27,34 @@ class Column:
     most: int
     from_width: int = 0
     right: bool = False
+    where_told: bool = False
+    """Whether it is left out where no trace has anything in it."""
 
 
 COLUMNS: Final = (
     Column("name", "trace", 44),
+    Column("task_id", "task", 16, 90, where_told=True),
+    Column("trial", "trial", 5, 90, right=True, where_told=True),
     Column("model", "model", 18),
     Column("system", "system", 14, 90),
     Column("outcome", "outcome", 9),
     Column("spans", "spans", 7, right=True),
     Column("labels", "labels", 6, right=True),
     Column("waiting", "sugg.", 5, right=True),
-    Column("finished", "finished by", 24, 90),
+    Column("finished", "finished by", 24, 90, where_told=True),
 )
+
+SAME: Final = " ≡"
+"""Stands behind the name of a trace that is the same run as another."""
+
+NARROWED: Final = (
+    *(("finished", 8), ("task_id", 6), ("name", 32)),
+    *(("model", 8), ("name", 12), ("finished", 5)),
+)
+"""Columns that give way where there is no room, one after the other, and how narrow they become."""
+
+WIDENED: Final = ("name", "model", "system", "task_id", "finished")
+"""Columns that become wider than they should where there is room, in this order."""
 
 SAMPLED: Final = 400
 """How many rows are measured for the widths of the columns."""
@@ -46,6 +62,8 @@ SAMPLED: Final = 400
 
 def cell(row: LibraryRow, column: Column) -> str:
     """What stands in a column."""
+    if column.name == "name" and row.same_as:
+        return f"{one_line(row.name)}{SAME}"
     if column.name == "spans":
         return f"{row.spans}{'' if row.complete else '+'}"
     if column.name == "labels":
@@ -132,22 +150,28 @@ class LibraryList(VirtualLines):
         super().rows_changed()
 
     def _fit(self, width: int) -> None:
-        shown = [c for c in COLUMNS if width >= c.from_width]
         # The first few hundred rows settle the widths well enough, and cost little.
         sample = [self._measured(row) for row in self.rows[:SAMPLED]]
-        widths = []
-        for column in shown:
-            longest = max((lengths[column.name] for lengths in sample), default=0)
-            widths.append(min(column.most, max(cell_len(column.title), longest)))
-        spare = width - 3 - sum(widths) - 2 * (len(shown) - 1)
-        for place, least in ((len(shown) - 1, 5), (1, 8), (0, 12)):
-            if spare < 0:
-                cut = min(-spare, max(0, widths[place] - least))
-                widths[place] -= cut
+        longest = {c.name: max((one[c.name] for one in sample), default=0) for c in COLUMNS}
+        shown = [
+            c for c in COLUMNS if width >= c.from_width and (longest[c.name] or not c.where_told)
+        ]
+        widths = {c.name: min(c.most, max(cell_len(c.title), longest[c.name])) for c in shown}
+        spare = width - 3 - sum(widths.values()) - 2 * (len(shown) - 1)
+        for name, least in NARROWED:
+            if spare < 0 and name in widths:
+                cut = min(-spare, max(0, widths[name] - least))
+                widths[name] -= cut
                 spare += cut
+        # What is cut takes the room that others leave.
+        for name in WIDENED:
+            if spare > 0 and name in widths:
+                more = min(spare, max(0, longest[name] - widths[name]))
+                widths[name] += more
+                spare -= more
         if spare > 0:
-            widths[0] += min(spare, 12)
-        self._widths = list(zip(shown, widths, strict=True))
+            widths["name"] += min(spare, 12)
+        self._widths = [(column, widths[column.name]) for column in shown]
 
     def _measured(self, row: LibraryRow) -> Mapping[str, int]:
         """How wide each cell of a row is; measured once."""
@@ -160,7 +184,7 @@ class LibraryList(VirtualLines):
     def heading(self) -> str:
         """The titles over the columns."""
         parts = [
-            f"{column.title:>{size}}" if column.right else f"{column.title:<{size}}"
+            column.title[:size].rjust(size) if column.right else column.title[:size].ljust(size)
             for column, size in self._widths
         ]
         return "   " + "  ".join(parts)
@@ -184,7 +208,8 @@ class LibraryList(VirtualLines):
         for column, size in self._widths:
             text = cell(item, column)
             if cell_len(text) > size:
-                text = set_cell_size(text, max(1, size - 1)) + "…"
+                mark = SAME if column.name == "name" and item.same_as else ""
+                text = set_cell_size(text, max(1, size - 1 - len(mark))) + "…" + mark
             gap = " " * (size - cell_len(text))
             shown = gap + text if column.right else text + gap
             lead = " " if len(parts) == 2 else "  "

@@ -29,7 +29,7 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
 )
-from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Facts, Place, Seen
 
 _READ_AT_ONCE: Final = 4 << 20
@@ -227,7 +227,7 @@ class SpanMaker:
         if self.first_prompt is None:
             return None
         line, part = self.first_prompt
-        return texts_of(index.read(line, line)).get(part, "")[:TASK_CHARS] or None
+        return task_of_text(texts_of(index.read(line, line)).get(part, "")) or None
 
     def set_tokens(self) -> None:
         """Give the tokens of each model call to the last of its spans."""

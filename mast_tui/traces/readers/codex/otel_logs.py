@@ -38,7 +38,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.preview import TASK_CHARS
+from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
 from mast_tui.traces.times import unix_seconds
 
@@ -352,7 +352,7 @@ class _Telling:
             length = as_count(event.values.get("prompt_length"))
             text = f"[a prompt of {length} characters that was not recorded]"
         if self.task is None:
-            self.task = text[:TASK_CHARS]
+            self.task = task_of_text(text)
         self._add(event, SpanKind.MESSAGE, Role.USER, text, agent="user")
 
     def _decision(self, event: LogEvent) -> None:

@@ -29,7 +29,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.preview import TASK_CHARS, preview
+from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
 from mast_tui.traces.readers.codex.lines import SharedLines
 from mast_tui.traces.readers.codex.records import (
@@ -363,7 +363,7 @@ class CodexParser:
         if entry.kind is SpanKind.MESSAGE:
             self._twice.message_shown(marks_of(entry))
             if entry.role is Role.USER and self.meta.task is None:
-                self.meta = replace(self.meta, task=entry.text[:TASK_CHARS])
+                self.meta = replace(self.meta, task=task_of_text(entry.text))
         return index
 
 

@@ -29,7 +29,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk, Scope, error_text
 from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
-from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
 
 NAME: Final = "inspect"
 """Both ways in which a log is kept, as an archive and as JSON, give the same ids and keys."""
@@ -219,6 +219,8 @@ def facts_of_sample(
         outcome=outcome,
         score=score,
         answer_key=_answer_key(sample, attachments, walk),
+        task_id=task_id_of(sample.get("id")),
+        trial=trial_of(sample.get("epoch")),
     )
 
 

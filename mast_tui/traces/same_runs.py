@@ -1,0 +1,101 @@
+"""Which traces are one run that was written in two formats, or lies in two files.
+
+Told by what the agents said: a benchmark gives many runs the same task, and tools the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Final
+
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import Role, Trace
+
+LEAST_SHARED: Final = 3
+"""How many texts two traces must share, at least."""
+
+SHARE: Final = 0.8
+"""Which part of the texts of the shorter one must be in the other."""
+
+_TASK_CHARS: Final = 120
+_TEXT_CHARS: Final = 40
+_MOST_OF_ONE_TASK: Final = 20
+_MOST_TRACES: Final = 400
+_MOST_BYTES: Final = 64 << 20
+
+
+def same_runs(
+    traces: Iterable[Trace], wait: Callable[[], object] = lambda: None
+) -> Mapping[str, tuple[str, ...]]:
+    """Find the traces that are the same run as another.
+
+    Only traces of one task from different files are compared, and not more of them than can be
+    read in a moment.
+
+    Args:
+        traces: All traces; each is read anew, and gone from memory afterwards.
+        wait: Called before each is read.
+
+    Returns:
+        By trace id the ids of the others.
+    """
+    groups = _of_one_task(traces)
+    # Held together: traces of one file share one reading.
+    unread = {id(trace): trace.anew() for group in groups for trace in group}
+    texts: dict[int, frozenset[str]] = {}
+    for place, trace in unread.items():
+        wait()
+        texts[place] = _agents_texts(trace)
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        for one, other in combinations(group, 2):
+            if one.path != other.path and _are_same(texts[id(one)], texts[id(other)]):
+                a, b = one.identity.trace_id, other.identity.trace_id
+                found.setdefault(a, []).append(b)
+                found.setdefault(b, []).append(a)
+    return {trace_id: tuple(others) for trace_id, others in found.items()}
+
+
+def _of_one_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
+    by_task: dict[str, list[Trace]] = {}
+    for trace in traces:
+        task = _letters(trace.summary.task or "")[:_TASK_CHARS]
+        if task:
+            by_task.setdefault(task, []).append(trace)
+    groups: list[list[Trace]] = []
+    count = size = 0
+    for group in by_task.values():
+        if len(group) > _MOST_OF_ONE_TASK or len({trace.path for trace in group}) < 2:
+            continue
+        count += len(group)
+        size += sum(trace.summary.total for trace in group)
+        if count > _MOST_TRACES or size > _MOST_BYTES:
+            break
+        groups.append(group)
+    return groups
+
+
+def _agents_texts(trace: Trace) -> frozenset[str]:
+    """What the agents said, but for short words; of a trace that cannot be read nothing."""
+    read_fully(trace)
+    texts = set()
+    for index in range(len(trace)):
+        if trace.span(index).role is Role.AGENT:
+            try:
+                text = _letters(trace.text(index))
+            except OSError:
+                continue
+            if len(text) >= _TEXT_CHARS:
+                texts.add(text)
+    return frozenset(texts)
+
+
+def _letters(text: str) -> str:
+    """A text without what formats write differently: spaces, punctuation, capitals."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _are_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return shared >= LEAST_SHARED and shared >= SHARE * min(len(one), len(other))

@@ -1,0 +1,87 @@
+"""Which traces are one run: told by what agents said, and by nothing less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from mast_tui.traces.same_runs import same_runs
+from tests.traces.checks import CORPUS, needs_corpus
+
+TASK = "Find out why the checkout of the shop is slow, and mend it."
+SAID = [
+    f"I have looked at {what} of the checkout now, and it says {found} in every second line."
+    for what, found in (("the log", "timeout"), ("the queue", "full"), ("the disk", "read only"))
+]
+
+
+def write(path: Path, said: list[str], task: str = TASK, *, told: bool = False) -> None:
+    """A run as a message list; ``told`` writes it in the other way, with spaces set otherwise."""
+    steps = [{"role": "user", "content": task}]
+    steps += [{"role": "assistant", "content": text} for text in said]
+    if told:
+        record = {
+            "history": [
+                {"role": step["role"], "content": step["content"].replace(" ", "\n")}
+                for step in steps
+            ],
+            "question": task,
+        }
+        path.write_text(json.dumps(record))
+    else:
+        path.write_text(json.dumps({"messages": steps}))
+
+
+def found(folder: Path) -> dict[str, list[str]]:
+    traces = [trace for report in scan([folder]) for trace in report.traces]
+    names = {trace.identity.trace_id: trace.path.name for trace in traces}
+    return {
+        names[one]: [names[other] for other in others] for one, others in same_runs(traces).items()
+    }
+
+
+def test_one_run_in_two_formats_is_recognised(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", SAID)
+    write(tmp_path / "b.json", SAID, told=True)
+    assert found(tmp_path) == {"a.json": ["b.json"], "b.json": ["a.json"]}
+
+
+def test_one_task_done_in_other_words_is_another_run(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", SAID)
+    write(tmp_path / "b.json", [*SAID[:2], SAID[2].replace("disk", "network")])
+    assert found(tmp_path) == {}
+
+
+def test_two_short_texts_prove_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", SAID[:2])
+    write(tmp_path / "b.json", SAID[:2], told=True)
+    assert found(tmp_path) == {}
+
+
+def test_another_task_is_not_even_read(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", SAID)
+    write(tmp_path / "b.json", SAID, "Another task, of which the words are others altogether.")
+    waits: list[None] = []
+    traces: list[Trace] = [trace for report in scan([tmp_path]) for trace in report.traces]
+    assert same_runs(traces, lambda: waits.append(None)) == {}
+    assert waits == []
+
+
+@needs_corpus
+def test_real_runs_of_two_benchmarks_are_matched_and_no_others() -> None:
+    folders = [CORPUS / "agentrx", CORPUS / "who-and-when", CORPUS / "tau-bench"]
+    traces = [trace for report in scan(folders) for trace in report.traces]
+    by_id = {trace.identity.trace_id: trace for trace in traces}
+    pairs = same_runs(traces)
+    assert len(pairs) == 16
+    for one, others in pairs.items():
+        (other,) = (by_id[trace_id] for trace_id in others)
+        # One is called by the id of its task, of which the other tells.
+        ids = {by_id[one].meta.task_id, other.meta.task_id} - {None}
+        assert ids <= {by_id[one].path.stem, other.path.stem}
+        assert {by_id[one].path.parent.name, other.path.parent.name} == {
+            "magentic-one",
+            "hand-crafted",
+        }

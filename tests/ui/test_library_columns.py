@@ -1,0 +1,84 @@
+"""The columns of the library: which are shown, and who gets the room."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.ui.library.rows import LibraryRow
+from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.library.trace_list import LibraryList
+from tests import waiting
+from tests.ui.stage import SMALL, Stage, stage, write_trace
+
+MODEL = "anthropic/claude-sonnet-4-20250514"
+
+
+def library(on: Stage) -> LibraryScreen:
+    assert isinstance(on.app.screen, LibraryScreen)
+    return on.app.screen
+
+
+async def titles(on: Stage, table: LibraryList, *rows: LibraryRow) -> list[str]:
+    table.show(rows)
+    await on.pilot.pause()
+    return table.heading().split()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A trace by a model of a long name."""
+    write_trace(tmp_path / "runs" / "a.json", model=MODEL)
+    return tmp_path / "runs"
+
+
+async def test_a_name_takes_the_room_that_others_leave(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        assert MODEL in on.text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_no_title_is_wider_than_its_column(runs: Path, tmp_path: Path, width: int) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
+        table = library(on).table
+        long = LibraryRow("x", "n" * 90, "s" * 40, "m" * 40, finished_by=("alice", "bob"))
+        await titles(on, table, long)
+        assert len(table.heading()) <= table.lines_area.width
+
+
+async def test_task_and_trial_are_shown_where_they_are_told(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        table = library(on).table
+        told = LibraryRow("y", "y", task_id="7", trial="3", finished_by=("bob",))
+        assert {"task", "trial", "finished"} <= {*await titles(on, table, told)}
+        assert not {"task", "trial", "finished"} & {
+            *await titles(on, table, LibraryRow("x", "x", model="m"))
+        }
+
+
+async def test_files_that_were_not_read_are_counted_in_the_title(
+    runs: Path, tmp_path: Path
+) -> None:
+    (runs / "bad.json").write_text('{"a":,}')
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
+        assert "Library · 1 trace · 1 not read" in on.text
+
+
+async def test_runs_that_are_the_same_are_marked(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    said = [
+        f"I look at the {name} of the checkout, and it is as slow there."
+        for name in ("log", "disk", "net")
+    ]
+    steps = [SMALL[0], *({"role": "assistant", "content": text} for text in said), SMALL[-1]]
+    write_trace(folder / "a.json", steps)
+    (folder / "b.json").write_text(json.dumps({"history": steps, "question": SMALL[0]["content"]}))
+    async with stage(folder, workspace=tmp_path / "w.db") as on:
+        screen = library(on)
+        for _ in waiting.until(lambda: all(row.same_as for row in screen.table.rows)):
+            await on.pilot.pause()
+        assert [row.same_as for row in screen.table.rows] == [("b.json",), ("a.json",)]
+        assert "a.json ≡" in on.text
+        assert "≡ The same run as b.json" in on.text
