@@ -142,6 +142,8 @@ class Marks:
             place -= 1
         if not found:
             return ()
+        if len(found) == 1 and not found[0][1]:
+            return (found[0][0],)
         counts = Counter(found)
         return tuple(
             mark if not part and count == 1 else replace(mark, part=part, count=count)
