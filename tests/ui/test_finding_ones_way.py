@@ -52,7 +52,7 @@ async def test_half_pages_and_panes(small: Path, tmp_path: Path) -> None:
         assert on.number == 1
         await on.press("tab")
         assert on.annotate.span_view.has_focus
-        await on.press("h")
+        await on.press("escape")
         assert on.annotate.timeline.has_focus
 
 

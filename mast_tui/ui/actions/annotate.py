@@ -233,7 +233,6 @@ ANNOTATE = (
         help="Go to the other pane, or to the next label here",
         hint=70,
     ),
-    _move(name="pane_before", keys="h", title="pane before", help="Go to the pane before"),
     _move(
         name="drawer",
         keys="T",

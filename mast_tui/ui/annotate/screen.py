@@ -824,21 +824,15 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_pane(self) -> None:
         """Go to the next pane; or to the next of several labels where one is being chosen."""
-        if not self.labelling.next_choice():
-            self._go_through_panes(1)
-
-    def action_pane_before(self) -> None:
-        """Go to the pane before."""
-        self._go_through_panes(-1)
-
-    def _go_through_panes(self, step: int) -> None:
+        if self.labelling.next_choice():
+            return
         order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
         if self.my_labels is not None:
             order.append(self.my_labels)
         order += [panel for panel in self.suggestions.panels if panel.overflows]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
         place = panes.index(self.pane) if self.pane in panes else 0
-        self.set_focus(panes[(place + step) % len(panes)])
+        self.set_focus(panes[(place + 1) % len(panes)])
 
     async def action_my_labels(self) -> None:
         """Show what one has said of the trace, and go there; from there, hide it."""
