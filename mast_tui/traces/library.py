@@ -14,7 +14,7 @@ from mast_tui.traces.scan.sub_agents import members_beside
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
-    from mast_tui.traces.scan.library_cache import Shelf
+    from mast_tui.traces.scan.library_cache import LibraryCache
     from mast_tui.traces.scan.scanning import Scan
 
 
@@ -80,7 +80,7 @@ def _walk() -> type[Scan]:
 def scan(
     paths: Iterable[Path],
     without: Iterable[Path] = (),
-    shelf: Shelf | None = None,
+    library: LibraryCache | None = None,
     *,
     keep_spans: bool = True,
     wait: Callable[[DocumentProcess], object] | None = None,
@@ -94,11 +94,11 @@ def scan(
     Args:
         paths: Files and folders.
         without: Files of which nothing is said.
-        shelf: Where what is known of files that have not changed comes from.
+        library: Where what is known of files that have not changed comes from.
         keep_spans: Whether spans are kept; else they are read when they are asked for.
         wait: Called while another process reads a big document, until that is over.
 
     Returns:
         The walk, which is done as its reports are drawn.
     """
-    return _walk()(paths, without, shelf, keep_spans=keep_spans, wait=wait)
+    return _walk()(paths, without, library, keep_spans=keep_spans, wait=wait)

@@ -16,7 +16,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.scan import document_process
 from mast_tui.traces.scan.big_documents import BIG_BYTES, BigDocuments
-from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_cache import DocumentCache
 from mast_tui.traces.scan.document_process import STOPPED, DocumentProcess
 from mast_tui.traces.scan.file_reader import read_one
 from tests import waiting
@@ -139,7 +139,7 @@ def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
 ) -> None:
     pipe = tmp_path / "never-there.json"
     os.mkfifo(pipe)
-    documents = KeptDocuments(tmp_path / "kept")
+    documents = DocumentCache(tmp_path / "kept")
     documents.folder.mkdir()
     process = DocumentProcess(pipe, documents)
     assert not process.wait(0)
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
 def process_that(does: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DocumentProcess:
     """A process that does something else than it should."""
     monkeypatch.setattr(document_process, "_BEGIN", does)
-    return DocumentProcess(chat(folder, ["one"]), KeptDocuments(folder / "kept"))
+    return DocumentProcess(chat(folder, ["one"]), DocumentCache(folder / "kept"))
 
 
 NEVER_ENDS = "import time\ntime.sleep(3600)"
@@ -195,7 +195,7 @@ def test_a_process_that_is_silent_but_does_not_end_is_ended(
 
 def test_a_pipe_in_place_of_a_document_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
-    process = DocumentProcess(tmp_path / "pipe.json", KeptDocuments(tmp_path / "kept"))
+    process = DocumentProcess(tmp_path / "pipe.json", DocumentCache(tmp_path / "kept"))
     assert process.wait(_WAIT)
     assert process.failed == "not a regular file"
 
@@ -212,8 +212,8 @@ def test_a_process_that_nobody_holds_any_more_ends(
 _PARENT = """import os, signal, sys
 from pathlib import Path
 from mast_tui.traces.scan.document_process import DocumentProcess
-from mast_tui.traces.scan.document_cache import KeptDocuments
-process = DocumentProcess(Path(sys.argv[1]), KeptDocuments(Path(sys.argv[2])))
+from mast_tui.traces.scan.document_cache import DocumentCache
+process = DocumentProcess(Path(sys.argv[1]), DocumentCache(Path(sys.argv[2])))
 while process.progress.total != process.progress.done:
     process.wait(0.1)
 print(process.pid, flush=True)
@@ -241,7 +241,7 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = chat(tmp_path, ["one", "two"])
     folder = tmp_path / "kept"
     folder.mkdir()
-    place = KeptDocuments(folder).place_of(path)
+    place = DocumentCache(folder).place_of(path)
     place.mkdir()  # stands in the way of the file
     found = read_one(path, True, BigDocuments(0, folder))
     assert found.failed is not None
@@ -270,7 +270,7 @@ def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> N
 
 
 def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
-    documents = KeptDocuments(tmp_path)
+    documents = DocumentCache(tmp_path)
     for used, name in enumerate(("first", "second", "third")):
         place = tmp_path / f"{name}.spans"
         place.write_bytes(bytes(100))
@@ -288,7 +288,7 @@ def test_opening_counts_as_use_and_parts_without_a_writer_go(
 ) -> None:
     path = chat(tmp_path, ["one"])
     read_one(path, True, big)
-    documents = KeptDocuments(tmp_path / "kept")
+    documents = DocumentCache(tmp_path / "kept")
     place = documents.place_of(path)
     os.utime(place, ns=(1, 1))
     documents.open(path)

@@ -17,9 +17,9 @@ from mast_tui.traces.index.store import END_BYTES
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.big_documents import BigDocuments
-from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_cache import DocumentCache
 from mast_tui.traces.scan.file_reader import read_one
-from mast_tui.traces.scan.library_cache import Shelf
+from mast_tui.traces.scan.library_cache import LibraryCache
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import write_json
 from tests.traces.rollouts import message, meta, write
@@ -51,16 +51,16 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def walk(folder: Path, shelf: Shelf) -> list[FileReport]:
+def walk(folder: Path, library: LibraryCache) -> list[FileReport]:
     """What the app does with a folder: what the last look told, and then all files."""
-    for traces in shelf.last_look([folder], read_again):
+    for traces in library.last_look([folder], read_again):
         for trace in traces:
             used(trace)
-    reports = list(Scan([folder], shelf=shelf, keep_spans=False))
+    reports = list(Scan([folder], library=library, keep_spans=False))
     for report in reports:
         for trace in report.traces:
             used(trace)
-    shelf.keep_look([folder], [(trace, ()) for one in reports for trace in one.traces])
+    library.keep_look([folder], [(trace, ()) for one in reports for trace in one.traces])
     return reports
 
 
@@ -93,9 +93,9 @@ def facts(reports: list[FileReport]) -> list[object]:
 @pytest.mark.usefixtures("any_umask")
 def test_the_shelf_is_its_owners_alone(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "cache" / "mast-tui" / "library.db"
-    with Shelf(place) as shelf:
-        walk(folder, shelf)
-        database = shelf._database
+    with LibraryCache(place) as library:
+        walk(folder, library)
+        database = library._database
         assert database is not None
         database.execute("BEGIN IMMEDIATE")
         database.execute("DELETE FROM files")
@@ -108,8 +108,8 @@ def test_the_shelf_is_its_owners_alone(folder: Path, tmp_path: Path) -> None:
 
 def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path) -> None:
     cache = tmp_path / "mast-tui"
-    with Shelf(cache / "library.db") as shelf:
-        walk(folder, shelf)
+    with LibraryCache(cache / "library.db") as library:
+        walk(folder, library)
     (cache / "documents").mkdir()
     (cache / "documents" / "a.spans").write_text("text")
     (cache / "outside").symlink_to(folder)
@@ -118,8 +118,8 @@ def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path)
     for path in (cache / "library.db", cache / "documents" / "a.spans"):
         path.chmod(0o644)
     before = mode(folder)
-    with Shelf(cache / "library.db") as shelf:
-        assert [len(traces) for traces in shelf.last_look([folder], read_again)] == [2]
+    with LibraryCache(cache / "library.db") as library:
+        assert [len(traces) for traces in library.last_look([folder], read_again)] == [2]
     assert (mode(cache), mode(cache / "documents")) == (0o700, 0o700)
     assert (mode(cache / "library.db"), mode(cache / "documents" / "a.spans")) == (0o600, 0o600)
     assert mode(folder) == before
@@ -138,8 +138,8 @@ def test_what_is_no_file_in_place_of_the_shelf_is_done_without(
     folder: Path, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "library.db")
-    with Shelf(tmp_path / "library.db") as shelf:
-        assert len(walk(folder, shelf)) == 2
+    with LibraryCache(tmp_path / "library.db") as library:
+        assert len(walk(folder, library)) == 2
 
 
 # What is damaged in them
@@ -264,14 +264,14 @@ def test_a_damaged_shelf_costs_nothing_but_time(kind: str, folder: Path, tmp_pat
     for name, damage in damages():
         if kind_of(name) != kind:
             continue
-        with Shelf(place) as shelf:
-            walk(folder, shelf)
+        with LibraryCache(place) as library:
+            walk(folder, library)
         with closing(sqlite3.connect(place)) as raw, raw:
             damage(raw)
-        with Shelf(place) as shelf:
-            assert facts(walk(folder, shelf)) == known, name
-        with Shelf(place) as shelf:  # what was damaged is whole again
-            assert facts(walk(folder, shelf)) == known, name
+        with LibraryCache(place) as library:
+            assert facts(walk(folder, library)) == known, name
+        with LibraryCache(place) as library:  # what was damaged is whole again
+            assert facts(walk(folder, library)) == known, name
         place.unlink()
 
 
@@ -284,8 +284,8 @@ def test_a_shelf_that_is_no_database_is_begun_anew(
     content: bytes, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "library.db").write_bytes(content)
-    with Shelf(tmp_path / "library.db") as shelf:
-        assert len(walk(folder, shelf)) == 2
+    with LibraryCache(tmp_path / "library.db") as library:
+        assert len(walk(folder, library)) == 2
 
 
 def with_known(spans: bytes, known: Any) -> bytes:
@@ -395,11 +395,11 @@ def test_a_damaged_document_is_read_anew(kind: str, folder: Path, tmp_path: Path
     big = BigDocuments(0, tmp_path / "kept")
     known = read_one(path, named=True)
     check_same_report(read_one(path, True, big), known)
-    place = KeptDocuments(tmp_path / "kept").place_of(path)
+    place = DocumentCache(tmp_path / "kept").place_of(path)
     whole = place.read_bytes()
     for number, damage in enumerate(KEPT[kind]):
         place.write_bytes(damage(whole))
-        kept = KeptDocuments(tmp_path / "kept").open(path)
+        kept = DocumentCache(tmp_path / "kept").open(path)
         if kept is not None and kept.report is not None:  # found out only where it is looked at
             trace = kept.report.traces[0]
             read_fully(trace)
@@ -424,7 +424,7 @@ def test_a_damaged_text_of_a_kept_document_is_told(
 ) -> None:
     path = folder / "chat.json"
     read_one(path, True, BigDocuments(0, tmp_path / "kept"))
-    documents = KeptDocuments(tmp_path / "kept")
+    documents = DocumentCache(tmp_path / "kept")
     place = documents.place_of(path)
     data = place.read_bytes()
     length = data.index(b"\n")

@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
-from mast_tui.traces.scan.library_cache import Shelf
+from mast_tui.traces.scan.library_cache import LibraryCache
 from mast_tui.traces.scan.scan_diff import Differences
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import check_sound, write_json
@@ -38,23 +38,23 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def walk(folder: Path, shelf: Shelf) -> list[Trace]:
-    scan = Scan([folder], shelf=shelf, keep_spans=False)
+def walk(folder: Path, library: LibraryCache) -> list[Trace]:
+    scan = Scan([folder], library=library, keep_spans=False)
     found = [
         (trace, scan.members.get(str(trace.path), ())) for report in scan for trace in report.traces
     ]
-    shelf.keep_look([folder], found)
+    library.keep_look([folder], found)
     return [trace for trace, _ in found]
 
 
-def last_look(folder: Path, shelf: Shelf) -> list[Trace]:
-    return [trace for part in shelf.last_look([folder], read_again) for trace in part]
+def last_look(folder: Path, library: LibraryCache) -> list[Trace]:
+    return [trace for part in library.last_look([folder], read_again) for trace in part]
 
 
 def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path) -> None:
-    with Shelf(tmp_path / "library.db") as shelf:
-        found = walk(folder, shelf)
-        told = last_look(folder, shelf)
+    with LibraryCache(tmp_path / "library.db") as library:
+        found = walk(folder, library)
+        told = last_look(folder, library)
     assert [one.summary for one in told] == [one.summary for one in found]
     assert [(one.path, one.record) for one in told] == [(one.path, one.record) for one in found]
     by_id = {one.identity.trace_id: one for one in told}
@@ -64,9 +64,9 @@ def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path
 
 
 def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_path: Path) -> None:
-    with Shelf(tmp_path / "library.db") as shelf:
-        found = walk(folder, shelf)
-        told = last_look(folder, shelf)
+    with LibraryCache(tmp_path / "library.db") as library:
+        found = walk(folder, library)
+        told = last_look(folder, library)
     assert MAIN in [one.identity.trace_id for one in told]
     for ours, theirs in zip(told, found, strict=True):
         identity = theirs.identity
@@ -84,25 +84,25 @@ def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_pa
 
 def test_a_second_walk_over_the_same_files_is_no_news(folder: Path, tmp_path: Path) -> None:
     for _ in range(2):
-        with Shelf(tmp_path / "library.db") as shelf:
+        with LibraryCache(tmp_path / "library.db") as library:
             news = Differences()
-            news.expect(last_look(folder, shelf))
-            scan = Scan([folder], shelf=shelf, keep_spans=False)
+            news.expect(last_look(folder, library))
+            scan = Scan([folder], library=library, keep_spans=False)
             told = [news.of(report) for report in scan]
             news.end()
-            walk(folder, shelf)
+            walk(folder, library)
     assert not news.any
     assert news.gone() == []
     assert [trace for one in told if one is not None for trace in one.traces] == []
 
 
 def test_what_another_file_tells_of_a_trace_is_news(folder: Path, tmp_path: Path) -> None:
-    with Shelf(tmp_path / "library.db") as shelf:
-        walk(folder, shelf)
+    with LibraryCache(tmp_path / "library.db") as library:
+        walk(folder, library)
         (folder / "x" / "outcomes.csv").write_text("trace,outcome\ntold.json,succeeded\n")
         news = Differences()
-        news.expect(last_look(folder, shelf))
-        told = [news.of(report) for report in Scan([folder], shelf=shelf, keep_spans=False)]
+        news.expect(last_look(folder, library))
+        told = [news.of(report) for report in Scan([folder], library=library, keep_spans=False)]
         news.end()
     changed = [trace for one in told if one is not None for trace in one.traces]
     assert [trace.meta.outcome for trace in changed] == [Outcome.SUCCEEDED]
@@ -115,12 +115,12 @@ def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_onc
     folder = tmp_path / "traces"
     folder.mkdir()
     write_json(folder / "a.json", CHAT)
-    with Shelf(tmp_path / "library.db") as shelf:
-        (before,) = walk(folder, shelf)
+    with LibraryCache(tmp_path / "library.db") as library:
+        (before,) = walk(folder, library)
         news = Differences()
-        news.expect(last_look(folder, shelf))
+        news.expect(last_look(folder, library))
         write_json(folder / "a.json", [*CHAT, *CHAT])
-        (report,) = map(news.of, Scan([folder], shelf=shelf, keep_spans=False))
+        (report,) = map(news.of, Scan([folder], library=library, keep_spans=False))
         assert isinstance(report, FileReport)
         assert news.gone() == [before.identity.trace_id]
         assert news.gone() == []
@@ -129,11 +129,11 @@ def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_onc
 def test_looks_at_other_paths_are_kept_apart(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Shelf(tmp_path / "library.db") as shelf:
-        walk(folder, shelf)
-        assert list(shelf.last_look([folder / "x"], read_again)) == []
+    with LibraryCache(tmp_path / "library.db") as library:
+        walk(folder, library)
+        assert list(library.last_look([folder / "x"], read_again)) == []
         monkeypatch.chdir(folder)
-        assert list(shelf.last_look([Path()], read_again)) == []
+        assert list(library.last_look([Path()], read_again)) == []
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_looks_at_other_paths_are_kept_apart(
 )
 def test_a_last_look_that_is_damaged_is_none(folder: Path, tmp_path: Path, damage: str) -> None:
     place = tmp_path / "library.db"
-    with Shelf(place) as shelf:
-        walk(folder, shelf)
+    with LibraryCache(place) as library:
+        walk(folder, library)
     with closing(sqlite3.connect(place)) as raw, raw:
         raw.execute(damage)
-    with Shelf(place) as shelf:
-        assert last_look(folder, shelf) == []
-        assert len(walk(folder, shelf)) == 7
+    with LibraryCache(place) as library:
+        assert last_look(folder, library) == []
+        assert len(walk(folder, library)) == 7

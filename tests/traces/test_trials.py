@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import AnswerKey, FileReport, Outcome, SpanKind, Trace
-from mast_tui.traces.scan.library_cache import Shelf
+from mast_tui.traces.scan.library_cache import LibraryCache
 from tests.traces.checks import check_sound, write_json, write_json_lines
 from tests.traces.test_runs import MAIN, rollout, said
 
@@ -284,14 +284,14 @@ def test_a_folder_of_events_is_one_conversation(tmp_path: Path) -> None:
     assert texts(read_file(events, named=True).traces[0]) == texts(trace)
 
 
-def test_a_trial_comes_from_the_shelf_until_one_of_its_files_changes(tmp_path: Path) -> None:
-    folder, shelf = tmp_path / "runs", tmp_path / "library.db"
+def test_a_trial_comes_from_the_cache_until_one_of_its_files_changes(tmp_path: Path) -> None:
+    folder, library = tmp_path / "runs", tmp_path / "library.db"
     events = published_layout_openhands_events(folder)
     published_layout_terminal_bench(folder)
 
     def look() -> list[Trace]:
-        with Shelf(shelf) as kept:
-            return [trace for report in scan([folder], shelf=kept) for trace in report.traces]
+        with LibraryCache(library) as kept:
+            return [trace for report in scan([folder], library=kept) for trace in report.traces]
 
     assert [len(trace) for trace in look()] == [2, 5]
     again = look()

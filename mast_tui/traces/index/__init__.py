@@ -1,1 +1,1 @@
-"""What is kept of traces: spans as columns, texts by offset, caches."""
+"""Where the spans of a trace come from: steps in memory, lines of a file, several files, a store."""

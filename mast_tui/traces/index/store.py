@@ -24,7 +24,7 @@ from weakref import finalize
 import orjson
 
 from mast_tui.traces.byte_prefilter import Sieve
-from mast_tui.traces.index import cached_values as kept_values
+from mast_tui.traces.index import cached_values
 from mast_tui.traces.index.lazy_span import moved
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lru import Remembered
@@ -227,21 +227,21 @@ def open_kept(kept: Path, path: Path) -> Kept | None:
     about = known["report"]
     if about is None:
         return Kept(None)
-    about = kept_values.mapping(about)
+    about = cached_values.mapping(about)
     traces = tuple(
-        _trace(path, spans, kept_values.mapping(head))
-        for head in kept_values.sequence(known["traces"])
+        _trace(path, spans, cached_values.mapping(head))
+        for head in cached_values.sequence(known["traces"])
     )
     if len(traces) == 1:
         traces[0].advance(_FIRST_SLICE)
     report = FileReport(
         path,
-        format=kept_values.text_or_none(about["format"]),
+        format=cached_values.text_or_none(about["format"]),
         traces=traces,
-        problems=kept_values.problems(about["problems"]),
-        skipped=kept_values.text_or_none(about["skipped"]),
-        failed=kept_values.text_or_none(about["failed"]),
-        thread=kept_values.thread(about["thread"]),
+        problems=cached_values.problems(about["problems"]),
+        skipped=cached_values.text_or_none(about["skipped"]),
+        failed=cached_values.text_or_none(about["failed"]),
+        thread=cached_values.thread(about["thread"]),
     )
     return Kept(report)
 
@@ -280,14 +280,14 @@ class _Part:
 
 
 def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
-    identity = kept_values.mapping(head["identity"])
+    identity = cached_values.mapping(head["identity"])
     return Trace(
-        kept_values.identity([identity[field.name] for field in _IDENTITY]),
+        cached_values.identity([identity[field.name] for field in _IDENTITY]),
         path,
         KeptSpans(spans, head),
-        record=kept_values.count_or_none(head["record"]),
-        meta=_meta(kept_values.mapping(head["meta"])),
-        problems=kept_values.problems(head["problems"]),
+        record=cached_values.count_or_none(head["record"]),
+        meta=_meta(cached_values.mapping(head["meta"])),
+        problems=cached_values.problems(head["problems"]),
     )
 
 
@@ -300,14 +300,14 @@ class KeptSpans(Spans):
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
         self._file = spans
         self._total, self._spans = (
-            kept_values.count(head["total"]),
-            kept_values.count(head["spans"]),
+            cached_values.count(head["total"]),
+            cached_values.count(head["spans"]),
         )
-        spawned = kept_values.pairs(list(kept_values.mapping(head["spawned"]).items()))
+        spawned = cached_values.pairs(list(cached_values.mapping(head["spawned"]).items()))
         self._spawned = MappingProxyType(dict(spawned))
         self._lost: tuple[Problem, ...] = ()
-        rows_begin, rows_bytes = map(kept_values.count, head["rows"])
-        texts_begin, texts_bytes = map(kept_values.count, head["texts"])
+        rows_begin, rows_bytes = map(cached_values.count, head["rows"])
+        texts_begin, texts_bytes = map(cached_values.count, head["texts"])
         if max(rows_begin + rows_bytes, texts_begin + texts_bytes) > spans.size:
             raise ValueError("it ends before its spans do")
         self._rows = LineIndex(_Part(spans, rows_begin), rows_bytes)
@@ -451,7 +451,7 @@ class KeptSpans(Spans):
         try:
             head = self._texts.read(begin, min(end - begin, _PREVIEW_BYTES))
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
-            shown = (kept_values.text(value["preview"]), kept_values.flag(value["whole"]))
+            shown = (cached_values.text(value["preview"]), cached_values.flag(value["whole"]))
         except OSError as error:
             return f"[cannot be read any more: {error.strerror}]", False
         except BROKEN:
@@ -503,17 +503,17 @@ def _count(told: int | str | None) -> int | None:
 
 def _checked_row(value: object) -> Sequence[Any]:
     """The row of a span, each value of the kind that it must be."""
-    row = kept_values.sequence(value)
+    row = cached_values.sequence(value)
     length, key, _kind, _role, agent, name, parent, start, end, _status, tokens, place = row
     if not (type(length) is int and length >= 0 and type(key) is type(agent) is str):
         raise ValueError("a row of a file of spans holds something else")
     if parent is not None and type(parent) is not int:
-        kept_values.text(parent)
+        cached_values.text(parent)
     for one in (name, place):
-        kept_values.text_or_none(one)
+        cached_values.text_or_none(one)
     for one in (start, end):
-        kept_values.number_or_none(one)
-    if tokens is not None and len(kept_values.sequence(tokens)) != 2:
+        cached_values.number_or_none(one)
+    if tokens is not None and len(cached_values.sequence(tokens)) != 2:
         raise ValueError("a row of a file of spans holds no tokens")
     return row
 
@@ -532,13 +532,13 @@ def _text_of(line: bytes) -> str:
 
 def _meta(value: Mapping[str, Any]) -> TraceMeta:
     return TraceMeta(
-        kept_values.text_or_none(value["task"]),
-        kept_values.text_or_none(value["system"]),
-        kept_values.text_or_none(value["model"]),
-        kept_values.text_or_none(value["benchmark"]),
+        cached_values.text_or_none(value["task"]),
+        cached_values.text_or_none(value["system"]),
+        cached_values.text_or_none(value["model"]),
+        cached_values.text_or_none(value["benchmark"]),
         Outcome(value["outcome"]),
-        kept_values.score_or_none(value["score"]),
-        kept_values.answer_key(value["answer_key"]),
-        task_id=kept_values.text_or_none(value["task_id"]),
-        trial=None if value["trial"] is None else kept_values.count(value["trial"]),
+        cached_values.score_or_none(value["score"]),
+        cached_values.answer_key(value["answer_key"]),
+        task_id=cached_values.text_or_none(value["task_id"]),
+        trial=None if value["trial"] is None else cached_values.count(value["trial"]),
     )

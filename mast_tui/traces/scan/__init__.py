@@ -1,1 +1,1 @@
-"""From paths to traces: walking folders, telling what each file is."""
+"""From paths to traces: walking folders, telling what each file is, keeping what was found."""

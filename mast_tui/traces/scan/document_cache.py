@@ -29,7 +29,7 @@ _FORSAKEN_SECONDS: Final = 600
 """How long nobody has written to a part that was given up."""
 
 
-class KeptDocuments:
+class DocumentCache:
     """The documents kept in ``folder``, each good while its size and time of change are the same
     and the code that has read it is."""
 
@@ -37,7 +37,7 @@ class KeptDocuments:
         self.folder = folder
 
     @classmethod
-    def of_the_user(cls) -> KeptDocuments:
+    def of_the_user(cls) -> DocumentCache:
         """Those in the user's folder for what may be deleted."""
         from platformdirs import user_cache_path
 

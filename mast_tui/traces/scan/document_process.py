@@ -17,7 +17,7 @@ from weakref import finalize
 
 from mast_tui.traces.index.store import Kept, path_of_part
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_cache import DocumentCache
 
 READING: Final = "reading"
 PARSING: Final = "parsing"
@@ -60,7 +60,7 @@ class DocumentProcess:
     nobody holds this any more, and whenever this process does, whatever ends it.
     """
 
-    def __init__(self, path: Path, documents: KeptDocuments) -> None:
+    def __init__(self, path: Path, documents: DocumentCache) -> None:
         self.path = path
         self.failed: str | None = None
         """Why the document is not kept, once it is over; None where all went well."""
@@ -207,7 +207,7 @@ class DocumentReading:
         Args:
             folder: Where they are kept; None for the user's own folder.
         """
-        self._kept = KeptDocuments.of_the_user() if folder is None else KeptDocuments(folder)
+        self._kept = DocumentCache.of_the_user() if folder is None else DocumentCache(folder)
 
     def read(self, path: Path) -> Kept | None:
         """What came of a document, read now or before; whoever asks waits until it is read.

@@ -25,7 +25,7 @@ from mast_tui.traces.io.private_files import open_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
-from mast_tui.traces.scan.document_cache import KeptDocuments
+from mast_tui.traces.scan.document_cache import DocumentCache
 from mast_tui.traces.scan.document_process import DONE, FAILED, PARSING, READING, WRITING
 from mast_tui.traces.scan.file_reader import read_known
 
@@ -84,7 +84,7 @@ class _Teller:
             self.say(WRITING, done * 100 // total, 100)
 
 
-def keep(path: Path, documents: KeptDocuments, place: Path, teller: _Teller) -> None:
+def keep(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> None:
     """Read the document at ``path`` and keep it at ``place``; what goes wrong is said."""
     source = _ReadInPieces(path, teller.reading)
     report = read_known(source)
@@ -105,7 +105,7 @@ def keep(path: Path, documents: KeptDocuments, place: Path, teller: _Teller) -> 
 
 
 def _write(
-    report: FileReport | None, documents: KeptDocuments, place: Path, teller: _Teller
+    report: FileReport | None, documents: DocumentCache, place: Path, teller: _Teller
 ) -> None:
     part = path_of_part(place, os.getpid())
     try:
@@ -137,7 +137,7 @@ def main(path: str, folder: str, place: str) -> None:
     _end_with_input()
     gc.disable()  # there is next to nothing to collect in what is parsed, and very much to look at
     os.nice(_NICE)
-    documents = KeptDocuments(Path(folder))
+    documents = DocumentCache(Path(folder))
     documents.clear_away()
     teller = _Teller()
     try:

@@ -1,6 +1,6 @@
 """What is known of files from an earlier look, so that an unchanged folder opens at once.
 
-The shelf is one SQLite file of facts that can all be read again: it may be deleted at any time,
+The cache is one SQLite file of facts that can all be read again: it may be deleted at any time,
 and one that is broken or from another version is begun anew.
 """
 
@@ -54,14 +54,14 @@ NEXT_PARTS: Final = 500
 """How many come together after them."""
 
 
-def shelf_path() -> Path:
-    """Where the shelf lies: in the user's folder for what may be deleted."""
+def library_cache_path() -> Path:
+    """Where the cache lies: in the user's folder for what may be deleted."""
     from platformdirs import user_cache_path
 
     return user_cache_path("mast-tui", appauthor=False) / "library.db"
 
 
-class Shelf:
+class LibraryCache:
     """Reports on files by path, each good only while size and time of change are the same.
 
     It belongs to the thread that made it. Whatever goes wrong with the file behind it costs time,
@@ -88,7 +88,7 @@ class Shelf:
         self.close()
 
     def open_folder(self, folder: Path) -> None:
-        """Take what is known of everything under ``folder`` from the shelf."""
+        """Take what is known of everything under ``folder`` from the cache."""
         if self._database is None:
             return
         begin = f"{folder.absolute()}{os.sep}"
@@ -157,9 +157,9 @@ class Shelf:
         read: Callable[[], FileReport],
         file: FileToRead,
     ) -> FileReport:
-        """The report on a file and its members: from the shelf where none has changed.
+        """The report on a file and its members: from the cache where none has changed.
 
-        ``file`` is read by the traces that come from the shelf.
+        ``file`` is read by the traces that come from the cache.
         """
         name = str(path.absolute())
         stamp = _stamp((path, *members))
@@ -218,7 +218,7 @@ class Shelf:
             self.flush()
 
     def _give_up(self) -> None:
-        """Do without the shelf from here on, and let the next start begin a new one."""
+        """Do without the cache from here on, and let the next start begin a new one."""
         if self._database is not None:
             self._database.close()
             self._database = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from mast_tui.traces.index import cached_values as kept_values
+from mast_tui.traces.index import cached_values
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan.unread import FileToRead, summary_from, unread_trace
 
@@ -49,14 +49,14 @@ def look_from_bytes(data: bytes, read: ReadAgain) -> tuple[Trace, ...] | None:
     try:
         traces: list[Trace] = []
         file: FileToRead | None = None
-        for path, record, members, amended, values in kept_values.sequence(orjson.loads(data)):
+        for path, record, members, amended, values in cached_values.sequence(orjson.loads(data)):
             if file is None or path != file.path:
-                path = kept_values.path(path)
-                members = tuple(map(kept_values.path, kept_values.sequence(members)))
+                path = cached_values.path(path)
+                members = tuple(map(cached_values.path, cached_values.sequence(members)))
                 again = partial(read, Path(path), tuple(map(Path, members)))
                 file = FileToRead(path, members, again)
             known = summary_from(values)
-            trace = unread_trace(file, kept_values.count_or_none(record), known)
+            trace = unread_trace(file, cached_values.count_or_none(record), known)
             traces.append(_amended(trace, known) if amended else trace)
     except (orjson.JSONDecodeError, TypeError, ValueError):
         return None

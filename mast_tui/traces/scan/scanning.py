@@ -22,7 +22,7 @@ from mast_tui.traces.trials import Trial, trial_in
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
-    from mast_tui.traces.scan.library_cache import Shelf
+    from mast_tui.traces.scan.library_cache import LibraryCache
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 
@@ -40,7 +40,7 @@ class Scan:
         self,
         paths: Iterable[Path],
         without: Iterable[Path] = (),
-        shelf: Shelf | None = None,
+        library: LibraryCache | None = None,
         *,
         keep_spans: bool = True,
         wait: Callable[[DocumentProcess], object] | None = None,
@@ -51,7 +51,7 @@ class Scan:
         self._wait = wait
         self._paths = tuple(paths)
         self._seen = {os.path.realpath(path) for path in without}
-        self._shelf = shelf
+        self._library = library
         self._ids = TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
         self._rows_met: dict[Path, set[str]] = {}
@@ -82,8 +82,8 @@ class Scan:
                 continue
             entries = list(entries_under(path))
             self.total += len(entries)
-            if self._shelf is not None:
-                self._shelf.open_folder(path)
+            if self._library is not None:
+                self._library.open_folder(path)
             threads = self._threads(
                 entry.path
                 for entry in entries
@@ -136,8 +136,8 @@ class Scan:
         if names:
             self.members[str(path)] = names
         file = FileToRead(str(path), names, read, as_told=named)
-        shelf = self._shelf if not named else None
-        return self._from_shelf(path, members, partial(self._read, path, read), file, shelf)
+        library = self._library if not named else None
+        return self._from_cache(path, members, partial(self._read, path, read), file, library)
 
     def _read(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
         process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
@@ -147,21 +147,21 @@ class Scan:
                 return FileReport(path, failed=process.failed)
         return read()
 
-    def _from_shelf(
+    def _from_cache(
         self,
         path: Path,
         members: Sequence[Path],
         read: Callable[[], FileReport],
         file: FileToRead,
-        shelf: Shelf | None,
+        library: LibraryCache | None,
     ) -> FileReport:
-        report = read() if shelf is None else shelf.report(path, members, read, file)
+        report = read() if library is None else library.report(path, members, read, file)
         return report if self._keep_spans else without_spans(report, file)
 
     def _threads(self, paths: Iterable[Path]) -> Threads:
-        if self._shelf is None:
+        if self._library is None:
             return threads_among(paths)
-        return threads_among(paths, self._shelf.thread_of)
+        return threads_among(paths, self._library.thread_of)
 
     def _trial(self, trial: Trial) -> Iterator[FileReport]:
         """The run in a trial's folder; what the other files there say of it is filled in."""
@@ -192,7 +192,7 @@ class Scan:
         if trial.read is None:
             return []
         file = FileToRead(str(trial.folder), (), trial.read)
-        report = self._from_shelf(trial.folder, trial.told_by, trial.read, file, self._shelf)
+        report = self._from_cache(trial.folder, trial.told_by, trial.read, file, self._library)
         return [report] if report.traces or report.failed else []
 
     def _settled(self, report: FileReport) -> FileReport:

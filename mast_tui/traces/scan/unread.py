@@ -1,4 +1,4 @@
-"""Reports as they lie on the shelf: everything of a trace but its spans, which are read later."""
+"""Reports as they lie in the cache: everything of a trace but its spans, which are read later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakref import ReferenceType, ref
 
 import orjson
 
-from mast_tui.traces.index import cached_values as kept_values
+from mast_tui.traces.index import cached_values
 from mast_tui.traces.model import (
     FileReport,
     Loaded,
@@ -43,7 +43,7 @@ def summary_from(values: Sequence[Any]) -> TraceSummary:
     total, problems, task_id, trial = rest
     if outcome not in _OUTCOMES:
         raise ValueError(f"no outcome: {outcome}")
-    identity = kept_values.identity(values[:6])
+    identity = cached_values.identity(values[:6])
     return TraceSummary(
         identity.trace_id,
         identity.content_hash,
@@ -56,18 +56,18 @@ def summary_from(values: Sequence[Any]) -> TraceSummary:
         _shared(model),
         _shared(benchmark),
         intern(outcome),
-        kept_values.score_or_none(score),
-        kept_values.count(spans),
-        kept_values.flag(all_spans),
-        kept_values.count(total),
-        kept_values.pairs(problems),
-        kept_values.text_or_none(task_id),
-        None if trial is None else kept_values.count(trial),
+        cached_values.score_or_none(score),
+        cached_values.count(spans),
+        cached_values.flag(all_spans),
+        cached_values.count(total),
+        cached_values.pairs(problems),
+        cached_values.text_or_none(task_id),
+        None if trial is None else cached_values.count(trial),
     )
 
 
 def _shared(value: object) -> str | None:
-    text = kept_values.text_or_none(value)
+    text = cached_values.text_or_none(value)
     return None if text is None else intern(text)
 
 
@@ -250,7 +250,7 @@ def without_spans(report: FileReport, file: FileToRead) -> FileReport:
 
 
 def report_to_bytes(report: FileReport) -> bytes:
-    """The report as bytes for the shelf."""
+    """The report as bytes for the cache."""
     thread = report.thread
     return orjson.dumps(
         (
@@ -266,18 +266,18 @@ def report_to_bytes(report: FileReport) -> bytes:
 def report_from_bytes(path: Path, data: bytes, file: FileToRead) -> FileReport | None:
     """The report that the bytes hold; None where they hold none."""
     try:
-        format_name, skipped, problems, thread, traces = kept_values.sequence(orjson.loads(data))
+        format_name, skipped, problems, thread, traces = cached_values.sequence(orjson.loads(data))
         if (format_name is None) == (skipped is None) or (traces and format_name is None):
             return None
         return FileReport(
             path,
-            format=kept_values.text_or_none(format_name),
-            skipped=kept_values.text_or_none(skipped),
-            problems=kept_values.problems(problems),
-            thread=kept_values.thread(thread),
+            format=cached_values.text_or_none(format_name),
+            skipped=cached_values.text_or_none(skipped),
+            problems=cached_values.problems(problems),
+            thread=cached_values.thread(thread),
             traces=tuple(
-                unread_trace(file, kept_values.count_or_none(record), summary_from(values))
-                for record, values in map(kept_values.sequence, kept_values.sequence(traces))
+                unread_trace(file, cached_values.count_or_none(record), summary_from(values))
+                for record, values in map(cached_values.sequence, cached_values.sequence(traces))
             ),
         )
     except (orjson.JSONDecodeError, TypeError, ValueError):

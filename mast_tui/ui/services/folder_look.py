@@ -12,7 +12,7 @@ from textual.message import Message
 
 from mast_tui.traces.library import read_again
 from mast_tui.traces.library import scan as walk
-from mast_tui.traces.scan.library_cache import Shelf, shelf_path
+from mast_tui.traces.scan.library_cache import LibraryCache, library_cache_path
 from mast_tui.traces.scan.scan_diff import Differences, Looked
 from mast_tui.ui.services.trace_scan import TOLD_SECONDS, FilesRead, LastLook, StillReading
 from mast_tui.ui.trace_names import names_under, natural
@@ -35,9 +35,9 @@ def look_at(
     The first message tells of the last time, even where nothing is known of it. While a big
     document is read, what is known so far and how far that has come is given to ``post``.
     """
-    with Shelf(shelf_path()) as shelf:
+    with LibraryCache(library_cache_path()) as library:
         news = Differences()
-        parts = shelf.last_look(paths, read_again)
+        parts = library.last_look(paths, read_again)
         for traces in chain((next(parts, ()),), parts):
             yield LastLook(traces)
             news.expect(traces)
@@ -55,7 +55,7 @@ def look_at(
                     process.stop()
                 post(StillReading(f"{process.path.name}: {process.progress.words}"))
 
-        scan = walk(paths, shelf=shelf, keep_spans=False, wait=wait)
+        scan = walk(paths, library=library, keep_spans=False, wait=wait)
         due = monotonic() + BATCH_SECONDS
         for report in scan:
             if stopped():
@@ -77,4 +77,4 @@ def look_at(
         if news.any:
             name_of = names_under(paths)
             found.sort(key=lambda looked: natural(name_of(looked[0])))
-            shelf.keep_look(paths, found)
+            library.keep_look(paths, found)

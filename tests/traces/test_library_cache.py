@@ -11,7 +11,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan import file_reader as one_file
-from mast_tui.traces.scan.library_cache import Shelf
+from mast_tui.traces.scan.library_cache import LibraryCache
 from tests.traces.checks import check_sound, write_json
 from tests.traces.test_runs import MAIN, family, keys_of
 
@@ -30,9 +30,9 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def look(folder: Path, shelf: Path) -> list[FileReport]:
-    with Shelf(shelf) as kept:
-        return list(scan([folder], shelf=kept))
+def look(folder: Path, library: Path) -> list[FileReport]:
+    with LibraryCache(library) as kept:
+        return list(scan([folder], library=kept))
 
 
 def facts(reports: list[FileReport]) -> list[object]:
@@ -53,8 +53,8 @@ def traces_of(reports: list[FileReport]) -> list[Trace]:
 def test_a_second_look_says_the_same_without_reading_a_trace(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = tmp_path / "cache" / "library.db"
-    first = look(folder, shelf)
+    library = tmp_path / "cache" / "library.db"
+    first = look(folder, library)
     read: list[Path] = []
 
     def counted(source: Source, named: bool) -> FileReport:
@@ -63,15 +63,15 @@ def test_a_second_look_says_the_same_without_reading_a_trace(
 
     original = one_file._read
     monkeypatch.setattr(one_file, "_read", counted)
-    second = look(folder, shelf)
+    second = look(folder, library)
     assert facts(second) == facts(first)
     assert [path.name for path in read] == ["broken.json"]
 
 
-def test_a_trace_from_the_shelf_is_read_when_it_is_opened(folder: Path, tmp_path: Path) -> None:
-    shelf = tmp_path / "library.db"
-    at_first = {trace.identity.trace_id: trace for trace in traces_of(look(folder, shelf))}
-    for trace in traces_of(look(folder, shelf)):
+def test_a_trace_from_the_cache_is_read_when_it_is_opened(folder: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library.db"
+    at_first = {trace.identity.trace_id: trace for trace in traces_of(look(folder, library))}
+    for trace in traces_of(look(folder, library)):
         known = at_first[trace.identity.trace_id]
         assert (len(trace), trace.loaded.complete) == (0, False)
         assert trace.loaded.spans == len(known)
@@ -93,26 +93,26 @@ def test_a_trace_from_the_shelf_is_read_when_it_is_opened(folder: Path, tmp_path
 def test_what_has_changed_is_read_anew(
     folder: Path, tmp_path: Path, name: str, before: str, after: str
 ) -> None:
-    shelf = tmp_path / "library.db"
-    look(folder, shelf)
+    library = tmp_path / "library.db"
+    look(folder, library)
     path = folder / name
     path.write_text(path.read_text().replace(before, after))
     os.utime(path, ns=(1, path.stat().st_mtime_ns + 1_000_000))
     texts = []
-    for trace in traces_of(look(folder, shelf)):
+    for trace in traces_of(look(folder, library)):
         read_fully(trace)
         texts += [trace.text(index) for index in range(len(trace))]
     assert after in texts
 
 
 def test_a_sub_agent_that_has_come_since_joins_its_run(folder: Path, tmp_path: Path) -> None:
-    shelf = tmp_path / "library.db"
+    library = tmp_path / "library.db"
     late = folder / "02" / "rollout-c.jsonl"
     content = late.read_bytes()
     late.unlink()
-    look(folder, shelf)
+    look(folder, library)
     late.write_bytes(content)
-    run = next(t for t in traces_of(look(folder, shelf)) if t.identity.trace_id == MAIN)
+    run = next(t for t in traces_of(look(folder, library)) if t.identity.trace_id == MAIN)
     read_fully(run)
     assert "grandchild was here" in [run.text(index) for index in range(len(run))]
 
@@ -120,9 +120,9 @@ def test_a_sub_agent_that_has_come_since_joins_its_run(folder: Path, tmp_path: P
 def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
     folder: Path, tmp_path: Path
 ) -> None:
-    shelf = tmp_path / "library.db"
-    look(folder, shelf)
-    trace = next(t for t in traces_of(look(folder, shelf)) if t.path.name == "chat.json")
+    library = tmp_path / "library.db"
+    look(folder, library)
+    trace = next(t for t in traces_of(look(folder, library)) if t.path.name == "chat.json")
     (folder / "chat.json").unlink()
     assert not trace.advance()
     assert trace.loaded.complete
@@ -134,12 +134,12 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
 def test_a_shelf_that_is_gone_or_broken_is_begun_anew(
     folder: Path, tmp_path: Path, damage: bytes
 ) -> None:
-    shelf = tmp_path / "library.db"
-    first = look(folder, shelf)
-    shelf.write_bytes(damage)
-    assert facts(look(folder, shelf)) == facts(first)
-    assert facts(look(folder, shelf)) == facts(first)
-    assert traces_of(look(folder, shelf))[0].loaded.spans > 0
+    library = tmp_path / "library.db"
+    first = look(folder, library)
+    library.write_bytes(damage)
+    assert facts(look(folder, library)) == facts(first)
+    assert facts(look(folder, library)) == facts(first)
+    assert traces_of(look(folder, library))[0].loaded.spans > 0
 
 
 def test_where_no_shelf_can_be_everything_is_read(folder: Path, tmp_path: Path) -> None:
