@@ -10,7 +10,7 @@ import pytest
 from mast_tui.traces.library import read_file, scan
 from mast_tui.traces.native_format import line_of
 from mast_tui.traces.readers.run_facts import task_id_of, trial_of
-from mast_tui.traces.scan.library_cache import Shelf
+from mast_tui.traces.scan.library_cache import LibraryCache
 
 STEPS = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 
@@ -41,8 +41,8 @@ def test_records_tell_it_and_it_is_kept_and_converted(tmp_path: Path) -> None:
     (trace,) = read_file(path, named=True).traces
     assert (trace.meta.task_id, trace.meta.trial) == ("3", 1)
     for _ in range(2):  # the second time it comes from the cache
-        with Shelf(tmp_path / "shelf.db") as shelf:
-            (kept,) = next(iter(scan([folder], shelf=shelf))).traces
+        with LibraryCache(tmp_path / "library.db") as library:
+            (kept,) = next(iter(scan([folder], library=library))).traces
             assert (kept.meta.task_id, kept.meta.trial) == ("3", 1)
             assert (kept.summary.task_id, kept.summary.trial) == ("3", 1)
     converted = tmp_path / "converted.jsonl"
