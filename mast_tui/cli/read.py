@@ -20,10 +20,10 @@ from mast_tui.errors import MastError
 from mast_tui.labels import WHOLE_TRACE, Severity, Target, VerdictValue, checked_person
 from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import Session, Suggestion, known_person, remember_person, resolve_sight
+from mast_tui.session.words import Words
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.text.json_view import pretty_json
-from mast_tui.ui.wording import place_words
 
 PAGE: Final = 20
 """Lines of a text that are printed at a time."""
@@ -114,6 +114,7 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
+        self._places = Words(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0
         self._rest: Iterator[str] = iter(())
@@ -296,7 +297,7 @@ class LineReader:
 
     def _my_labels(self) -> None:
         for label in self._session.labels:
-            where = place_words(label.target, self._trace.index_of)
+            where = self._places.place(label.target)
             self._say(f"{self._mode_words(label.mode)}, {where}")
         for slug, value in self._session.verdicts.items():
             if value is not VerdictValue.PRESENT:
@@ -332,7 +333,7 @@ class LineReader:
         index = None if key is None else self._trace.index_of(key)
         if index is not None:
             self._go(index)
-        where = place_words(found.target, self._trace.index_of)
+        where = self._places.place(found.target)
         self._say(f"{one_line(found.judge)} suggests {self._mode_words(found.mode)}, {where}:")
         self._say(f"  {one_line(found.rationale)}")
 
