@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final, TypeVar
 
 from mast_tui.workspace import TraceRecord, Workspace
-from mast_tui.workspace.commands import pause
+from mast_tui.writes import pause
 
 EVENTS_AT_ONCE: Final = 12_000
 """Events in one transaction: somewhat less than a second of processor time. One person's work on

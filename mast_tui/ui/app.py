@@ -52,13 +52,13 @@ from mast_tui.ui.services.trace_queue import TraceQueue
 from mast_tui.ui.services.trace_scan import FilesRead, LastLook, StillReading
 from mast_tui.ui.services.traces import HearsReading, ListsTraces, TraceService
 from mast_tui.ui.services.workspace import WorkspaceChanged, WorkspaceLost, WorkspaceService
-from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.signals import EndingSignals
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
 from mast_tui.ui.textual_internals import TextualApp
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.wording import trace_title
+from mast_tui.writes import Holds, Writes
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -610,10 +610,6 @@ class MastApp(TextualApp):
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what is refused is said in words, and None given back."""
         return self.workspace.guarded(step)
-
-    def kept(self, step: Callable[[], Result]) -> Result:
-        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there."""
-        return self.workspace.kept(step)
 
     def on_unmount(self) -> None:
         """Nobody hears any more what others write."""

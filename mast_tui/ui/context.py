@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.judging import UnderWay
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
-    from mast_tui.ui.services.workspace_writer import Writes
     from mast_tui.ui.widgets.hint_bar import HintBar
+    from mast_tui.writes import Writes
 
 Result = TypeVar("Result")
 Answer = TypeVar("Answer")
@@ -218,16 +218,6 @@ class AppContext(Protocol):
 
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what is refused is said in words, and None given back."""
-
-    def kept(self, step: Callable[[], Result]) -> Result:
-        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there.
-
-        Args:
-            step: Reads or writes the workspace.
-
-        Raises:
-            WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
-        """
 
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
         """Show a dialog above the open screen, and give its answer to ``answered``."""

@@ -55,16 +55,6 @@ class TextualApp(App[None]):
             self.key_typed()
         return super()._post_message(message)
 
-    async def do_bound(self, key: str) -> bool:
-        """Do what is bound to a key, without a turn in the queue of each widget above the focus.
-
-        Textual's ``simulate_key`` sends the key through all of them.
-
-        Returns:
-            Whether anything is bound to it.
-        """
-        return await self._check_bindings(key, priority=True) or await self._check_bindings(key)
-
     # Styles
 
     def add_styles(self, path: Path) -> None:

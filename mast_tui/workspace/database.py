@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -20,7 +20,6 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from mast_tui.errors import WorkspaceError, WorkspaceGone
-from mast_tui.workspace.commands import beside_the_loop, deadline, pause, whoever_runs
 from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import (
@@ -31,6 +30,7 @@ from mast_tui.workspace.opening import (
     keep_private,
 )
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
+from mast_tui.writes import Command, beside_the_loop, deadline, pause, whoever_runs
 
 BUSY_SECONDS: Final = 5.0
 """How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
@@ -56,13 +56,15 @@ class Database:
     """A workspace's file with its transactions; used from any thread.
 
     Whoever reads has a connection that cannot write and waits for nobody; whoever writes has the
-    one connection that can, for one transaction, and waits for its turn (``commands`` says how).
+    one connection that can, for one transaction, and waits for its turn (``writes`` says how).
     ``path`` None keeps everything in memory. Raises ``WorkspaceError`` in words, also from the
     bodies of ``reading`` and ``writing``.
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         self.path = path
+        self.when_gone: Callable[[], bool] = lambda: False
+        """Called by a command that finds the file gone: whether it can go on in another one."""
         self._turn = Lock()
         self._whose: object = None
         self._whole = False
@@ -159,7 +161,7 @@ class Database:
         Inside another one it is a part of that, which can still fail by itself, unless the other is
         ``whole``: then what a part raises has to end it all. That spares SQLite a copy of each page
         that a part changes. Waits for other programs and threads that write, until
-        ``commands.deadline``; raises ``WorkspaceGone`` where the file at the path is no longer the
+        ``writes.deadline``; raises ``WorkspaceGone`` where the file at the path is no longer the
         one that is open.
         """
         with self._in_words():
@@ -168,9 +170,10 @@ class Database:
                 with self._no_part_of_its_own() if self._whole else self._savepoint():
                     yield self._writer
                 return
+            self.check_there()
             with self._taking_turn():
                 self._check_open()
-                self.check_there()
+                self._check_same_files()
                 transaction = self._writer.begin()
                 self._whole = whole
                 try:
@@ -263,7 +266,17 @@ class Database:
     # The file
 
     def check_there(self) -> None:
-        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more."""
+        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more.
+
+        A command asks ``when_gone`` first, which may see to it that there are others.
+        """
+        try:
+            self._check_same_files()
+        except WorkspaceGone:
+            if Command.running() is None or not self.when_gone():
+                raise
+
+    def _check_same_files(self) -> None:
         if self.path is not None and (self._gone or not self._same_files()):
             self._gone = True
             raise WorkspaceGone(
@@ -290,7 +303,7 @@ class Database:
             return False
         try:
             with self._in_words():
-                self.check_there()
+                self._check_same_files()
                 before, self._version = self._version, int(self._pragma("data_version"))
         except sqlite3.OperationalError as error:
             if not _is_busy(error):

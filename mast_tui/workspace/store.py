@@ -21,7 +21,7 @@ from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import State, read_state
 from mast_tui.workspace.events.columns import Row, Taken, read_columns
 from mast_tui.workspace.events.foreign import Growth
-from mast_tui.workspace.events.model import Event, NewEvent
+from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import Fact, SpansRead
 from mast_tui.workspace.queries import Filter, PassChoice
 from mast_tui.workspace.records import (
@@ -75,6 +75,10 @@ class Workspace(WorkspaceCore):
     def check_there(self) -> None:
         """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
         self._database.check_there()
+
+    def when_gone(self, goes_on: Callable[[], bool]) -> None:
+        """Have a command that finds the file gone ask whether it can go on in another one."""
+        self._database.when_gone = goes_on
 
     def changed_elsewhere(self) -> bool:
         """Whether another program has written since this was last asked; see ``Database``."""
@@ -212,33 +216,7 @@ class Workspace(WorkspaceCore):
 
     # Events
 
-    def append(
-        self,
-        events: Sequence[NewEvent],
-        *,
-        action: str | None = None,
-        undoes: str | None = None,
-        redoes: str | None = None,
-        known_seq: int | None = None,
-    ) -> tuple[Event, ...]:
-        """Record events with what follows from them, in one transaction.
-
-        They get their annotators' next counters; one whose id is here already is left out.
-        ``action`` groups them (a new one by default; one that begins with ``import:`` cannot be
-        undone by key). ``undoes`` and ``redoes`` name the action that they take back or do again.
-        With ``known_seq``, the counter of the last event known of the first event's annotator,
-        trace and taxonomy (0 for none), raises ``ChangedElsewhere`` where there are later ones.
-        """
-        with self._database.writing() as connection:
-            return recording.append(
-                connection,
-                events,
-                self.new_id,
-                action=action,
-                undoes=undoes,
-                redoes=redoes,
-                known_seq=known_seq,
-            )
+    append = recording.append
 
     def last_seq(self, annotator: str, trace_id: str, taxonomy: str) -> int:
         """The counter of an annotator's last event on a trace, 0 for none; for ``append``."""

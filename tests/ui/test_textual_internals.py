@@ -48,7 +48,6 @@ from tests.ui.settle import settle
     [
         (MessagePump._post_message, ["self", "message"]),
         (MessagePump._close_messages_no_wait, ["self"]),
-        (App._check_bindings, ["self", "key", "priority"]),
         (App._handle_exception, ["self", "error"]),
         (App._load_screen_css, ["self", "screen"]),
         (Widget._scroll_update, ["self", "virtual_size"]),
@@ -114,14 +113,6 @@ async def test_a_key_that_the_drivers_thread_hands_over_is_heard_of_there() -> N
         await settle(pilot)
         assert app.heard == ["key", "x"]
         assert app.threads in ({number}, {threading.get_ident()})
-
-
-async def test_what_is_bound_to_a_key_is_done_at_once() -> None:
-    app = Told()
-    async with app.run_test():
-        await app.do_bound("x")
-        await app.do_bound("y")
-        assert app.heard == ["x"]
 
 
 async def test_an_error_in_a_worker_is_told_and_the_app_goes_on() -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui import writes
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.services import workspace_watch as watch
-from mast_tui.workspace import Workspace, commands
+from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 
@@ -119,7 +120,7 @@ async def test_a_label_that_waited_in_vain_is_refused_and_shown_nowhere(
 ) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
-        monkeypatch.setattr(commands, "PATIENCE", 0.1)
+        monkeypatch.setattr(writes, "PATIENCE", 0.1)
         with somebody_writes(place):
             await send(on, "1", "3")
             await until(on, lambda: "another program has been writing" in on.message)

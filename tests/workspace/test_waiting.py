@@ -12,9 +12,10 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import text
 
-from mast_tui.workspace import Workspace, WorkspaceError, commands
-from mast_tui.workspace.commands import Command
+from mast_tui import writes
+from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
+from mast_tui.writes import Command
 from tests.workspace.build import event, label, started
 
 
@@ -166,7 +167,7 @@ async def test_two_commands_write_one_after_the_other(workspace: Workspace) -> N
 async def test_a_command_that_has_waited_in_vain_is_refused_and_has_written_nothing(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "PATIENCE", 0.05)
+    monkeypatch.setattr(writes, "PATIENCE", 0.05)
     told = Told()
     with somebody_writes(tmp_path / "w.db"):
         Command(lambda: workspace.set_setting("a", "b"), told).start()
@@ -179,7 +180,7 @@ async def test_a_command_that_has_waited_in_vain_is_refused_and_has_written_noth
 def test_a_thread_that_has_waited_in_vain_is_refused(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "PATIENCE", 0.05)
+    monkeypatch.setattr(writes, "PATIENCE", 0.05)
     with (
         somebody_writes(tmp_path / "w.db"),
         pytest.raises(WorkspaceError, match="another program has been writing"),

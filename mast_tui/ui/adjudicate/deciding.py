@@ -20,10 +20,10 @@ from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.context import AppContext
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.services.workspace_writer import Writes
-from mast_tui.ui.services.workspace_writer import writes as in_turn
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.wording import place_words
+from mast_tui.writes import Writes
+from mast_tui.writes import writes as in_turn
 
 Result = TypeVar("Result")
 

@@ -31,7 +31,6 @@ from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.services.workspace_writer import Holds, writes
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_text import SpanText
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -40,6 +39,7 @@ from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import joined, plain_title
 from mast_tui.workspace import WorkspaceError
+from mast_tui.writes import Holds, writes
 
 Result = TypeVar("Result")
 
@@ -186,7 +186,7 @@ class AdjudicateScreen(BaseScreen):
     def attempt(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what cannot be done is said in words."""
         try:
-            return self.mast.kept(step)
+            return step()
         except MastError as error:
             self.hints.say(one_line(str(error)), error=True)
             return None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.context import AppContext, TraceLocation
-from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace

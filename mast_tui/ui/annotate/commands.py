@@ -12,8 +12,8 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.context import AppContext
-from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
@@ -123,7 +123,7 @@ class SessionCommands:
         if not self.on_screen:
             return command(session)
         try:
-            return self._view.context.kept(partial(command, session))
+            return command(session)
         except MastError as error:
             if isinstance(error, ChangedMeanwhile) and session is self._state.session:
                 self._view.session_changed()

@@ -20,8 +20,8 @@ from mast_tui.ui.annotate.state import PLAIN, AnnotateView, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Ask
-from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.widgets.taxonomy_panel import TaxonomyPanel
+from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session

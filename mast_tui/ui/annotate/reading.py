@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from mast_tui.ui.annotate.commands import SessionCommands
 from mast_tui.ui.annotate.state import AnnotateState
 from mast_tui.ui.context import AppContext
-from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.trace_view.folding import Run
 from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.writes import Holds
 
 if TYPE_CHECKING:
     from mast_tui.session import Session

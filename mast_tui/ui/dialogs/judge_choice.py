@@ -26,10 +26,10 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.dialogs.question import Answer, Ask
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, plan_for
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.workspace_writer import Holds
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.wording import plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
+from mast_tui.writes import Holds
 
 RULES_KEY: Final = "r"
 MODEL_KEY: Final = "m"

@@ -31,7 +31,6 @@ from mast_tui.ui.reports.signatures import SignaturesSource
 from mast_tui.ui.reports.source import LeftError, Listing, Page, Source, Stage, Stopped
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -39,6 +38,7 @@ from mast_tui.ui.widgets.page_bar import PageBar
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, plain_title
+from mast_tui.writes import writes
 
 NOTHING: Final = "No trace stands behind this figure.\n\nEsc goes back to the figures."
 

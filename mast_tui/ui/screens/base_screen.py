@@ -8,10 +8,10 @@ from textual.screen import Screen
 
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import AppContext, ShowLibrary, context_of
-from mast_tui.ui.services.workspace_writer import Writes
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.writes import Writes
 
 
 class BaseScreen(Screen[None]):

@@ -20,8 +20,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from mast_tui.ui.input_priority import Courtesy
-from mast_tui.ui.services.workspace_writer import Holds, Writes
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.writes import Holds, Writes
 
 WRITING: Final = 0.001
 """Seconds in which what was drawn reaches the terminal."""
@@ -70,8 +70,8 @@ class KeyTarget(Protocol):
     def set_timer(self, delay: float, callback: Callable[[], object]) -> object:
         """Call this after so many seconds."""
 
-    async def do_bound(self, key: str) -> bool:
-        """Do what is bound to a key; False where nothing is."""
+    async def run_action(self, action: str, default_namespace: DOMNode) -> bool:
+        """Do what an action says; False where it does nothing."""
 
     def nothing_bound(self, event: events.Key) -> None:
         """Say that a key does nothing here."""
@@ -158,7 +158,7 @@ class KeyQueue:
         elif isinstance(target, VirtualLines) and not isinstance(screen, ModalScreen):
             # A list takes no key for itself, nor does anything that it stands in: what is bound to
             # the key is done here, where it would be done after a turn in the queue of each.
-            if not await self._app.do_bound(event.key):
+            if not await self._do_bound(event.key):
                 self._app.nothing_bound(event)
         else:
             await self._app.send_to_focus(event)
@@ -169,6 +169,13 @@ class KeyQueue:
         else:
             # What the key has changed is drawn first, unless another key comes meanwhile.
             self._app.screen.call_after_refresh(self._let_it_be_written)
+
+    async def _do_bound(self, key: str) -> bool:
+        """Do what is bound to a key; False where nothing is."""
+        bound = self._app.screen.active_bindings.get(key)
+        if bound is None or not bound.enabled:
+            return False
+        return await self._app.run_action(bound.binding.action, bound.node)
 
     def _is_answer(self, key: str, target: DOMNode) -> bool:
         """Whether a question in the last line has taken the key, if only to let it do nothing."""

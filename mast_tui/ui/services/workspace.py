@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from mast_tui.configuration import Configuration
-from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
+from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.workspace_watch import (
@@ -20,7 +20,7 @@ from mast_tui.ui.services.workspace_watch import (
     WorkspaceLost,
     place_for_a_copy,
 )
-from mast_tui.ui.services.workspace_writer import Writes
+from mast_tui.writes import Writes
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -192,6 +192,7 @@ class WorkspaceService:
         if opened is None:
             return
         self.opened = opened
+        opened.workspace.when_gone(self._goes_on_elsewhere)
         self._app.workspace_ready()
         waiting, self._waiting = self._waiting, []
         for step in waiting:
@@ -220,26 +221,10 @@ class WorkspaceService:
     def guarded(self, step: Callable[[], Result]) -> Result | None:
         """Do ``step``; what the workspace refuses is said in words, and None given back."""
         try:
-            return self.kept(step)
+            return step()
         except MastError as error:
             self._app.complain(str(error))
             return None
-
-    def kept(self, step: Callable[[], Result]) -> Result:
-        """Do ``step``; where the workspace's file has gone, ask where to go on, and do it there.
-
-        Args:
-            step: Reads or writes the workspace.
-
-        Raises:
-            WorkspaceGone: Going on elsewhere was refused, or cannot be asked for here.
-        """
-        while True:
-            try:
-                return step()
-            except WorkspaceGone:
-                if self._writes.running is None or not self._goes_on_elsewhere():
-                    raise
 
     # The file, while it is open
 
@@ -250,7 +235,7 @@ class WorkspaceService:
             self._writes.do(lambda: self.guarded(opened.workspace.check_there))
 
     def _goes_on_elsewhere(self) -> bool:
-        """Ask whether to write everything that is open to a new file, and do it."""
+        """Ask whether to write everything that is open to a new file, and do it; whether it is."""
         assert self.opened is not None
         workspace = self.opened.workspace
         assert workspace.path is not None

@@ -32,7 +32,6 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.screens.trace_opening import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.services.workspace_writer import writes
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.hint_bar import HintBar
@@ -40,6 +39,7 @@ from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
+from mast_tui.writes import writes
 
 MOST_PLACES = 3
 """Places of a case that are named."""
@@ -505,7 +505,7 @@ class GuidelinesScreen(OpensTraces):
             return None
         try:
             book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
-            return (self.mast.kept(lambda: step(book)),)
+            return (step(book),)
         except MastError as error:
             self.hints.say(one_line(str(error)), error=True)
             return None

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select
 
@@ -21,7 +21,7 @@ from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Insertion, Values, change_rows
+from mast_tui.workspace.database import Database, Insertion, Values, change_rows
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import KIND_NAMES
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
@@ -70,20 +70,57 @@ _READ_ALL: Final = select(schema.events).order_by(
 )
 
 
+class _Workspace(Protocol):
+    _database: Database
+
+    def new_id(self) -> str: ...
+
+
 def append(
+    workspace: _Workspace,
+    events: Sequence[NewEvent],
+    *,
+    action: str | None = None,
+    undoes: str | None = None,
+    redoes: str | None = None,
+    known_seq: int | None = None,
+) -> tuple[Event, ...]:
+    """Record events with what follows from them, in one transaction: a method of workspaces.
+
+    They get their annotators' next counters; one whose id is here already is left out.
+
+    Args:
+        workspace: Where they are recorded.
+        events: What has happened, in order.
+        action: What groups them, a new one by default; one that begins with ``import:`` cannot be
+            undone by key.
+        undoes: The action that they take back.
+        redoes: The action that they do again.
+        known_seq: The counter of the last event known of the first event's annotator, trace and
+            taxonomy, 0 for none.
+
+    Returns:
+        What was recorded.
+
+    Raises:
+        ChangedElsewhere: There are later events than the one that is known.
+        WorkspaceError: They cannot be written.
+    """
+    with workspace._database.writing() as connection:
+        if known_seq is not None and events:
+            _check_nothing_came_between(connection, events[0], known_seq)
+        action = action or workspace.new_id()
+        return _record(connection, events, workspace.new_id, action, undoes, redoes)
+
+
+def _record(
     connection: Connection,
     new: Sequence[NewEvent],
     new_id: Callable[[], str],
-    *,
-    action: str | None,
+    action: str,
     undoes: str | None,
     redoes: str | None,
-    known_seq: int | None,
 ) -> tuple[Event, ...]:
-    """Record events and what follows from them; those whose id is here already are left out."""
-    if known_seq is not None and new:
-        _check_nothing_came_between(connection, new[0], known_seq)
-    action = action or new_id()
     at = now()
     is_linked = chain.links(action)
     recorded = list[Event]()

@@ -1,23 +1,140 @@
-"""Everything that the screens write to the workspace, one after the other, while they go on."""
+"""What is written to a workspace: one piece of work after the other, and how each may wait.
+
+Whatever changes a workspace is plain code, top to bottom. In a thread, or in a program without an
+event loop, it waits where it stands: for the disk, or for another program that writes. In the app
+``Writes`` runs it as a ``Command``: on the event loop's own thread, so that nothing it touches
+changes under it, and where it would wait it is set aside (a greenlet) until what it waits for is
+there. Meanwhile the screen goes on drawing.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future, TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from time import monotonic, sleep
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
-if TYPE_CHECKING:
-    from mast_tui.workspace.commands import Command
+from greenlet import getcurrent, greenlet
+
+Result = TypeVar("Result")
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+
+PATIENCE: Final = 30.0
+"""Seconds after which whoever waits for another program that writes is told that it was in vain."""
 
 SAID_AFTER: Final = 0.3
 """Seconds after which it is said that something waits to be written."""
 
-Answer = TypeVar("Answer")
-P = ParamSpec("P")
+UNNOTICED: Final = 0.02
+"""Seconds for which the event loop may be held up, about one picture on the screen."""
+
+
+class Command(greenlet):  # type: ignore[misc]  # greenlet comes without types
+    """A piece of work on the event loop's thread that may wait without holding it up.
+
+    ``waits_for_others``: it waits for another program that writes, not for the disk.
+    """
+
+    def __init__(self, work: Callable[[], object], over: Callable[[BaseException | None], None]):
+        """Prepare ``work``; ``start`` begins it.
+
+        Args:
+            work: What to do; its outcome is its own affair.
+            over: Called once it is done, with what it raised or None.
+        """
+        super().__init__(work)
+        self.gr_context = copy_context()
+        self.waits_for_others = False
+        self.deadline = monotonic() + PATIENCE
+        self._over = over
+
+    @staticmethod
+    def running() -> Command | None:
+        """The command that the caller is a part of, if any."""
+        here = getcurrent()
+        return here if isinstance(here, Command) else None
+
+    def start(self) -> None:
+        """Run up to where it first waits, or to its end."""
+        self._go_on(None)
+
+    def _go_on(self, awaited: asyncio.Future[object] | None) -> None:
+        try:
+            if awaited is None:
+                following = self.switch()
+            elif awaited.cancelled():
+                following = self.throw(asyncio.CancelledError())
+            elif (error := awaited.exception()) is not None:
+                following = self.throw(error)
+            else:
+                following = self.switch(awaited.result())
+        except BaseException as error:
+            self._over(error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        if self.dead:
+            self._over(None)
+        else:
+            following.add_done_callback(self._go_on)
+
+    def wait(self, future: asyncio.Future[Result]) -> Result:
+        """Called from within: give the loop back until ``future`` is done; its outcome."""
+        return cast(Result, self.parent.switch(future))
+
+
+def whoever_runs() -> object:
+    """What tells one caller from another: a command, or else a thread."""
+    return getcurrent()
+
+
+def deadline() -> float:
+    """Until when (``time.monotonic``) the caller waits for another program that writes.
+
+    A command that had to wait for others before it has waited since it was asked for.
+    """
+    command = Command.running()
+    return monotonic() + PATIENCE if command is None else command.deadline
+
+
+def pause(seconds: float) -> None:
+    """Wait a moment for another program or thread that writes."""
+    command = Command.running()
+    if command is None:
+        sleep(seconds)
+        return
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    loop.call_later(seconds, _end_pause, over)
+    command.waits_for_others = True
+    try:
+        command.wait(over)
+    finally:
+        command.waits_for_others = False
+
+
+def _end_pause(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
+
+
+def beside_the_loop(thread: Executor, step: Callable[[], Result]) -> Result:
+    """Do what blocks: in a command on ``thread``, else where the caller is; its outcome."""
+    command = Command.running()
+    if command is None:
+        return step()
+    future = thread.submit(step)
+    # What comes of it is mostly there at once, and is then drawn together with what the key did.
+    done, _ = wait([future], UNNOTICED)
+    return future.result() if done else command.wait(asyncio.wrap_future(future))
 
 
 class Holds(IntEnum):
@@ -42,8 +159,8 @@ class Writes:
     """Work that writes to the workspace, in the order in which it was asked for.
 
     A piece of work is plain code on the event loop's thread. Where it waits, for the disk or for
-    another program that writes, the loop goes on (``mast_tui.workspace.commands``); the next piece
-    begins when it is done. Where nothing has to wait it is done at once.
+    another program that writes, the loop goes on; the next piece begins when it is done. Where
+    nothing has to wait it is done at once.
     """
 
     def __init__(
@@ -91,7 +208,7 @@ class Writes:
     @property
     def running(self) -> Command | None:
         """The piece of work that the caller is a part of, if any."""
-        return _command_class().running()
+        return Command.running()
 
     def do(self, work: Callable[[], object], holds: Holds = Holds.ALL) -> None:
         """Do ``work`` when all that was asked for before is done; at once if it is a part of that.
@@ -130,7 +247,7 @@ class Writes:
     def _next(self) -> None:
         while self._queue and self._running is None:
             write = self._running = self._queue.popleft()
-            write.command = _command_class()(write.work, self._over)
+            write.command = Command(write.work, self._over)
             write.command.start()
         if self._running is not None and self._soon is None:
             self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
@@ -154,13 +271,6 @@ class Writes:
             self._slow = True
             self._changed()
             self._soon = get_running_loop().call_later(SAID_AFTER, self._say_so)
-
-
-def _command_class() -> type[Command]:
-    # Start-up: nothing is written before the workspace is open, which has brought it by then.
-    from mast_tui.workspace.commands import Command
-
-    return Command
 
 
 class _HasWrites(Protocol):
