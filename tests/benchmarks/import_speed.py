@@ -3,9 +3,10 @@
     .venv/bin/python -m tests.benchmarks.import_speed [--before FOLDER] [--traces N] [--repeats N]
 
 The files are made from a seed: one person's verdicts on all modes of each trace, as csv-long and as
-csv-wide. Each run is the whole command in a process of its own, into an empty workspace. Processor
-time differs by half on a machine that others use too, so compare: FOLDER holds the sources of
-another version (``git worktree add FOLDER COMMIT``), whose runs take turns with those of this one.
+csv-wide. Each run is the whole command in a process of its own, into an empty workspace. On a
+machine that others use too, processor time differs by half and the clock by more, so compare:
+FOLDER holds the sources of another version (``git worktree add FOLDER COMMIT``), whose runs take
+turns with those of this one.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ _WORDS: Final = {"1": "present", "0": "absent", "?": "unsure"}
 _ODDS: Final = (2, 7, 1)
 
 _RUN: Final = """
-import json, resource, runpy, sys
+import json, resource, runpy, sys, time
+begun = time.perf_counter()
 try:
     runpy.run_module("mast_tui", run_name="__main__")
 except SystemExit as ended:
     code = ended.code
 used = resource.getrusage(resource.RUSAGE_SELF)
-told = [code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]
+took = time.perf_counter() - begun
+told = [code, took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]
 print(json.dumps(told))
 """
 """What a process of its own runs; it also tells what it took."""
@@ -48,8 +51,9 @@ print(json.dumps(told))
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What one import took: seconds of processor, megabytes at most."""
+    """What one import took: seconds by the clock and of processor, megabytes at most."""
 
+    waited: float
     seconds: float
     megabytes: float
 
@@ -91,10 +95,10 @@ def take(sources: Path, file_format: str, file: Path) -> Took:
             text=True,
             check=True,
         )
-    code, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
+    code, *took = json.loads(done.stdout.splitlines()[-1])
     if code:
         raise SystemExit(done.stdout + done.stderr)
-    return Took(seconds, megabytes)
+    return Took(*took)
 
 
 def _as_installed() -> dict[str, str]:
@@ -123,8 +127,9 @@ def main() -> None:
                 if given.before is not None:
                     ratios.append(runs[-1].seconds / take(given.before, form, file).seconds)
             print(
-                f"{form}, {given.traces} traces: {median(one.seconds for one in runs):.1f} s at "
-                f"work (at most {SECONDS}; {', '.join(f'{one.seconds:.1f}' for one in runs)}), "
+                f"{form}, {given.traces} traces: {median(one.waited for one in runs):.1f} s "
+                f"(at most {SECONDS}), {median(one.seconds for one in runs):.1f} s at work "
+                f"({', '.join(f'{one.seconds:.1f}' for one in runs)}), "
                 f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})"
                 + (f", {median(ratios):.2f} × the version before" if ratios else ""),
                 flush=True,
