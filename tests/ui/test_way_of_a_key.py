@@ -82,8 +82,9 @@ def _is_row_of_timeline(frame: FrameType) -> bool:
 async def test_the_page_names_the_files_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What was read, and what the file's watcher brings, is no key's doing.
+    # What was read, where one stands, and what the file's watcher brings, is no key's doing.
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "PLACE_EVERY", 3600.0)
     monkeypatch.setattr(annotate.AnnotateScreen, "written_elsewhere", lambda _: None)
     followed = Followed()
     async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:
