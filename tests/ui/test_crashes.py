@@ -197,7 +197,7 @@ async def test_a_judge_that_breaks_is_told_and_another_may_run(
     path = write_trace(tmp_path / "small.json")
     async with stage(path) as on:
         with monkeypatch.context() as planted:
-            planted.setattr("mast_tui.judges.runner.run_judge", broken)
+            planted.setattr("mast_tui.ui.services.judging.run_judge", broken)
             await on.press("J")
         assert "The judge stopped: unexpected error (OverflowError)" in on.message
         assert SECRET not in on.text
