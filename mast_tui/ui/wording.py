@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
-from textual.content import Content
 
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.traces.model import Outcome, Span, Trace
 
 if TYPE_CHECKING:
+    from textual.content import Content
+
     from mast_tui.labels import Target
 
 IndexOf = Callable[[str], int | None]
@@ -146,4 +147,6 @@ def origin_title(span: Span) -> Text:
 
 def plain_lines(text: str) -> Content:
     """A text of some lines: control characters made visible, brackets as they are."""
+    from textual.content import Content  # the line mode (cli/read.py) has no Textual
+
     return Content("\n".join(display_lines(text)))
