@@ -27,21 +27,21 @@ class Column:
     most: int
     from_width: int = 0
     right: bool = False
-    where_told: bool = False
-    """Whether it is left out where no trace has anything in it."""
+    told_of: float = 0.0
+    """It is left out where less than this share of the traces has anything in it."""
 
 
 COLUMNS: Final = (
     Column("name", "trace", 44),
-    Column("task_id", "task", 16, 90, where_told=True),
-    Column("trial", "trial", 5, 90, right=True, where_told=True),
+    Column("task_id", "task", 16, 90, told_of=0.25),
+    Column("trial", "trial", 5, 90, right=True, told_of=0.25),
     Column("model", "model", 18),
     Column("system", "system", 14, 90),
     Column("outcome", "outcome", 9),
     Column("spans", "spans", 7, right=True),
     Column("labels", "labels", 6, right=True),
     Column("waiting", "sugg.", 5, right=True),
-    Column("finished", "finished by", 24, 90, where_told=True),
+    Column("finished", "finished by", 24, 90),
 )
 
 SAME: Final = " ≡"
@@ -154,7 +154,12 @@ class LibraryList(VirtualLines):
         sample = [self._measured(row) for row in self.rows[:SAMPLED]]
         longest = {c.name: max((one[c.name] for one in sample), default=0) for c in COLUMNS}
         shown = [
-            c for c in COLUMNS if width >= c.from_width and (longest[c.name] or not c.where_told)
+            c
+            for c in COLUMNS
+            if width >= c.from_width
+            and sum(one[c.name] > 0 for one in sample) >= c.told_of * len(sample)
+            # Who has finished stands at the end of the queue, beyond the sample.
+            and (c.name != "finished" or any(row.finished_by for row in self.rows))
         ]
         widths = {c.name: min(c.most, max(cell_len(c.title), longest[c.name])) for c in shown}
         spare = width - 3 - sum(widths.values()) - 2 * (len(shown) - 1)
