@@ -22,7 +22,6 @@ async def test_a_trace_is_opened_again_where_one_was(trace: Path, tmp_path: Path
         assert on.number == 1
         await on.press(":", *"9", "enter")
         on.annotate.arrival.keep()
-        await on.press("k")
     async with stage(trace, workspace=place) as on:
         assert on.number == 9
     async with stage(trace, workspace=place, annotator="bob") as on:
