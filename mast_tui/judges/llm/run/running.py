@@ -232,6 +232,8 @@ class _Run:
         self._failing = ""
         self._in_a_row = 0
         """How many traces have failed one after the other, and as what."""
+        self._fail_alike: str | None = None
+        """The reason for which as many failed in a row as end a run."""
 
     async def over(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and sum up."""
@@ -283,10 +285,10 @@ class _Run:
         while (found := await feed.next()) is not None:
             try:
                 self._tell(await self._one(found, asks))
-                if self._in_a_row >= MOST_IN_A_ROW:
+                if self._fail_alike is not None:
                     raise RunStops(
                         f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
-                        f" {self._failed[-1].problem}"
+                        f" {self._fail_alike}"
                     )
             except AllowanceSpent as error:
                 # What others have asked already is paid for: their answers are waited for.
@@ -319,9 +321,11 @@ class _Run:
 
     def _note_unanswered(self, reason: str) -> None:
         """Count how many traces have failed in a row for one reason, whatever their numbers."""
-        reason = _NUMBERS.sub("0", reason)
-        self._in_a_row = self._in_a_row + 1 if reason == self._failing else 1
-        self._failing = reason
+        kind = _NUMBERS.sub("0", reason)
+        self._in_a_row = self._in_a_row + 1 if kind == self._failing else 1
+        self._failing = kind
+        if self._in_a_row == MOST_IN_A_ROW:
+            self._fail_alike = reason
 
     def _reading(self, trace: Trace) -> Reading:
         setup = self._setup
