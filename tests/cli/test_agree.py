@@ -23,7 +23,7 @@ from tests.figures.agreement.build_reports import DEGENERATE, figures_in, whole
 
 MAST = load_mast()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
-JUDGE = "judge:rules@1"
+JUDGE = "judge:rules@2+all"
 FEW = ("--rounds", 20)
 
 
@@ -53,7 +53,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with the labels that come with the samples, their traces at hand."""
     place = tmp_path_factory.mktemp("samples") / "workspace.db"
     for command in (
-        ("judge", str(SAMPLES), "--judge", "rules", "--quiet"),
+        ("judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet"),
         ("import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl"),
     ):
         # click keeps what it has wrapped a stream in, and pytest's own streams come and go.
@@ -355,4 +355,4 @@ def test_under_pseudonyms_no_report_names_anybody(samples: Cli, tmp_path: Path) 
     wide = ("export", "--format", "csv-wide", "-o", "wide.csv", "--labels", "all")
     assert samples(*wide, "--pseudonyms").code == 0
     rows = (tmp_path / "wide.csv").read_text("utf-8").splitlines()[1:]
-    assert {row.split(",")[1] for row in rows} == {"A", "B", "judge:rules@1"}
+    assert {row.split(",")[1] for row in rows} == {"A", "B", "judge:rules@2+all"}

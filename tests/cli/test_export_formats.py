@@ -63,7 +63,7 @@ def test_label_studio_there_and_back(cli: Cli, tmp_path: Path, labelled: str) ->
     assert "came back as they were" in same.json["notes"][0]
     other = ("--workspace", "other.db")
     fresh = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
-    assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", "judge:rules@1"])
+    assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", "judge:rules@2"])
     assert long_rows(cli, tmp_path, *other) == long_rows(cli, tmp_path)
     again = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
     assert again.json["events"]["new"] == 0
@@ -135,9 +135,9 @@ def test_gold_and_the_dataset_come_with_a_datasheet(
     report = cli("agree", "--json").json
     assert {**gold["agreement"], "spans": 0} == report | {"spans": 0}
     assert gold["agreement"]["spans"] is not None
-    assert gold["left_out"]["judges"] == ["judge:rules@1"]
-    assert gold["judges"]["judge:rules@1"]["against"] == "gold"
-    assert "| judge:rules@1 | 1 |" in sheet
+    assert gold["left_out"]["judges"] == ["judge:rules@2"]
+    assert gold["judges"]["judge:rules@2"]["against"] == "gold"
+    assert "| judge:rules@2 | 1 |" in sheet
     cli("export", "--format", "huggingface", "-o", "set")
     card = (tmp_path / "set" / "README.md").read_text("utf-8")
     assert card.startswith("---\n")

@@ -93,7 +93,7 @@ def test_no_name_is_left_in_any_export(
     written = "".join(path.read_text("utf-8") for path in files)
     without_names(written + "".join(path.name for path in files))
     if file_format not in ("codebook", "inspect-scores", "phoenix", "langsmith"):  # hold no judge
-        assert "judge:rules@1" in written
+        assert "judge:rules@2" in written
 
 
 def test_the_same_person_has_the_same_letter(cli: Cli, tmp_path: Path, study: Path) -> None:
@@ -140,14 +140,14 @@ def test_letters_stay_when_somebody_joins(cli: Cli, tmp_path: Path, study: Path)
     after = letters(study)
     assert {name: after.letters[name] for name in PEOPLE} == dict(before.letters)
     assert after.letters["Aaron Early"] == "E"
-    assert after.name("judge:rules@1") == "judge:rules@1"
+    assert after.name("judge:rules@2") == "judge:rules@2"
 
 
 def test_no_name_is_left_in_agree_and_report(cli: Cli, study: Path) -> None:
     known = letters(study)
     for words in (
         ("agree", "--json"),
-        ("agree", "--judge", "judge:rules@1", "--against", ABEL, "--json"),
+        ("agree", "--judge", "judge:rules@2", "--against", ABEL, "--json"),
         ("report", "--labels", ABEL, "--json"),
         ("report", "--json"),
     ):

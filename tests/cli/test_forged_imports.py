@@ -509,7 +509,9 @@ def few_traces(lines: list[Line]) -> list[Line]:
     found = [HEAD]
     for name in ("mira", "tomas"):
         own = [line for line in events_of(lines, name) if line.get("trace_id") in chosen]
-        found += [line | {"seq": number} for number, line in enumerate(own, 1)]
+        for number, line in enumerate(own, 1):
+            line.pop("chain", None)  # it is that of all events, of which these are some
+            found.append(line | {"seq": number})
     return found
 
 

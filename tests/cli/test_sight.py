@@ -394,7 +394,7 @@ def test_inspect_convert_and_judge(
     asker.sit(place)
     write_run(tmp_path)
     shown = cli("judge", "run.json", "--judge", "rules", *asker.args)
-    told = re.search(r"\d+ suggestions", shown.err + shown.out)
+    told = re.search(r"\d+ suggestions?\b", shown.err + shown.out)
     assert (told is None) is hidden
     assert ("Step repetition" in shown.out) is not hidden
     judged = cli("judge", "run.json", "--judge", "rules", "--again", *asker.args, "--json").json

@@ -61,13 +61,20 @@ def marks_on(terminal: Terminal, number: int) -> str:
     return " ".join(re.findall(r"\d\.\d [●◌○]", row[0])) if row is not None else "?"
 
 
+def bars_on(terminal: Terminal, number: int) -> int:
+    """How many upright lines a span's row has, frames and brackets."""
+    row = re.search(rf"^│[▌┃ ]\s*{number} .*", terminal.text, re.MULTILINE)
+    assert row is not None
+    return row[0].count("│")
+
+
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
 def test_one_person_labels_takes_back_and_finds_everything_again(
     home: Path, columns: int, rows: int
 ) -> None:
     workspace = str(home / "workspace.db")
     samples = str(samples_folder())
-    command(home, "judge", samples, "--judge", "rules", "--workspace", workspace)
+    command(home, "judge", samples, "--judge", "rules", "--rules", "all", "--workspace", workspace)
     arguments = (samples, "--workspace", workspace, "--annotator", "alice")
     with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
         open_trace(terminal)
@@ -79,7 +86,8 @@ def test_one_person_labels_takes_back_and_finds_everything_again(
         # A range.
         terminal.press("down", "v", "down", "down", "2", "6")
         terminal.until(lambda _: marks_on(terminal, 5) == "2.6 ●")
-        assert marks_on(terminal, 3) == marks_on(terminal, 4) == "2.6 ●"
+        assert marks_on(terminal, 3) == "2.6 ●"
+        assert bars_on(terminal, 4) == bars_on(terminal, 6) + 1, "the bracket goes on"
 
         # One key an answer; the cursor goes on to the next suggestion, at its evidence.
         terminal.press("]")
@@ -126,7 +134,7 @@ def test_one_person_labels_takes_back_and_finds_everything_again(
         terminal.until(r"1 of 16 finished")
         open_trace(terminal)
         terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
-        assert "2.6 ●" in marks_on(terminal, 4)
+        assert "2.6 ●" in marks_on(terminal, 5)
         terminal.press("ctrl+q")
         assert terminal.ended() == 0
 
@@ -134,7 +142,7 @@ def test_one_person_labels_takes_back_and_finds_everything_again(
 def test_two_people_label_apart_a_third_settles_and_gold_comes_out(home: Path) -> None:
     workspace = str(home / "workspace.db")
     samples = str(samples_folder())
-    command(home, "judge", samples, "--judge", "rules", "--workspace", workspace)
+    command(home, "judge", samples, "--judge", "rules", "--rules", "all", "--workspace", workspace)
 
     alice = (samples, "--workspace", workspace, "--annotator", "alice")
     with Terminal(*alice, home=home) as terminal:

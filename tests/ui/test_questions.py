@@ -139,7 +139,7 @@ async def test_while_a_suggestion_is_edited_keys_only_find_its_place(
     async with stage(small, workspace=place) as on:
         await on.press("]", "e")
         asked = state(on)
-        assert "two digits label it" in on.message
+        assert "two digits change it" in on.message
         for key in ("a", "x", "u", "U", "m", "f", "c", "backspace", "-", "_", "D", "J", "}", "L"):
             await on.send(key)
             assert state(on) == asked, key
