@@ -152,7 +152,7 @@ def test_texts_as_they_are_meant(
 
 def test_the_answer_key(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
     opened = app(samples_folder() / "support_desk_exchange.json", workspace=judged)
-    assert snap_compare(opened, terminal_size=size, run_before=pressing("i/card"))
+    assert snap_compare(opened, terminal_size=size, run_before=pressing("i", "/", "card"))
 
 
 def test_the_library(snap_compare: Compare, judged: Path, size: tuple[int, int]) -> None:
