@@ -47,6 +47,13 @@ async def send(on: Stage, *keys: str) -> None:
     await until(on, lambda: on.app.keys_taken >= taken + len(keys) or on.app.keys.waits_for_writes)
 
 
+async def nothing_to_note(on: Stage) -> None:
+    """Have written what is noted by the clock, so that only keys ask to write from now on."""
+    on.annotate.reading.write()
+    on.annotate.arrival.keep()
+    await settle(on.pilot)
+
+
 async def until(on: Stage, condition: Callable[[], object]) -> None:
     """Let the app go on until something holds, for a bounded number of turns."""
     for _ in range(20_000):
@@ -120,6 +127,7 @@ async def test_a_label_that_waited_in_vain_is_refused_and_shown_nowhere(
 ) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
+        await nothing_to_note(on)
         monkeypatch.setattr(writes, "PATIENCE", 0.1)
         with somebody_writes(place):
             await send(on, "1", "3")
