@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -100,8 +99,7 @@ def screen_of(destination: type[object]) -> type[Screen[None]]:
 
 def make_screen(destination: Destination) -> Screen[None]:
     """Make the screen that is meant, with what its destination says of it."""
-    about = {one.name: getattr(destination, one.name) for one in fields(destination)}
-    return screen_of(type(destination))(**about)
+    return screen_of(type(destination))(**destination._asdict())
 
 
 # What some screens do beyond being shown

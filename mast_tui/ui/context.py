@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from textual.message import Message
 
@@ -46,36 +46,32 @@ class TraceLocation:
     find: str | None = None
 
 
-# Where to go. A screen is made with what stands here under the same names.
+# Where to go. A screen is made with what stands here under the same names. They are tuples, as
+# dataclasses of their number would take 2 % of the time to the first spans.
 
 
-@dataclass(frozen=True, slots=True)
-class ShowLibrary:
+class ShowLibrary(NamedTuple):
     """The library of traces; all screens above it are left."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowTrace:
+class ShowTrace(NamedTuple):
     """A trace on the annotate screen, which is the open one where there is one."""
 
     trace: Trace
     at: TraceLocation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowAdjudication:
+class ShowAdjudication(NamedTuple):
     """The queue of disagreements."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowDisagreements:
+class ShowDisagreements(NamedTuple):
     """The disagreements on one mode (a slug), above the screen that asks."""
 
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShowDisagreement:
+class ShowDisagreement(NamedTuple):
     """The queue of one mode (a slug), with the cursor on one trace, above the screen that asks.
 
     ``agreed`` tells whether the sides agree on it.
@@ -86,28 +82,23 @@ class ShowDisagreement:
     agreed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShowAgreement:
+class ShowAgreement(NamedTuple):
     """The agreement per mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowSignatures:
+class ShowSignatures(NamedTuple):
     """How and why runs fail."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRuns:
+class ShowRuns(NamedTuple):
     """What the judges have run on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowStudy:
+class ShowStudy(NamedTuple):
     """What was set up, and how far everybody is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowGuidelines:
+class ShowGuidelines(NamedTuple):
     """What was agreed about a mode (a slug), above the screen that asks.
 
     ``occasion`` is the trace and the item whose decision a change of the page comes from; ``go``
@@ -120,24 +111,21 @@ class ShowGuidelines:
     go: Callable[[Case], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowHelp:
+class ShowHelp(NamedTuple):
     """The keys and signs of a screen, above it."""
 
     where: Where
     keymap: Keymap
 
 
-@dataclass(frozen=True, slots=True)
-class ShowPalette:
+class ShowPalette(NamedTuple):
     """Every action of a screen, and its places, above it."""
 
     where: Where
     keymap: Keymap
 
 
-@dataclass(frozen=True, slots=True)
-class ShowThemes:
+class ShowThemes(NamedTuple):
     """The themes, above the screen that is open; ``current`` is the one that is set."""
 
     current: str
