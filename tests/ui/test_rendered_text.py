@@ -279,6 +279,80 @@ def test_further_rows_of_a_line_hang_under_its_words(line: str, indent: int) -> 
     assert layout.row(layout.rows - 1).indent == 0
 
 
+# Tables
+
+TABLE = """\
+| pod | restarts | state |
+|---|--:|:-:|
+| checkout-1 | 0 | up |
+| 東京 | 12 |
+| a \\| b | 3 | **gone** | why |
+"""
+FILLED = """\
+| pod        | restarts |  state   |
+|------------|---------:|:--------:|
+| checkout-1 |        0 |    up    |
+| 東京       |       12 |
+| a \\| b     |        3 | **gone** | why |
+"""
+
+
+def drawn_rows(text: str, width: int, *, rendered: bool = True) -> str:
+    """All rows as they are drawn."""
+    layout = TextLayout(text, width, rendered=rendered)
+    layout.extend(10_000)
+    rows = [layout.row(number) for number in range(layout.rows)]
+    return "\n".join(" " * row.indent + row.shown for row in rows)
+
+
+def test_columns_of_a_table_stand_under_one_another() -> None:
+    assert drawn_rows(f"Seen:\n{TABLE}So.", 42) == f"Seen:\n{FILLED}So."
+    assert drawn_rows(TABLE.replace("\n", "\r\n"), 42) == FILLED
+
+
+def test_a_quote_in_a_table_lights_up_its_words_alone() -> None:
+    layout = TextLayout(TABLE, 60, rendered=True)
+    for words in ("checkout-1", "12", "**gone**", "東京", "why"):
+        at = TABLE.index(words)
+        row = layout.row_at(at)
+        part = row.slice_of(at, at + len(words))
+        assert part is not None
+        assert row.shown[slice(*part)] == words
+        assert row.offset_at(part[0]) == at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE.replace("|---|--:|:-:|", "| no | rule |"),
+        "| a | b |\n\n|---|---|\n| longer | c |\n",
+        "|---|---|\n| longer | c |\n",
+        "| a | b |\n|---|---|\n" + "| longer | c |\n" * 1000,
+    ],
+)
+def test_what_is_no_table_stays_as_it_is(text: str) -> None:
+    assert drawn_rows(text, 60) == text
+
+
+def test_a_table_that_does_not_fit_is_left_as_it_is_like_a_raw_one() -> None:
+    assert drawn_rows(TABLE, 40) == TABLE
+    assert drawn_rows(TABLE, 42, rendered=False) == TABLE
+    wide = TABLE + f"| {'word ' * 20}|\n"
+    assert drawn_rows(wide, 60).startswith(TABLE)
+
+
+def test_of_a_long_text_of_bars_little_is_looked_at() -> None:
+    text = CountingText("| a | b |\n|---|---|\n" * 500_000)
+    layout = TextLayout(text, 60, rendered=True)
+    for start in (0, 5_000_000, len(text) - 2000):
+        at = layout.step(start, 0)
+        before = text.looked
+        for _ in range(40):
+            assert layout.row_at(at).columns is None
+            at = layout.step(at, 1)
+        assert text.looked - before < 20 * BLOCK_CHARS
+
+
 # Each cell leads to the raw text, and back
 
 BITS = (
@@ -297,7 +371,28 @@ documents = st.dictionaries(
     leaves | inner_json | st.lists(leaves | inner_json, max_size=3),
     max_size=4,
 ).map(json.dumps)
-texts = prose | documents | documents.map(lambda text: json.dumps({"arguments": text}))
+cells = st.sampled_from(
+    ["", " ", "a", "two words", "界", "\x1b[31mred\x1b[0m", r"\|", "**b**", "é"]
+)
+rules = st.sampled_from(["---", ":-:", " --: ", "-"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> str:
+    """Text with a Markdown table in it, which may be short of cells."""
+    rows = draw(st.lists(st.lists(cells, min_size=1, max_size=4), min_size=1, max_size=5))
+    rows.insert(1, draw(st.lists(rules, min_size=1, max_size=4)))
+    lines = "".join(f"|{'|'.join(row)}|\n" for row in rows)
+    return draw(st.sampled_from(["", "Said:\n"])) + lines + draw(st.sampled_from(["", "**end**"]))
+
+
+texts = (
+    prose
+    | tables()
+    | tables().map(lambda text: json.dumps({"a": text}))
+    | documents
+    | documents.map(lambda text: json.dumps({"arguments": text}))
+)
 ways = st.sampled_from([MARKDOWN, OUTPUT, JSON, "python", "bash"])
 widths = st.integers(12, 70)
 
@@ -338,7 +433,9 @@ def check_ways(text: str, written: str, width: int, random: Random, most: int = 
     for place, group in groupby(cells, key=lambda cell: cell.raw):
         raw, drawn = text[place], "".join(cell.drawn for cell in group).strip()
         # An escape shows what it stands for; before it may be white space that is set out.
-        assert not drawn or drawn == raw or drawn in safe_line(raw) or raw == "\\", place
+        known = drawn == raw or drawn in safe_line(raw) or raw == "\\"
+        # The rule of a table is drawn as wide as its column.
+        assert not drawn or known or (raw == "-" and set(drawn) == {"-"}), place
     for _ in range(4 if cells else 0):
         one, other = sorted(random.randrange(len(cells)) for _ in range(2))
         check_marking(text, shown, rows, cells, one, other)
@@ -372,6 +469,7 @@ def check_marking(
 @given(texts, ways, widths, st.randoms(use_true_random=False))
 @example(json.dumps({"arguments": json.dumps({"code": "a\n\tb" * 20})}), OUTPUT, 30, Random(1))
 @example("\x1b[31mred\x1b[0m and \x1b[2J", OUTPUT, 20, Random(1))
+@example("|a|bc|\n|-|-:|\n|long|1|\n", MARKDOWN, 30, Random(1))
 def test_what_is_marked_on_screen_is_that_of_the_raw_text(
     text: str, written: str, width: int, random: Random
 ) -> None:

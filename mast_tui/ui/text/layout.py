@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
+from mast_tui.ui.text.tables import Tables
 
 BLOCK_CHARS: Final = 4096
 """Longer physical lines are cut into blocks of about this many code points, so that one line of
@@ -272,12 +273,13 @@ class TextLayout:
         Args:
             text: What to lay out.
             width: Cells of a row.
-            rendered: Whether rows of a line hang under its words, and sequences that only set
-                colours are left out.
+            rendered: Whether rows of a line hang under its words, sequences that only set
+                colours are left out, and columns of tables stand under one another.
         """
         self.text = text
         self.width = max(4, width)
         self._rendered = rendered
+        self._tables = Tables(text, self.width)
         self._kept: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
         self._before: list[int] | None = None
@@ -298,6 +300,7 @@ class TextLayout:
 
     def changed_from(self, offset: int) -> None:
         """From this code point on the text reads otherwise; before it rows stay where they are."""
+        self._tables.forget()
         first = max(0, offset - 2 * REACH) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._kept if chunk >= first]:
             del self._kept[chunk]
@@ -380,8 +383,13 @@ class TextLayout:
         start = starts[min(place, len(starts) - 1)]
         end = starts[place + 1] if place + 1 < len(starts) else self._end(chunk)
         row = make_row(self.text, start, end, rendered=self._rendered)
-        if not self._rendered or start == 0 or self.text[start - 1] == "\n":
+        if not self._rendered:
             return row
+        if start == 0 or self.text[start - 1] == "\n":
+            if end < len(self.text) and self.text[end - 1] != "\n":
+                return row
+            shown, columns = self._tables.filled(start, row.shown, row.columns)
+            return replace(row, shown=shown, columns=None if columns is None else tuple(columns))
         block, stop = block_at(self.text, start)
         if block == start:
             return row
