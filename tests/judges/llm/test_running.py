@@ -13,6 +13,7 @@ import pytest
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client import client
+from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.model import Parameters
 from mast_tui.judges.llm.prompt.redaction import Redaction
@@ -371,7 +372,12 @@ def test_as_many_requests_are_under_way_as_were_allowed(
     tmp_path: Path, workspace: Workspace
 ) -> None:
     write_runs(tmp_path / "many", 12)
-    with ModelServer(lambda body, n: right(body, n).when_together(4)) as server:
+
+    def once_one_was_usable(body: dict[str, Any], n: int) -> Action:
+        action = right(body, n)
+        return action if n <= FIRST else action.when_together(4)
+
+    with ModelServer(once_one_was_usable) as server:
         judged(server, tmp_path / "many", workspace, concurrency=4)
         assert server.most_in_flight == 4
 
