@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import sleep
 
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import is_one_line
@@ -20,6 +24,13 @@ TO_THE_EDGE = 30
 
 WITHIN = 13
 """Moves that stay on the screen."""
+
+WRITTEN = 10_000
+WRITTEN_A_SECOND = 500
+"""Spans of a file that is followed, and how fast they come."""
+
+ROUND = 0.02
+"""Seconds between two pieces of it."""
 
 KEY_SECONDS = 10.0
 """After which a key counts as not answered."""
@@ -61,7 +72,14 @@ def measure(setting: Setting) -> list[Row]:
         note = f"{come:.0%} of the keys before it was whole"
         return [times(what, seconds, against=base.get("shown"), note=note)]
 
-    return [*rows, *attempt("keys while the index grows", growing)]
+    def followed() -> list[Row]:
+        seconds = moves_while_followed(setting, keys)
+        what = f"key → next span's title, while {WRITTEN_A_SECOND} spans a second are written"
+        slowest = f"slowest {1000 * max(seconds):.0f} ms; all {WRITTEN:,} spans came"
+        return [times(what, seconds, against=base.get("shown"), note=slowest)]
+
+    rows += attempt("keys while the index grows", growing)
+    return [*rows, *attempt("keys while the file grows", followed)]
 
 
 def _moves(setting: Setting, rollout: Rollout, keys: int) -> list[Move]:
@@ -133,6 +151,36 @@ def moves_while_reading(setting: Setting, rollout: Rollout, keys: int) -> tuple[
             early += whole.search(program.raw) is None
             seconds.append(press_down(program, index))
     return seconds, early / keys
+
+
+def moves_while_followed(setting: Setting, keys: int) -> list[float]:
+    """Seconds from each key to the next span's title while the file is written.
+
+    The file begins with a tenth of ``WRITTEN`` spans; the others are written beside the keys.
+    """
+    rollout = setting.data.short_rollout(WRITTEN)
+    lines = rollout.path.read_bytes().splitlines(keepends=True)
+    begun = len(lines) // 10
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / rollout.path.name
+        path.write_bytes(b"".join(lines[:begun]))
+
+        def write_on() -> None:
+            a_round = max(1, round(len(lines) / WRITTEN * WRITTEN_A_SECOND * ROUND))
+            with path.open("ab", buffering=0) as file:
+                for at in range(begun, len(lines), a_round):
+                    file.write(b"".join(lines[at : at + a_round]))
+                    sleep(ROUND)
+
+        with ours(path) as program, ThreadPoolExecutor(1) as writer:
+            program.until_screen(re.escape(first_words(path)), setting.timeout)
+            program.until_idle(setting.timeout)
+            written = writer.submit(write_on)
+            seconds = [press_down(program, index) for index in range(keys)]
+            written.result()
+            program.send(b"\x1b[15~")
+            program.until_bytes(rb"%d spans" % rollout.facts.spans, setting.timeout)
+    return seconds
 
 
 def press_down(program: Program, index: int) -> float:
