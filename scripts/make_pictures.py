@@ -1,12 +1,12 @@
-"""Makes the README's pictures: of the screens from the running app, and figures of a report.
+"""Makes the pictures of README and docs: screens of the running app, and figures of a report.
 
     .venv/bin/python scripts/make_pictures.py [FOLDER]
 
 The app is driven by its keys over the sample traces, in a home of its own, with the labels that
 come with the samples; nothing of whoever runs this is read or changed. What a model suggests comes
 from ``practice_server.py``, which has none. The figures come from the commands that stand beside
-them in the README. All are written to ``docs/pictures`` unless another folder is named. The same
-code makes the same pictures.
+them in docs/report.md. All are written to ``docs/pictures`` unless another folder is named. The
+same code makes the same pictures.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ COMMANDS: Final = (
     ("import", "{samples}/workspace.jsonl", "--format", "jsonl"),
     ("report", "--by", "all", "--figures", "figures"),
 )
-"""What the README has beside the figures."""
+"""What stands beside the figures."""
 
 FIGURES: Final = ("prevalence-all.svg", "onset-all.svg")
 

@@ -8,7 +8,7 @@ sets of the corpus are split once, by task and seed, into a half that is looked 
 mended and a half that never is. What counts as right on each set stands with the function that
 reads it, and in docs/judge.md.
 
-``--write`` puts the tables between the comments in README.md.
+``--write`` puts the tables between the comments in docs/judge.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mast_tui.traces.model import Outcome, Trace
 ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
 CORPUS: Final = ROOT.parent / "shared" / "corpus"
-README: Final = ROOT / "README.md"
+PAGE: Final = ROOT / "docs" / "judge.md"
 BEGIN: Final = "<!-- rules figures -->"
 END: Final = "<!-- /rules figures -->"
 SEED: Final = "rules-2"
@@ -523,7 +523,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON document")
-    form.add_argument("--write", action="store_true", help="put the tables into README.md")
+    form.add_argument("--write", action="store_true", help="put the tables into docs/judge.md")
     options = parser.parse_args(arguments)
     judged = Judged()
     halves = HALVES if options.half == "both" else (options.half,)
@@ -544,9 +544,9 @@ def main(arguments: list[str]) -> None:
         return
     text = "\n".join(tables(judged, options.corpus, halves))
     if options.write:
-        page = README.read_text("utf-8")
+        page = PAGE.read_text("utf-8")
         before, rest = page.split(BEGIN)
-        README.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", "utf-8")
+        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", "utf-8")
         return
     print(text)
     if options.misses:

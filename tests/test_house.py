@@ -248,7 +248,7 @@ def test_every_dependency_has_a_ceiling_and_a_locked_version_with_hashes() -> No
         wanted = Requirement(line)
         assert any(part.operator in {"<", "=="} for part in wanted.specifier), line
         versions = locked.get(canonicalize_name(wanted.name), [])
-        assert versions, f"{line}: not in requirements-test.lock; README.md says how to make it"
+        assert versions, f"{line}: not in requirements-test.lock; see CONTRIBUTING.md"
         assert all(wanted.specifier.contains(version) for version in versions), line
 
 

@@ -1,4 +1,4 @@
-"""The README's pictures show the screens as they are."""
+"""The pictures of README and docs show the screens as they are."""
 
 from __future__ import annotations
 
@@ -36,5 +36,7 @@ def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
     kept = {path.name: words(path) for path in (ROOT / "docs" / "pictures").glob("*.svg")}
     assert made.keys() == kept.keys(), "run scripts/make_pictures.py"
     assert [name for name in made if made[name] != kept[name]] == [], "run scripts/make_pictures.py"
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert [name for name in kept if f"docs/pictures/{name}" not in readme] == []
+    pages = "".join(
+        page.read_text("utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    )
+    assert [name for name in kept if f"pictures/{name})" not in pages] == []

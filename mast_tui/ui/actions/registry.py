@@ -1,4 +1,4 @@
-"""The one registry of what keys do: bindings, footer, help, palette and README come from here."""
+"""What keys do, once: bindings, footer, help, palette and docs/keys.md come from here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     + GUIDELINES
     + STUDY
 )
-"""Every action, in the order in which help and README show them."""
+"""Every action, in the order in which help and docs/keys.md show them."""
 
 _SHOWN: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",

@@ -1,7 +1,7 @@
-"""Writes the table of keys in README.md from the registry of actions.
+"""Writes the table of keys in docs/keys.md from the registry of actions.
 
-    .venv/bin/python scripts/readme_keys.py            rewrites the table
-    .venv/bin/python scripts/readme_keys.py --check    exit code 1 where it is not up to date
+    .venv/bin/python scripts/key_page.py            rewrites the table
+    .venv/bin/python scripts/key_page.py --check    exit code 1 where it is not up to date
 
 The table stands between two comments, and nothing else of the page is touched.
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 from mast_tui.ui.actions.registry import Action, Where, actions_for, shown
 
-README: Final = Path(__file__).resolve().parent.parent / "README.md"
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 BEGIN: Final = "<!-- keys -->"
 END: Final = "<!-- /keys -->"
 
@@ -69,17 +69,17 @@ def with_table(page: str) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md has no place for the keys: {BEGIN} and {END}")
+        raise ValueError(f"docs/keys.md has no place for the keys: {BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{key_table()}\n\n{END}{after}"
 
 
 def main(arguments: list[str]) -> int:
     """Rewrite or check the table; the exit code."""
-    page = README.read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     wanted = with_table(page)
     if arguments == ["--check"]:
         return int(page != wanted)
-    README.write_text(wanted, "utf-8")
+    PAGE.write_text(wanted, "utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The README's table of keys is the registry's."""
+"""The page's table of keys is the registry's."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 def test_the_table_is_up_to_date_and_names_every_key() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "readme_keys.py", "--check"],
+        [sys.executable, ROOT / "scripts" / "key_page.py", "--check"],
         capture_output=True,
         encoding="utf-8",
         check=False,
         timeout=60,
     )
     assert done.returncode == 0, (
-        f"{done.stderr}run scripts/readme_keys.py: the table of keys in README.md is out of date"
+        f"{done.stderr}run scripts/key_page.py: the table in docs/keys.md is out of date"
     )
-    page = (ROOT / "README.md").read_text("utf-8")
+    page = (ROOT / "docs" / "keys.md").read_text("utf-8")
     table = page.partition("<!-- keys -->")[2].partition("<!-- /keys -->")[0]
     for action in ACTIONS:
         if not action.name.startswith(("digit_", "side_")):
