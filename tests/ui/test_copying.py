@@ -91,6 +91,18 @@ async def test_the_systems_tool_takes_it_and_is_named(
         assert on.message == "Copied the quote, 6 characters, by xclip"
 
 
+async def test_the_answer_key_goes_the_same_way(
+    tmp_path: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = put_tool(bin_folder, "xclip")
+    monkeypatch.setenv("DISPLAY", ":0")
+    async with stage(write_trace(tmp_path / "known.json", ground_truth="two pods")) as on:
+        assert await copied_by(on, monkeypatch, "i", "y") == []
+        assert "two pods" in kept.read_text("utf-8")
+        assert "Copied the answer key" in on.lines[-1]
+        assert on.message.endswith("by xclip")
+
+
 async def test_where_the_tool_fails_the_terminal_takes_it(
     small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
+from textual.screen import ModalScreen
 
+from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
 from tests.ui.stage import stage, write_trace
 
@@ -46,3 +50,32 @@ async def test_a_first_digit_is_answered_by_all_that_may_follow(small: Path) -> 
         for digit in "123456":
             assert f"  {digit} " in on.lines[-1]
         assert len(on.lines[-1].rstrip()) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) -> None:
+    async with stage(small, size=(width, 24)) as on:
+        await on.press("1", "3")
+        for key, shown in (
+            ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
+            ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
+            ("colon", "↑ ↓ move  Enter takes it  Esc leaves"),
+            ("m", "Enter keeps  Esc leaves it as it was  ^g in your editor"),
+        ):
+            await on.press(key)
+            assert on.app.screen.is_modal
+            assert on.lines[-1].strip() == shown
+            await on.press("escape")
+            assert on.lines[-1].rstrip().endswith("? help")
+
+
+def test_every_dialog_says_what_its_keys_do() -> None:
+    for found in walk_packages(ui.__path__, "mast_tui.ui."):
+        import_module(found.name)
+    kinds = [*ModalScreen.__subclasses__()]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    ours = [kind for kind in kinds if kind.__module__.startswith("mast_tui.")]
+    silent = {kind.__name__ for kind in ours if not hasattr(kind, "dialog_keys")}
+    assert len(ours) > 10
+    assert silent == {"TypingDialog"}  # what others are built on

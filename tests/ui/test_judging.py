@@ -116,6 +116,7 @@ async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
         await on.press("J")
         assert on.session.pending
         assert "] goes to the next" in on.message
+        assert on.message.count("suggestion") == 1  # how many there are is said once
         assert "? tells how J asks a model too" in on.message
     assert "A model as judge" in [one.title for one in sections_of(Where.ANNOTATE, {})]
     assert "A model as judge" not in [one.title for one in sections_of(Where.ADJUDICATE, {})]

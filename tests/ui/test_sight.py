@@ -153,3 +153,20 @@ async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place:
     ):
         async with stage(runs, workspace=place, blind=blind, assisted=assisted) as on:
             assert f"alice · {sight}" in on.text
+
+
+@pytest.mark.parametrize(
+    ("annotator", "words"),
+    [
+        ("ann", "ann · suggestions on · 0 of 4 finished"),
+        ("margaret", "margaret · suggestions on · 0 of 4"),
+        ("m" * 30, "m" * 30),
+    ],
+)
+async def test_at_80_columns_suggestions_are_told_in_words(
+    runs: Path, place: Path, annotator: str, words: str
+) -> None:
+    async with stage(
+        runs, workspace=place, annotator=annotator, assisted=True, size=(80, 24)
+    ) as on:
+        assert on.lines[0].endswith(f" {words} ")

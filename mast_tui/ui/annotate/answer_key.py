@@ -148,6 +148,10 @@ class AnswerKeyScreen(ModalScreen[None]):
     """A trace's answer key at the side of the trace, to scroll, to search and to copy."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (
+        *(("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match")),
+        *(("y", "copies"), ("Esc", "closes")),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", show=False),
         Binding("i,q,Q", "leave", show=False),

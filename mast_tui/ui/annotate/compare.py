@@ -37,6 +37,7 @@ class CompareScreen(ModalScreen[None]):
     """The lines that differ, the earlier ones with ``-`` and the later ones with ``+``."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,equals_sign,q,Q,enter", "leave", show=False),
         Binding("down,j", "scroll_text(1)", show=False),

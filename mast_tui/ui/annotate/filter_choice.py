@@ -120,6 +120,7 @@ class FilterChoice(ModalScreen[bool]):
     """Gives back whether the choice is kept; every change is told to ``changed`` at once."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (("x", "clears"), ("Enter", "keeps"), ("Esc", "shows all"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(

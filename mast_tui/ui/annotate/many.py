@@ -90,6 +90,9 @@ class ManyScreen(ModalScreen[ManyAnswered | None]):
     """Asks which suggestions are meant and what to do with them; gives None after Escape."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (
+        *(("x", "rejects"), ("a", "accepts"), ("h", "hides"), ("Esc", "leaves")),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(

@@ -70,6 +70,7 @@ class FinishScreen(ModalScreen[str | None]):
     """
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (*ANSWERS, ("Esc", "back"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(

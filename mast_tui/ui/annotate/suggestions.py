@@ -364,11 +364,13 @@ class Suggestions:
     # What a judge has found, and what is looked at from another room
 
     def what_next(self, session: Session) -> str:
-        """Return what a key would do next, in a few words."""
-        pending = len(self.pending)
-        if not pending:
+        """Return what a key would do next, in a few words.
+
+        How many wait stands in the panel, and how many were found is said by the judge.
+        """
+        if not self.pending:
             return "" if session.suggestions_visible else no_suggestion_words(session)
-        return f"{pending} suggestion{' waits' if pending == 1 else 's wait'}: ] goes to the next"
+        return "] goes to the next"
 
     def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open."""

@@ -107,6 +107,7 @@ def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
 class Finder(TypingDialog):
     """Gives back the value of the choice, or None. ``free`` also gives back what was typed."""
 
+    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "takes it"), ("Esc", "leaves")),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,ctrl+n", "move(1)", show=False, priority=True),

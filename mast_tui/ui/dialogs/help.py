@@ -227,6 +227,10 @@ class HelpScreen(ModalScreen[None]):
 
     CSS_PATH = DIALOGS
     AUTO_FOCUS = "#keys"
+    dialog_keys: ClassVar = (
+        *(("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "ends")),
+        ("Esc", "closes"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("question_mark,f1,q,Q,enter", "close", show=False),

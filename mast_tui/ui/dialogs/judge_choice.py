@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -53,6 +53,9 @@ class JudgeChoice(ModalScreen[Chosen | None]):
     """Gives back what was chosen, or None after Escape. A model waits for its estimate."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (
+        *((RULES_KEY, "the rules"), (MODEL_KEY, "the model"), ("Esc", "asks nothing")),
+    )
 
     @dataclass
     class Estimated(Message):

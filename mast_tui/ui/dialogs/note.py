@@ -66,10 +66,18 @@ class NoteScreen(TypingDialog):
         self._title = title
         self._value = value
         self._question = question
+        self._keys = hint
         self._hint = f"{hint} · ^g or F2: in your editor" if in_editor else hint
         self._in_editor = in_editor
         self._check = check
         self._offered = offered
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """What its hint says of each key."""
+        keys = [part.partition(" ") for part in self._keys.split(" · ")]
+        editor = (("^g", "in your editor"),) if self._in_editor else ()
+        return (*((key, words) for key, _, words in keys), *editor)
 
     def compose(self) -> ComposeResult:
         """The line to write on."""

@@ -57,6 +57,11 @@ class Ask(ModalScreen[str | None]):
         self._answers = answers
         self._default = default
 
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The answers, and how to give none."""
+        return (*self._answers, ("Esc", "leaves"))
+
     def compose(self) -> ComposeResult:
         """The question and its answers."""
         with Vertical(classes="dialog") as box:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -28,6 +29,7 @@ class WelcomeScreen(ModalScreen[bool]):
     closes it too, but then does what it was meant to do, and False is given back."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (("any key", "begins"),)
 
     _seen_since: float | None = None
 

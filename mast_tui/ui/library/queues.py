@@ -257,6 +257,7 @@ class QueueChoice(ModalScreen[QueueName | None]):
     """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
 
     CSS_PATH = DIALOGS
+    dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     @dataclass

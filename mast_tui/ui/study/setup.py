@@ -225,6 +225,10 @@ class StudySetup(ModalScreen[dict[str, str] | None]):
     """
 
     CSS_PATH = [DIALOGS, STUDY]
+    dialog_keys: ClassVar = (
+        *(("Enter", "sets it up"), ("↑ ↓", "move"), ("space", "another choice")),
+        ("Esc", "leaves"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,tab", "field(1)", show=False),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import ClassVar
+from collections.abc import Collection, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -16,6 +16,14 @@ from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, sh
 from mast_tui.ui.textual_internals import RenderCache
 
 
+@runtime_checkable
+class TellsKeys(Protocol):
+    """A dialog that says what its keys do: each key as people write it, and a word or two."""
+
+    @property
+    def dialog_keys(self) -> Sequence[tuple[str, str]]: ...
+
+
 class HintBar(RenderCache):
     """Keys with what they do, as many as fit; a message takes their place until the next one.
 
@@ -23,7 +31,8 @@ class HintBar(RenderCache):
     Where the app has a ``report`` of work that goes on, it stands there between messages; what it
     says ``urgently`` stands before all else.
 
-    The key for help always keeps its room at the right end. Every hint can be clicked.
+    The key for help always keeps its room at the right end. Every hint can be clicked. While a
+    dialog is open, its keys stand there instead, without what was said before.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -47,6 +56,27 @@ class HintBar(RenderCache):
         self._message = ""
         self._style = "message"
         self._spans: list[tuple[int, int, str]] = []
+        self._dialog: tuple[tuple[str, str], ...] | None = None
+        self._said_before = False  # before the dialog was opened
+
+    def on_mount(self) -> None:
+        """Follow the dialogs that open and close above the screen."""
+        self._dialog = self._dialog_keys()
+        self.app.screen_change_signal.subscribe(self, self._screen_changed)
+
+    def _screen_changed(self, _screen: object) -> None:
+        found = self._dialog_keys()
+        if found != self._dialog:
+            self._dialog = found
+            self._said_before = found is not None
+            self.refresh()
+
+    def _dialog_keys(self) -> tuple[tuple[str, str], ...] | None:
+        """The keys of the dialog that is open, or None where none is."""
+        top = self.app.screen
+        if not top.is_modal or top is self.screen:
+            return None
+        return tuple(top.dialog_keys) if isinstance(top, TellsKeys) else ()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One line."""
@@ -82,11 +112,14 @@ class HintBar(RenderCache):
 
     def _show(self, message: str, style: str) -> None:
         message = one_line(message)
-        if (message, style) != (self._message, self._style):
+        if self._said_before or (message, style) != (self._message, self._style):
             self._message, self._style = message, style
+            self._said_before = False
             self.refresh()
 
     def _hints(self) -> list[tuple[str, str, str]]:
+        if self._dialog is not None:
+            return [(key, title, "") for key, title in self._dialog]
         keymap: Keymap = getattr(self.app, "keys_set", {})
         rows = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
         # The last of these stands at the right end of the bar and is never left out.
@@ -112,13 +145,14 @@ class HintBar(RenderCache):
         width = self.size.width
         base = self.rich_style
         self._spans = []
-        hints = [] if self._style == "prompt" and self._message else self._hints()
-        pinned = hints.pop() if hints else None
+        message = "" if self._said_before else self._message
+        hints = [] if self._style == "prompt" and message else self._hints()
+        pinned = hints.pop() if hints and self._dialog is None else None
         tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
         segments: list[Segment] = [Segment(" ", base)]
         used = 1
         urgent = one_line(getattr(self.app, "urgently", ""))
-        text = urgent or self._message or self._report
+        text = urgent or message or self._report
         if text:
             kind = "error" if urgent else self._style
             style = base + self.get_component_rich_style(f"hint-bar--{kind}", partial=True)

@@ -17,9 +17,12 @@ LEAST_OF_FIRST: Final = 24
 """Cells of a long first part before what stands behind it gives way."""
 
 _SHOWN: Final = "suggestions shown"
-_SHORTER: Final = {_SHOWN: "◌ shown"}
-"""What stands for a part on the right where there is no room for everything; ``◌`` is the mark of
-a suggestion everywhere."""
+_SHORTER: Final = (
+    (_SHOWN, "suggestions on"),
+    (" finished", ""),  # ``3 of 16`` says it too
+    ("suggestions on", "sugg. on"),  # as the library's column is headed
+)
+"""What stands for words on the right where there is no room for everything, in this order."""
 
 
 def sight_words(*, blind: bool) -> str:
@@ -62,9 +65,16 @@ class TitleBar(RenderCache):
         first = base + self.get_component_rich_style("title-bar--first", partial=True)
         rest = base + self.get_component_rich_style("title-bar--rest", partial=True)
         right = list(self._right)
-        length = cell_len(SEPARATOR.join(right))
-        if length > min(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left))):
-            right = [_SHORTER.get(part, part) for part in right]
+        needed = cell_len(SEPARATOR.join(self._left))
+        for words, shorter in _SHORTER:
+            length = cell_len(SEPARATOR.join(right))
+            if length <= min(width // 2, width - 4 - needed):
+                break
+            right = [
+                part.removesuffix(words) + shorter if part.endswith(words) else part
+                for part in right
+            ]
+            needed = self._least(list(self._left)) if self._left else 0
         while len(right) > 1 and cell_len(SEPARATOR.join(right)) > width // 2:
             right.pop()
         tail = SEPARATOR.join(right)
