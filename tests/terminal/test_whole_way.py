@@ -131,7 +131,7 @@ def test_one_person_labels_takes_back_and_finds_everything_again(
         assert terminal.ended() == 0
 
     with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
-        terminal.until(r"1 of 16 finished")
+        terminal.until(r"1 of 16")
         open_trace(terminal)
         terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
         assert "2.6 ●" in marks_on(terminal, 5)
