@@ -47,7 +47,7 @@ def cursor_number(terminal: Terminal) -> int:
 
 def open_trace(terminal: Terminal, name: str = TRACE) -> None:
     """From the library to the annotate screen of one trace."""
-    terminal.until(r"of \d+ finished")
+    terminal.until(r"· \d+ of \d+")
     terminal.press("/", name.removesuffix(".jsonl"), "enter")
     terminal.until(lambda text: "1 of 16 traces" in text)
     terminal.press("enter")
