@@ -1,3 +1,3 @@
 """Label agent traces with a failure taxonomy in the terminal."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

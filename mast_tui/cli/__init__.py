@@ -6,6 +6,7 @@ Nothing is imported here that the app does not need for its first frame.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from types import TracebackType
@@ -19,6 +20,10 @@ from mast_tui.ui.crashes import tell_and_leave_it_there
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
     sys.excepthook = _unexpected
+    if "_MAST_TUI_COMPLETE" in os.environ:
+        from mast_tui.cli.completion import complete
+
+        sys.exit(complete(os.environ["_MAST_TUI_COMPLETE"]))
     given = tuple(sys.argv[1:] if args is None else args)
     words = split_words(given)
     plain = app_words(given) if words.command is None else None

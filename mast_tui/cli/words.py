@@ -75,6 +75,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.config:config_command",
             "Print every setting with its value, and where the file lies.",
         ),
+        "doctor": Command(
+            "mast_tui.cli.doctor:doctor_command",
+            "Say what works on this machine, what does not, and what to do.",
+        ),
     }
 )
 """Every command, in the order of the help page, which imports none of them."""

@@ -450,25 +450,49 @@ class Client:
         names = await self._models()
         model = self._clean(self._model)
         if names and self._model not in names:
-            shown = ", ".join(self._clean(name) for name in names[:NAMES_SHOWN])
+            shown = ", ".join(names[:NAMES_SHOWN])
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             return f"{self._host} knows no model “{model}”; it has {shown}{more}"
         if trouble is Trouble.NO_MODEL:
             return f"{self._host} knows no model “{model}”: {said}"
         return f"{self._host} is no OpenAI API at this address; most end in /v1: {said}"
 
-    async def _models(self) -> list[str]:
-        """The models that the server lists, none where it does not do so quickly."""
+    async def models(self) -> list[str]:
+        """List the models that the server has; none where it does not tell.
+
+        Raises:
+            RunStops: It cannot be reached, or refuses the key.
+        """
         try:
             async with asyncio.timeout(NAMES_WITHIN):
                 listed = orjson.loads(await self._openai.get("/models", cast_to=str))
-        except (TimeoutError, openai.OpenAIError, orjson.JSONDecodeError):
+        except openai.APIStatusError as error:
+            response = error.response
+            refusal = read_api_error(response.status_code, response.headers, response.content)
+            trouble = trouble_of(refusal)
+            if trouble in (Trouble.KEY, Trouble.DENIED, Trouble.REDIRECT):
+                said = f"{self._clean(refusal.message)} ({refusal.status})"
+                words = await self._why_stopped(trouble, refusal, said)
+                raise RunStops(words) from error
+            return []
+        except TimeoutError as error:
+            raise RunStops(f"{self._host} does not answer within {NAMES_WITHIN:g} s") from error
+        except openai.APIConnectionError as error:
+            raise RunStops(f"{self._host} is not reached: {self._lost(error).words}") from error
+        except (openai.OpenAIError, orjson.JSONDecodeError):
             return []
         models = listed.get("data") if isinstance(listed, dict) else None
         if not isinstance(models, list):
             return []
         names = (model.get("id") for model in models if isinstance(model, dict))
-        return [name for name in names if isinstance(name, str)]
+        return [self._clean(name) for name in names if isinstance(name, str)]
+
+    async def _models(self) -> list[str]:
+        """The same to explain a refusal, where a server that does not tell is no news."""
+        try:
+            return await self.models()
+        except RunStops:
+            return []
 
     def _clean(self, text: str) -> str:
         """A text of the server or the library, without the key and fit for a message."""

@@ -1,0 +1,126 @@
+"""``doctor``: what works here, what does not, and what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mast_tui.cli import doctor
+from mast_tui.configuration import configuration_path
+from tests.cli.conftest import Cli, Done
+from tests.judges.llm.server import ModelServer, answer, status
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", "CACHE", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TMUX", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("EDITOR", "true")
+
+
+def configured(text: str) -> None:
+    configuration_path().parent.mkdir(parents=True, exist_ok=True)
+    configuration_path().write_text(text, "utf-8")
+
+
+def checks(done: Done) -> Mapping[str, Mapping[str, str]]:
+    return {check["name"]: check for check in done.json["checks"]}
+
+
+def test_a_machine_that_is_well_says_so_and_ends_with_0(cli: Cli) -> None:
+    done = cli("doctor", "--json")
+    found = checks(done)
+    assert done.code == 0
+    assert {check["state"] for check in found.values()} <= {"works", "note"}
+    assert found["workspace"]["found"].endswith(str(Path(".mast-tui") / "workspace.db"))
+    assert found["model"]["found"] == "none is set; the rules judge without one"
+    told = cli("doctor")
+    assert [line.split()[1] for line in told.out.splitlines() if line[0] in "✓·"] == list(found)
+    assert not list(Path().iterdir())  # it has changed nothing
+
+
+def test_a_wrong_setting_and_a_missing_editor_are_wrong(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured('theme = "nrod"\n')
+    monkeypatch.setenv("VISUAL", "no-such-editor -w")
+    done = cli("doctor", "--json")
+    found = checks(done)
+    assert done.code == 1
+    assert found["settings"]["state"] == found["editor"]["state"] == "wrong"
+    assert "nord" in found["settings"]["found"]
+    assert "no-such-editor" in found["editor"]["found"]
+
+
+def test_the_workspace_is_looked_through(cli: Cli) -> None:
+    Path("mine.db").write_bytes(b"no database")
+    done = cli("doctor", "--workspace", "mine.db", "--json")
+    assert done.code == 1
+    assert "no workspace of mast-tui" in checks(done)["workspace"]["found"]
+    made = "trace_id,annotator,mode,value\nt,ann,1.3,present\n"
+    Path("labels.csv").write_text(made)
+    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    found = checks(cli("doctor", "--json"))["workspace"]
+    assert found["state"] == "works"
+    assert "1 trace," in found["found"]
+
+
+def test_a_model_server_is_asked_for_its_models_and_for_nothing_else(cli: Cli) -> None:
+    with ModelServer(lambda _body, _n: answer("{}"), models=["small", "large"]) as server:
+        configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
+        assert checks(cli("doctor", "--json"))["model"]["state"] == "works"
+        configured(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
+        done = cli("doctor", "--json")
+        assert done.code == 1
+        assert "it has small, large" in checks(done)["model"]["found"]
+        before = len(server.requests)
+        assert checks(cli("doctor", "--offline", "--json"))["model"]["state"] == "note"
+        assert len(server.requests) == before
+        assert not server.chats
+
+
+def test_a_server_that_refuses_the_key_or_is_not_there_is_told(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-this-one-either")
+    with ModelServer() as server:
+        server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
+        configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
+        done = cli("doctor", "--json")
+        assert done.code == 1
+        assert "refuses the key that OPENAI_API_KEY holds" in checks(done)["model"]["found"]
+        assert "sk-not-this" not in done.out
+    done = cli("doctor", "--json")
+    assert done.code == 1
+    assert "is not reached" in checks(done)["model"]["found"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "size", "hint"),
+    [
+        ({"TERM": "dumb"}, (120, 40), "set TERM"),
+        ({"TERM": "xterm"}, (50, 40), "at least 60 × 15"),
+        ({"TERM": "xterm"}, (70, 20), "120 × 40 shows the taxonomy"),
+        ({"TERM": "xterm"}, (120, 40), ""),
+    ],
+)
+def test_a_terminal_that_cannot_show_the_app_is_told(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: Mapping[str, str],
+    size: tuple[int, int],
+    hint: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(doctor.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(doctor.shutil, "get_terminal_size", lambda: os.terminal_size(size))
+    monkeypatch.setattr(doctor.locale, "getpreferredencoding", lambda do_setlocale: "UTF-8")
+    found = checks(cli("doctor", "--json"))["terminal"]
+    assert hint in found["hint"]
+    assert (found["state"] == "works") == (not hint)

@@ -1,0 +1,142 @@
+"""What is built is what people install: tried in an environment of its own, from files alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from mast_tui import __version__
+from tests.terminal.screen import Terminal, settings
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the source distribution and the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    for kind in ("sdist", "wheel"):
+        run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder), cwd=ROOT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment in which the wheel is installed.
+
+    What it depends on is lent to it by the environment of the tests; the project itself is not, as
+    the file that stands for an editable installation counts in its own environment alone.
+    """
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, symlinks=True)
+    (wheel,) = built.glob("*.whl")
+    run(sys.executable, "-m", "pip", f"--python={place / 'bin' / 'python'}", "install", "-q",
+        "--no-deps", "--no-index", str(wheel), cwd=place)  # fmt: skip
+    (packages,) = place.glob("lib/python*/site-packages")
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    return place / "bin"
+
+
+def run(*words: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """What a command prints; it must end well."""
+    environment = env or {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_the_package_its_samples_and_its_styles(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    assert wheel.name == f"mast_tui-{__version__}-py3-none-any.whl"
+    names = set(zipfile.ZipFile(wheel).namelist())
+    ours = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "mast_tui").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    samples = {f"mast_tui/{path.relative_to(ROOT)}" for path in (ROOT / "sample_traces").iterdir()}
+    assert ours | samples <= names
+    assert not {name for name in names if name.startswith(("tests", "docs"))}
+
+
+def test_the_source_distribution_is_enough_to_build_the_same_wheel(
+    built: Path, tmp_path: Path
+) -> None:
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", cwd=folder)
+    (ours,) = (folder / "dist").iterdir()
+    (theirs,) = built.glob("*.whl")
+    assert zipfile.ZipFile(ours).namelist() == zipfile.ZipFile(theirs).namelist()
+
+
+def test_what_is_installed_reads_the_samples_and_takes_a_first_label(
+    installed: Path, tmp_path: Path
+) -> None:
+    program = str(installed / "mast-tui")
+    home = {key: value for key, value in settings(tmp_path).items() if key != "PYTHONPATH"}
+    assert run(program, "--version", cwd=tmp_path, env=home) == f"mast-tui, version {__version__}\n"
+    where = run(str(installed / "python"), "-c", "import mast_tui; print(mast_tui.__file__)",
+                cwd=tmp_path, env=home)  # fmt: skip
+    assert Path(where).is_relative_to(installed.parent)
+    process = pexpect.spawn(program, env=home, dimensions=(40, 120), cwd=str(tmp_path))
+    with Terminal(home=tmp_path, process=process) as terminal:
+        terminal.until("Who is labelling")
+        terminal.press("\x15Ann", "enter")
+        terminal.until("any key begins")
+        terminal.press("enter")
+        terminal.until("Enter open")
+        terminal.press("enter")
+        terminal.until("Timeline")
+        terminal.until(r"#\d+ \w+")
+        terminal.press("1", "3")
+        terminal.until(r"1\.3 .*●")
+        terminal.press("ctrl+q")
+        assert terminal.ended() == 0
+    samples = tmp_path / ".local" / "share" / "mast-tui" / "samples.db"
+    run(program, "export", "--format", "csv-long", "--labels", "Ann", "-o", "out.csv",
+        "--workspace", str(samples), cwd=tmp_path, env=home)  # fmt: skip
+    assert ",Ann,1.3,present," in (tmp_path / "out.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_what_completes_commands(installed: Path, shell: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "_MAST_TUI_COMPLETE": f"{shell}_source"}
+    script = run(str(installed / "mast-tui"), cwd=installed, env=environment)
+    assert f"_MAST_TUI_COMPLETE={shell}_complete" in script
+
+
+def test_bash_completes_commands_options_and_choices(installed: Path, tmp_path: Path) -> None:
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        told = run(
+            str(installed / "mast-tui"),
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "_MAST_TUI_COMPLETE": "bash_complete",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(words) - 1),
+            },
+        )
+        return told.splitlines()
+
+    assert completed("mast-tui re") == ["plain,read", "plain,report", "file,re"]
+    assert "plain,--spans" in completed("mast-tui inspect --")
+    assert completed("mast-tui export --format csv-l") == ["plain,csv-long"]
+    assert "plain,--workspace" in completed("mast-tui --w")
