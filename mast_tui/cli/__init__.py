@@ -20,17 +20,14 @@ from mast_tui.ui.crashes import tell_and_leave_it_there
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code: 0 done, 1 bad data, 2 wrong usage."""
     sys.excepthook = _unexpected
-    if "_MAST_TUI_COMPLETE" in os.environ:
-        from mast_tui.cli.completion import complete
-
-        sys.exit(complete(os.environ["_MAST_TUI_COMPLETE"]))
+    asked_to_complete = os.environ.get("_MAST_TUI_COMPLETE")
     given = tuple(sys.argv[1:] if args is None else args)
     words = split_words(given)
     plain = app_words(given) if words.command is None else None
-    if plain is None:
-        from mast_tui.cli.dispatch import run  # start-up: the app needs no click
+    if plain is None or asked_to_complete is not None:
+        from mast_tui.cli.dispatch import complete, run  # start-up: the app needs no click
 
-        sys.exit(run(words))
+        sys.exit(run(words) if asked_to_complete is None else complete(asked_to_complete))
     # What is imported on the way to the first frame is no garbage; the app collects again after it.
     gc.disable()
     sys.exit(

@@ -41,17 +41,22 @@ def config_command(as_json: bool) -> None:
     Where something in the file is wrong it is told, with its line, and the exit code is 1; the app
     starts all the same and uses the defaults of what is wrong.
     """
-    # It brings Textual, of which it knows the keys and themes; other commands do without.
-    from mast_tui.ui.actions.keymap import checked, key_settings
-
-    found = checked(read_configuration())
-    keys = key_settings(found)
+    found, keys = settings_in_use()
     if as_json:
         print_json(_document(found, keys))
     else:
         click.echo("\n".join(_lines(found, keys)))
     if found.problem is not None:
         raise ConfigurationError(found.problem)
+
+
+def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
+    """Read the configuration, with the names of keys and themes checked, and the keys that hold."""
+    # It brings Textual, of which it knows the keys and themes; other commands do without.
+    from mast_tui.ui.actions.keymap import checked, key_settings
+
+    found = checked(read_configuration())
+    return found, key_settings(found)
 
 
 def _value(found: Configuration, place: Place) -> Any:

@@ -1,4 +1,4 @@
-"""Running a command, and saying what went wrong in one line."""
+"""Running a command, saying what went wrong in one line, and completing what is typed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
 from mast_tui.cli.words import APP_COMMAND, COMMANDS, Words
 from mast_tui.errors import MastError
@@ -73,3 +74,32 @@ def _message(error: OSError) -> str:
 def _complain(name: str, message: str, code: int = WRONG) -> int:
     sys.stderr.write(f"{name}: {one_line(message)}\n")
     return code
+
+
+class _WholeCommandLine(click.Group):
+    """The command line as one group, of which only the command that was typed is imported."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        commands = [
+            CompletionItem(name, help=command.help)
+            for name, command in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, CompletionItem(incomplete, type="file")]
+
+
+def complete(instruction: str) -> int:
+    """Answer a shell; the exit code.
+
+    Args:
+        instruction: What it asks, as click has it: ``bash_source`` for the script that makes it
+            ask, ``bash_complete`` for what may come next; ``zsh`` and ``fish`` likewise.
+    """
+    options = [one for one in _imported(APP_COMMAND).params if isinstance(one, click.Option)]
+    line = _WholeCommandLine("mast-tui", params=options)
+    return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

@@ -16,17 +16,25 @@ from typing import Final, NamedTuple
 
 import click
 from platformdirs import user_cache_path
+from rich.console import Console
 
 from mast_tui import __version__
+from mast_tui.cli.config import settings_in_use
 from mast_tui.cli.shared.common import common_options, json_option, print_json
 from mast_tui.configuration import (
     JudgeConfiguration,
-    read_configuration,
     read_judge_configuration,
 )
 from mast_tui.errors import MastError
+from mast_tui.judges.llm.client.client import Client
+from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.model import Parameters
 from mast_tui.reports.sentences import counted
 from mast_tui.safe_text import one_line
+from mast_tui.ui.dialogs.editor import NoEditor, editor_command
+from mast_tui.ui.services.clipboard import tools
+from mast_tui.workspace import Workspace, find_workspace, why_not_trusted
+from mast_tui.workspace.file_systems import is_on_network
 
 SMALLEST: Final = (60, 15)
 """Columns and rows on which every screen still shows what it is about."""
@@ -130,8 +138,6 @@ def _terminal() -> Check:
 def _colours() -> Check:
     if os.environ.get("NO_COLOR"):
         return Check("colours", State.NOTE, "NO_COLOR is set: none are used, signs say the same")
-    from rich.console import Console  # the JSON of a script without a terminal does without
-
     system = Console().color_system
     if system is None:
         return Check("colours", State.NOTE, "none; signs say the same")
@@ -142,8 +148,6 @@ def _colours() -> Check:
 
 
 def _copying() -> Check:
-    from mast_tui.ui.services.clipboard import tools
-
     found = tools(os.environ)
     if found:
         return Check("copying", State.WORKS, f"by {' and '.join(tool.name for tool in found)}")
@@ -154,8 +158,6 @@ def _copying() -> Check:
 
 
 def _editor() -> Check:
-    from mast_tui.ui.dialogs.editor import NoEditor, editor_command
-
     try:
         words = editor_command(os.environ)
     except NoEditor as error:
@@ -167,9 +169,7 @@ def _editor() -> Check:
 
 
 def _settings() -> Check:
-    from mast_tui.ui.actions.keymap import checked
-
-    found = checked(read_configuration())
+    found, _keys = settings_in_use()
     if found.problem is not None:
         hint = "the app uses the default of what is wrong; `mast-tui config` lists every setting"
         return Check("settings", State.WRONG, found.problem, hint)
@@ -188,9 +188,6 @@ def _cache() -> Check:
 
 
 def _workspace(place: str | None) -> Check:
-    from mast_tui.workspace import Workspace, find_workspace, why_not_trusted
-    from mast_tui.workspace.file_systems import is_on_network
-
     path = find_workspace(place)
     try:
         if not path.exists():
@@ -235,10 +232,6 @@ def _model(offline: bool) -> Check:
 
 async def _asked(judge: JudgeConfiguration, model: str) -> Check:
     """What a server says when it is asked for its models."""
-    from mast_tui.judges.llm.client.client import Client
-    from mast_tui.judges.llm.client.keys import find_key
-    from mast_tui.judges.llm.model import Parameters
-
     address = judge.address()
     client = Client(
         Parameters(model),

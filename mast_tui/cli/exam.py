@@ -21,7 +21,7 @@ from mast_tui.cli.exam_input import (
     set_from_table,
     set_from_workspace,
 )
-from mast_tui.cli.report_files import Files, print_text
+from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.shared.common import (
     checked_sight,

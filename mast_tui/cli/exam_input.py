@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication import words_by_trace
-from mast_tui.cli.agree_input import judge_named
+from mast_tui.cli.agree.input import judge_named
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.agree import split_names
+from mast_tui.cli.agree.command import split_names
 from mast_tui.cli.export_files import Request, add_codebook, add_gold, add_words
 from mast_tui.cli.shared.asking import asked_by, say_hidden
 from mast_tui.cli.shared.common import (

@@ -56,11 +56,11 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Set up a study: who labels which traces, in which order, and how.",
         ),
         "agree": Command(
-            "mast_tui.cli.agree:agree_command",
+            "mast_tui.cli.agree.command:agree_command",
             "Show how far annotators agree, and how good a judge is.",
         ),
         "report": Command(
-            "mast_tui.cli.report:report_command",
+            "mast_tui.cli.report.command:report_command",
             "Show how and why runs fail: which modes, how sure, and where.",
         ),
         "export": Command(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import locale
 import os
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from mast_tui.cli import doctor
 from mast_tui.configuration import configuration_path
 from tests.cli.conftest import Cli, Done
 from tests.judges.llm.server import ModelServer, answer, status
@@ -118,9 +120,9 @@ def test_a_terminal_that_cannot_show_the_app_is_told(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(doctor.sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(doctor.shutil, "get_terminal_size", lambda: os.terminal_size(size))
-    monkeypatch.setattr(doctor.locale, "getpreferredencoding", lambda do_setlocale: "UTF-8")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size(size))
+    monkeypatch.setattr(locale, "getpreferredencoding", lambda do_setlocale: "UTF-8")
     found = checks(cli("doctor", "--json"))["terminal"]
     assert hint in found["hint"]
     assert (found["state"] == "works") == (not hint)

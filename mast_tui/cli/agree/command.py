@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.agree_input import Wanted, judge_named, whole_report
-from mast_tui.cli.agree_traces import print_traces, traces_document
-from mast_tui.cli.report_files import print_text, rendered
+from mast_tui.cli.agree.input import Wanted, judge_named, whole_report
+from mast_tui.cli.agree.traces import print_traces, traces_document
+from mast_tui.cli.report.files import print_text, rendered
 from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.shared.common import (
     checked_sight,

@@ -11,8 +11,8 @@ import click
 
 from mast_tui.adjudication import traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence
-from mast_tui.cli.report_files import Files, extras_for, print_text
-from mast_tui.cli.report_input import outcomes_shown, sight_of_labels, signature_input
+from mast_tui.cli.report.files import Files, extras_for, print_text
+from mast_tui.cli.report.input import outcomes_shown, sight_of_labels, signature_input
 from mast_tui.cli.shared.asking import asked_by, say_left_out, sight_values
 from mast_tui.cli.shared.common import (
     checked_sight,

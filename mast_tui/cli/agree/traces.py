@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.agree_input import Wanted, judge_input, study_input
+from mast_tui.cli.agree.input import Wanted, judge_input, study_input
 from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.figures.agreement.drill_down import traces_behind
 from mast_tui.figures.judge.confusion import cases_behind, compared

@@ -1,0 +1,1 @@
+"""``mast-tui report``: how and why runs fail."""
