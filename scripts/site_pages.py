@@ -1,0 +1,39 @@
+"""What the site has beside the pages of docs/: those of the project's folder, with their links.
+
+MkDocs calls this as it builds (``hooks`` in mkdocs.yml): the README becomes the first page.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+PAGES: Final = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "SECURITY.md": "SECURITY.md",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie beside docs/."""
+    root = Path(config.docs_dir).parent
+    for source, target in PAGES.items():
+        text = (root / source).read_text("utf-8")
+        for other, name in PAGES.items():
+            text = text.replace(f"({other}", f"({name}")
+        text = re.sub(r"\]\(docs/", "](", text)
+        files.append(File.generated(config, target, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Let pages of docs/ find those beside them."""
+    for source, target in PAGES.items():
+        markdown = markdown.replace(f"](../{source}", f"]({target}")
+    return markdown
