@@ -290,7 +290,7 @@ def _import_workspaces(
         "files": [str(file) for file in files],
         "written": not merged.refused and not strange,
         "taxonomies": sorted(
-            {t.ref for content in contents.values() for t in content.taxonomies}
+            {t.taxonomy.ref for content in contents.values() for t in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
         ),
         "annotators": sorted(lines | {event.annotator for event in events}),

@@ -21,6 +21,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.study_shown import progress_rows
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
+from mast_tui.workspace.registers.taxonomies import revision_words
 
 if TYPE_CHECKING:
     from mast_tui.gold import Conflict
@@ -57,6 +58,7 @@ def status_command(
     whose = viewer.name if viewer.limited else annotator
     of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
     left_out = viewer.hidden
+    revisions = list(place.revisions_read(chosen.ref))
     rows = [
         {
             "name": row.name,
@@ -74,6 +76,7 @@ def status_command(
     document = {
         "workspace": str(place.path),
         "taxonomy": report.taxonomy,
+        "revisions": revisions,
         "traces": report.traces,
         "annotators": rows,
         "conflicts": {
@@ -149,6 +152,9 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             (row["name"], row["kind"], *(str(row[name]) for name in heading[2:])) for row in rows
         ]
         print_table([heading, *cells], numbers_from=2)
+    worded = revision_words(document["revisions"])
+    if worded:
+        click.echo(worded)
     study = document.get("study")
     if study is None:
         return

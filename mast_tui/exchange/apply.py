@@ -203,7 +203,7 @@ class _Applier:
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in used:
-                    self._workspace.add_taxonomy(taxonomy)
+                    self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted({(one.annotator, one.kind) for one in self._incoming.work}):
                 self._workspace.add_annotator(name, kind)
             record = self._workspace.begin_import(source, files, asked=asked, who=who)

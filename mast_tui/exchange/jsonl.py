@@ -26,7 +26,6 @@ from mast_tui.exchange.jsonl_records import (
 )
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.workspace import (
     Event,
@@ -42,6 +41,7 @@ from mast_tui.workspace import (
 from mast_tui.workspace.events.fields import Fields
 from mast_tui.workspace.merging import register_foreign, renamed, renamed_run
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
+from mast_tui.workspace.registers.taxonomies import Revision
 
 FORMAT: Final = "mast-tui-workspace"
 VERSION: Final = 4
@@ -52,8 +52,9 @@ chains; programs of those times would drop it without a word, or stumble."""
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
     """The lines of the export, each with its line break."""
     yield _line("workspace", {"format": FORMAT, "version": VERSION})
-    for taxonomy in workspace.taxonomies():
-        yield _line("taxonomy", {"taxonomy": to_dict(taxonomy)})
+    for revision in workspace.revisions():
+        since = {"since": revision.since} if revision.since else {}
+        yield _line("taxonomy", {"taxonomy": to_dict(revision.taxonomy), **since})
     for trace in workspace.traces():
         yield _line("trace", trace_values(trace))
     for seed, share in shares_set_aside(workspace).items():
@@ -74,7 +75,7 @@ def _line(record: str, values: Mapping[str, Any]) -> str:
 class Content:
     """What a file holds, in the order of its lines; its events as ``examined`` has them."""
 
-    taxonomies: list[Taxonomy] = field(default_factory=list)
+    taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
     shares: dict[int, float] = field(default_factory=dict)
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
@@ -120,7 +121,8 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
             taxonomy = value.get("taxonomy")
             if not isinstance(taxonomy, dict):
                 raise ValueError("'taxonomy' is no object")
-            content.taxonomies.append(from_dict(taxonomy, "taxonomy"))
+            since = fields.text_or_none("since") or ""
+            content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
         case "trace":
             content.traces.append(trace_from(fields))
         case "set_aside":
@@ -169,8 +171,7 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         The events, with each trace under the name that it has here.
     """
     with workspace.transaction():
-        for taxonomy in content.taxonomies:
-            workspace.add_taxonomy(taxonomy)
+        workspace.add_revisions(content.taxonomies)
         workspace.add_annotators(content.annotators)
         add_shares(workspace, content.shares)
     names = register_traces(content.traces, lambda t: register_foreign(workspace, t), workspace)

@@ -209,6 +209,7 @@ def _provenance(
     judges = {name for name, _ in begun | finished if name.startswith(JUDGE_PREFIX)}
     return Provenance(
         study=workspace.study(taxonomy.ref),
+        revisions=workspace.revisions_read(taxonomy.ref),
         guidelines=guidelines_document(workspace, taxonomy, traces=traces),
         unfinished=_counted(name for name, _ in begun if name not in judges),
         retests=_counted(one.annotator for one in retests),

@@ -44,6 +44,7 @@ from mast_tui.reports.sentences import (
     why_undefined,
     withheld_notes,
 )
+from mast_tui.workspace.registers.taxonomies import revision_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,9 @@ def agreement_report(document: Values, *, sight: Values | None = None) -> Report
         None if judge is None else judge_section(judge, document.get("judges"), sight=sight),
     ]
     notes = [*_nothing(document), *_whose_sight(document, sight), *_copied(document)]
+    worded = revision_words(document.get("revisions", ()))
+    if worded:
+        notes.append(Note(f"{worded[0].upper()}{worded[1:]}.", "revisions"))
     if spans is None:
         notes.append(Note("Places were not compared.", "no_spans"))
     if judge is None:

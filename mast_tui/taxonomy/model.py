@@ -51,11 +51,18 @@ class Mode:
     aliases: tuple[Alias, ...] = ()
 
 
+Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
+"""A taxonomy's ``ref``, the ids of its categories, and slug, code and category of its modes, all in
+their order. Codes belong to it, for files that people keep name modes by them, and keys type them.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Taxonomy:
     """Categories and modes in the order of their file, with the hash of its content.
 
-    ``ref`` is ``id@version``, under which labels are stored.
+    ``ref`` is ``id@version``, under which labels are stored. ``content_hash`` names the revision:
+    it changes with every word, where ``identity`` stays.
     """
 
     id: str
@@ -69,6 +76,13 @@ class Taxonomy:
     def ref(self) -> str:
         """The name under which labels keep the taxonomy: ``id@version``."""
         return f"{self.id}@{self.version}"
+
+    @property
+    def identity(self) -> Identity:
+        """What labels rely on: two taxonomies that are equal in it differ in their texts alone."""
+        categories = tuple(category.id for category in self.categories)
+        modes = tuple((mode.slug, mode.code, mode.category) for mode in self.modes)
+        return self.ref, categories, modes
 
     def mode(self, slug: str) -> Mode:
         """The mode with this slug; raises ``KeyError`` where there is none."""

@@ -567,6 +567,8 @@ class MastApp(TextualApp):
 
     def workspace_ready(self) -> None:
         """The workspace is open, and who works in it is known."""
+        if self.workspace.opened is not None:
+            self._taxonomy = self.workspace.opened.taxonomy  # as it is worded there
         self.count_finished()
 
     def workspace_failed(self) -> None:

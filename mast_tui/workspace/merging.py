@@ -38,12 +38,11 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 
     Raises:
         MergeRefused: it would change what others have said.
-        WorkspaceError: a taxonomy of the same name has another content.
+        WorkspaceError: a taxonomy of the same name has other modes.
     """
     foreign = examined(other.events())
     with into.transaction():
-        for taxonomy in other.taxonomies():
-            into.add_taxonomy(taxonomy)
+        into.add_revisions(other.revisions())
         into.add_annotators([(one.name, one.kind) for one in other.annotators()])
         names = {record.trace_id: register_foreign(into, record) for record in other.traces()}
         for run in other.runs():

@@ -56,6 +56,14 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "ALTER TABLE traces ADD COLUMN version TEXT",
         "ALTER TABLE traces ADD COLUMN started FLOAT",
     ),
+    6: (
+        "CREATE TABLE taxonomy_revisions (ref TEXT NOT NULL, since TEXT NOT NULL, "
+        "content_hash TEXT NOT NULL, document TEXT NOT NULL, "
+        "PRIMARY KEY (ref, since, content_hash))",
+        # Until then a text could not change, so it held from the first event on.
+        'INSERT INTO taxonomy_revisions SELECT ref, coalesce((SELECT min(events."at") FROM events '
+        "WHERE events.taxonomy = taxonomies.ref), ''), content_hash, document FROM taxonomies",
+    ),
 }
 """What makes of a file of one version one of the next; written out, since the tables as the
 program knows them go on changing."""

@@ -14,7 +14,7 @@ from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, 
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'."""
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -222,6 +222,17 @@ taxonomies: Final = Table(
     _text("content_hash"),
     _text("document"),
 )
+
+taxonomy_revisions: Final = Table(
+    "taxonomy_revisions",
+    metadata,
+    _text("ref", key=True),
+    _text("since", key=True),
+    _text("content_hash", key=True),
+    _text("document"),
+)
+"""Every text that a taxonomy has had here, with the time from which on: the last one holds, and
+stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
 
 traces: Final = Table(
     "traces",

@@ -32,7 +32,9 @@ from mast_tui.workspace.records import (
     TraceRecord,
 )
 from mast_tui.workspace.registers import settings as register
+from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
+from mast_tui.workspace.registers.taxonomies import Revision, RevisionJson
 
 
 class Workspace(WorkspaceCore):
@@ -131,23 +133,55 @@ class Workspace(WorkspaceCore):
 
     # Taxonomies
 
-    def add_taxonomy(self, taxonomy: Taxonomy) -> None:
-        """Keep a taxonomy; the same id and version with another content is refused."""
+    def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
+        """Keep a taxonomy, worded as this one is.
+
+        Another text of one that is kept is noted as a revision, with the time.
+
+        Args:
+            taxonomy: What is labelled with.
+            in_use: Whether somebody reads this text; else one that is here stays.
+
+        Raises:
+            WorkspaceError: The same id and version has other modes here.
+        """
         with self._database.reading() as connection:
-            known = register.knows_taxonomy(connection, taxonomy)
+            known = taxonomy_register.is_in_force(connection, taxonomy) or (
+                not in_use and taxonomy_register.is_known(connection, taxonomy)
+            )
         if not known:
             with self._database.writing() as connection:
-                register.add_taxonomy(connection, taxonomy)
+                taxonomy_register.put_in_force(connection, taxonomy)
+
+    def add_revisions(self, revisions: Iterable[Revision]) -> None:
+        """Keep texts of taxonomies with the times from which on they held: the last one holds."""
+        with self._database.writing() as connection:
+            taxonomy_register.add_revisions(connection, revisions)
+
+    def revisions(self, ref: str | None = None) -> tuple[Revision, ...]:
+        """Every text that the taxonomies here have had, or the one named, by name and time."""
+        with self._database.reading() as connection:
+            return taxonomy_register.revisions(connection, ref)
+
+    def revisions_read(self, ref: str) -> tuple[RevisionJson, ...]:
+        """The texts of a taxonomy that held one after the other, and what was read under each."""
+        with self._database.reading() as connection:
+            return taxonomy_register.revisions_read(connection, ref)
+
+    def as_worded(self, taxonomy: Taxonomy) -> Taxonomy:
+        """The taxonomy with the text that holds here, where this one was here before."""
+        with self._database.reading() as connection:
+            return taxonomy_register.in_force(connection, taxonomy)
 
     def taxonomies(self) -> tuple[Taxonomy, ...]:
-        """The taxonomies that are kept, by name."""
+        """The taxonomies that are kept, by name, as they are worded now."""
         with self._database.reading() as connection:
-            return register.taxonomies(connection)
+            return taxonomy_register.taxonomies(connection)
 
     def taxonomy(self, ref: str) -> Taxonomy:
         """The taxonomy ``id@version``; raises ``WorkspaceError`` where it is not kept here."""
         with self._database.reading() as connection:
-            found = register.taxonomies(connection, ref)
+            found = taxonomy_register.taxonomies(connection, ref)
         if not found:
             raise WorkspaceError(f"taxonomy {ref} is not in this workspace; give --taxonomy FILE")
         return found[0]

@@ -133,6 +133,7 @@ def test_gold_and_the_dataset_come_with_a_datasheet(
     assert "| alice | human 1 | 1 |" in sheet
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     report = cli("agree", "--json").json
+    assert gold["taxonomy"]["revisions"] == report.pop("revisions")
     assert {**gold["agreement"], "spans": 0} == report | {"spans": 0}
     assert gold["agreement"]["spans"] is not None
     assert gold["left_out"]["judges"] == ["judge:rules@2"]
@@ -198,10 +199,10 @@ def test_a_taxonomy_that_does_not_fit_names_the_file(cli: Cli, tmp_path: Path) -
     cli("import", "a.csv", "--format", "csv-long")
     cli("export", "--format", "jsonl", "-o", "a.jsonl")
     text = (tmp_path / "a.jsonl").read_text("utf-8")
-    (tmp_path / "b.jsonl").write_text(text.replace("Step repetition", "Step repeated"))
+    (tmp_path / "b.jsonl").write_text(text.replace("step_repetition", "step_repeated"))
     done = cli("import", "b.jsonl", "--format", "jsonl")
     assert done.code == 1
-    assert "b.jsonl: taxonomy mast@3" in done.err
+    assert "b.jsonl: taxonomy mast@3 is in this workspace already with other modes" in done.err
 
 
 def test_labels_and_traces_are_never_written_over(cli: Cli, tmp_path: Path, labelled: str) -> None:

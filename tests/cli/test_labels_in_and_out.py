@@ -179,6 +179,7 @@ def test_the_gold_document_holds_sources_sides_and_figures(cli: Cli, tmp_path: P
     assert [side["name"] for side in second["annotators"]] == ["alice", "bob"]
     assert second["annotators"][0]["verdicts"]["1.3"] == "unsure"
     report = cli("agree", "--json").json
+    assert gold["taxonomy"]["revisions"] == report.pop("revisions")
     assert {**gold["agreement"], "spans": 0} == report | {"spans": 0}
 
 

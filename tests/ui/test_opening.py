@@ -21,8 +21,9 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import Opening
 from mast_tui.workspace import Workspace
 from tests import waiting
+from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
-from tests.ui.stage import SMALL, Message, stage, write_trace
+from tests.ui.stage import MAST, SMALL, Message, stage, write_trace
 
 
 @pytest.fixture
@@ -285,3 +286,30 @@ async def test_every_room_opens_without_a_workspace(small: Path, tmp_path: Path,
     async with stage(small, workspace=place) as on:
         await on.press("r", key, "escape", "escape")
         assert not on.app._exit
+
+
+async def test_the_words_of_a_taxonomy_are_those_of_the_workspace(
+    small: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as kept:
+        kept.add_taxonomy(MAST)
+        kept.add_taxonomy(reworded(MAST, "Corrected in this study."))
+    async with stage(small, workspace=place) as on:
+        await on.press("t", "1", "1")
+        assert on.annotate.state.taxonomy.modes[0].definition == "Corrected in this study."
+        assert on.app.taxonomy == on.annotate.state.taxonomy
+    with closing(Workspace.open(place)) as kept:
+        assert len(kept.revisions()) == 2
+        assert [label.mode for label in kept.labels()] == [MAST.modes[0].slug]
+
+
+async def test_other_words_in_the_program_are_taken_once(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as kept:
+        kept.add_taxonomy(reworded(MAST, "As an earlier program had it."))
+    async with stage(small, workspace=place) as on:
+        await on.press("t")
+    with closing(Workspace.open(place)) as kept:
+        assert kept.taxonomies() == (MAST,)
+        assert len(kept.revisions()) == 2

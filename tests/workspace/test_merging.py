@@ -12,7 +12,6 @@ import pytest
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind
 from mast_tui.study import Study
-from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError, merge
 from mast_tui.workspace.events.types import (
     GuidelineSet,
@@ -21,6 +20,7 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     StudySet,
 )
+from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
 
 
@@ -85,7 +85,7 @@ def test_nothing_comes_over_where_a_taxonomy_does_not_fit(
     here: Workspace, there: Workspace
 ) -> None:
     here.add_taxonomy(MAST)
-    there.add_taxonomy(from_dict(to_dict(MAST) | {"name": "Another"}))
+    there.add_taxonomy(changed(MAST, lambda modes: modes[::-1]))
     there.append([event(LabelAdded(label(there)))])
     before = state(here)
     with pytest.raises(WorkspaceError, match="raise the version"):

@@ -163,6 +163,7 @@ def test_a_file_that_knows_no_imports_takes_them(tmp_path: Path) -> None:
     with closing(sqlite3.connect(file)) as raw, raw:
         raw.execute("DROP TABLE imports")
         raw.execute("DROP TABLE imported_events")
+        raw.execute("DROP TABLE taxonomy_revisions")
         raw.execute("ALTER TABLE traces DROP COLUMN version")
         raw.execute("ALTER TABLE traces DROP COLUMN started")
         raw.execute("PRAGMA user_version = 4")
@@ -177,6 +178,7 @@ def test_a_file_that_knows_no_versions_and_dates_of_traces_takes_them(tmp_path: 
         workspace.register_trace(TraceRecord("t", model="m"))
     today = shape(file)
     with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DROP TABLE taxonomy_revisions")
         raw.execute("ALTER TABLE traces DROP COLUMN version")
         raw.execute("ALTER TABLE traces DROP COLUMN started")
         raw.execute("PRAGMA user_version = 5")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.ids import IdSource, uuid5, uuid7
+from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state
 
 
@@ -53,13 +55,13 @@ def test_a_taxonomy_comes_back_whole(workspace: Workspace) -> None:
         workspace.taxonomy("other@1")
 
 
-def test_a_taxonomy_with_another_content_needs_another_version(workspace: Workspace) -> None:
+def test_a_taxonomy_with_other_modes_needs_another_version(workspace: Workspace) -> None:
     workspace.add_taxonomy(MAST)
-    changed = from_dict(to_dict(MAST) | {"name": "Another name"})
-    with pytest.raises(WorkspaceError, match="raise the version"):
-        workspace.add_taxonomy(changed)
+    other = changed(MAST, lambda modes: [*modes[:-1], replace(modes[-1], code="3.9")])
+    with pytest.raises(WorkspaceError, match=r"has the code 3.9, not 3.3.*raise the version"):
+        workspace.add_taxonomy(other)
     assert workspace.taxonomies() == (MAST,)
-    workspace.add_taxonomy(from_dict(to_dict(changed) | {"version": "99"}))
+    workspace.add_taxonomy(from_dict(to_dict(other) | {"version": "99"}))
     assert len(workspace.taxonomies()) == 2
 
 

@@ -200,6 +200,7 @@ def agree_command(
         judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
         viewer.reveal(viewer.traces or (), judges=judged)
         left_out = viewer.hidden
+        revisions = list(place.revisions_read(chosen.ref))
     finally:
         place.close()
     if not as_json:
@@ -207,7 +208,7 @@ def agree_command(
     if mode is not None:
         print_traces(traces | sight, as_json=as_json)
         return
-    document: Mapping[str, Any] = {**figures, **sight}
+    document: Mapping[str, Any] = {**figures, "revisions": revisions, **sight}
     if letters is not None:
         document = letters.in_document(document)
     report = agreement_report(

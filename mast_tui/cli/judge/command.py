@@ -18,9 +18,9 @@ from mast_tui.cli.shared.common import (
     checked_sight,
     common_options,
     json_option,
-    load_chosen_taxonomy,
     open_workspace,
     print_json,
+    working_taxonomy,
 )
 from mast_tui.judges.rules import Rule, RulesJudge, chosen_rules
 from mast_tui.judges.rules.overlong import UsualLengths
@@ -107,8 +107,8 @@ def _judge_by_rules(
     as_json: bool,
     asks: Asks,
 ) -> int:
-    chosen = load_chosen_taxonomy(taxonomy)
     place = open_workspace(workspace, create=True)
+    chosen = working_taxonomy(place, taxonomy)
     hidden = asks.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []

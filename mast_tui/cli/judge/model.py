@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,13 @@ from mast_tui.cli.judge.summary import (
     without_findings,
 )
 from mast_tui.cli.shared.asking import Asks
-from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.common import (
+    load_chosen_taxonomy,
+    open_workspace,
+    print_json,
+    say,
+    working_taxonomy,
+)
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
@@ -84,6 +90,8 @@ def judge_with_model(command: ModelCommand) -> int:
     place = _workspace(command, request)
     if request.hold_out is not None and place is not None and not request.dry_run:
         set_aside(place, request.hold_out)
+    if place is not None:
+        setup = replace(setup, taxonomy=working_taxonomy(place, command.taxonomy))
     setup = with_examples(setup, request, place)
     reports: list[FileReport] = []
     if request.dry_run:

@@ -246,6 +246,7 @@ def report_command(
         extras = None
         if whole or not as_json:
             extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
+        revisions = list(place.revisions_read(chosen.ref))
     finally:
         place.close()
     told = sight_values(viewer, left_out)
@@ -253,6 +254,7 @@ def report_command(
         told["sight"]["outcomes_hidden"] = veiled
     document = {
         **report,
+        "revisions": revisions,
         "what_helps": what_helps(chosen),
         **(told if letters is None else letters.in_document(told)),
     }

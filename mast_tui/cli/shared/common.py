@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from mast_tui.safe_text import one_line
+from mast_tui.taxonomy.identity import differences
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
 if TYPE_CHECKING:
@@ -167,11 +168,19 @@ def kept_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
                 )
             return workspace.taxonomy(used[0])
         return kept.get(chosen.ref, chosen)
-    if chosen.ref in kept and kept[chosen.ref].content_hash != chosen.content_hash:
+    told = differences(kept[chosen.ref], chosen) if chosen.ref in kept else ()
+    if told:
         raise click.ClickException(
-            f"{wanted}: {chosen.ref} is in this workspace with another content; raise the version"
+            f"{wanted}: {chosen.ref} is in this workspace with other modes ({told[0]}); raise the "
+            "version"
         )
     return chosen
+
+
+def working_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
+    """The taxonomy of ``--taxonomy FILE``, or MAST as it is worded in the workspace."""
+    chosen = load_chosen_taxonomy(wanted)
+    return chosen if wanted is not None else workspace.as_worded(chosen)
 
 
 def print_json(document: object) -> None:

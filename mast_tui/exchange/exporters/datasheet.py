@@ -16,6 +16,7 @@ from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
 from mast_tui.reports.model import Report
 from mast_tui.reports.render.markdown import plain, render_markdown, table
+from mast_tui.workspace.registers.taxonomies import revision_words
 
 Values = Mapping[str, Any]
 
@@ -42,6 +43,11 @@ def datasheet(document: Values) -> str:
     return "\n".join([*(line for part in parts if part for line in [*part, ""])])
 
 
+def _revisions(taxonomy: Values) -> list[str]:
+    told = revision_words(taxonomy.get("revisions", ()))
+    return ["", f"{told[0].upper()}{told[1:]}."] if told else []
+
+
 def _head(document: Values) -> list[str]:
     taxonomy, tool = document["taxonomy"], document["tool"]
     traces = document["traces"]
@@ -54,6 +60,7 @@ def _head(document: Values) -> list[str]:
         f"for {len(taxonomy['modes'])} failure modes of the taxonomy {plain(taxonomy['ref'])} "
         f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
         f"{plain(tool['version'])}.",
+        *_revisions(taxonomy),
         "",
         f"- Systems: {systems}",
         f"- Models: {_names(trace['model'] for trace in traces)}",

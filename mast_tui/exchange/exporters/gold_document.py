@@ -23,6 +23,7 @@ from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events.protocol_values import study_to_dict
 from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.registers.taxonomies import RevisionJson
 
 FORMAT: Final = "mast-tui-gold"
 VERSION: Final = 2
@@ -56,7 +57,7 @@ class Provenance:
     ``guidelines`` are by the code of the mode. ``unfinished`` counts traces that were begun only,
     ``retests`` readings for agreement with oneself, ``not_in_study`` finished traces of people
     without a part in the study, all by annotator; ``judges`` are those that
-    have labelled and are no side.
+    have labelled and are no side. ``revisions`` are the texts that the taxonomy has had.
     """
 
     study: Study | None = None
@@ -65,6 +66,7 @@ class Provenance:
     retests: Mapping[str, int] = field(default_factory=dict)
     not_in_study: Mapping[str, int] = field(default_factory=dict)
     judges: Sequence[str] = ()
+    revisions: Sequence[RevisionJson] = ()
 
 
 def gold_document(
@@ -90,6 +92,7 @@ def gold_document(
         "taxonomy": {
             "ref": taxonomy.ref,
             "content_hash": taxonomy.content_hash,
+            "revisions": list(provenance.revisions),
             "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
         },
         "majority": majority,

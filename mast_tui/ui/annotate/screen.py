@@ -180,11 +180,8 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def on_mount(self) -> None:
         """Name the panes and say what is awaited."""
-        taxonomy = self.state.taxonomy
         self.filter.show()
-        self.modes.border_title = plain_title(taxonomy.name)
-        self.modes.show_taxonomy(taxonomy)
-        self.call_after_refresh(self.show_definition)
+        self._show_taxonomy()
         self.search.line.display = False
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
@@ -198,6 +195,11 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self.attach(self.session)
         else:
             self.title_bar.show(("Reading …",), ())
+
+    def _show_taxonomy(self) -> None:
+        self.modes.border_title = plain_title(self.state.taxonomy.name)
+        self.modes.show_taxonomy(self.state.taxonomy)
+        self.call_after_refresh(self.show_definition)
 
     # The trace and the session
 
@@ -279,6 +281,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.state.session = session
         if not self._ready:
             return
+        if session.taxonomy != self.state.taxonomy:
+            self.state.taxonomy = session.taxonomy  # as it is worded in the workspace
+            self._show_taxonomy()
         self.session_changed()
         self.show_span()
         self.hints.clear()

@@ -188,6 +188,8 @@ class Opening:
         """
         workspace, options = self.workspace, self._options
         name = checked_person(name)
+        if options.taxonomy is None:
+            taxonomy = workspace.as_worded(taxonomy)
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
         if options.annotator is None:

@@ -1,8 +1,7 @@
-"""The registers of a workspace: taxonomies, annotators, settings."""
+"""The registers of a workspace: annotators, settings."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
@@ -10,51 +9,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
-from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import schema
 from mast_tui.workspace.records import AnnotatorInfo
-
-
-def knows_taxonomy(connection: Connection, taxonomy: Taxonomy) -> bool:
-    """Whether a taxonomy is kept; raises ``WorkspaceError`` where its name stands for another."""
-    table = schema.taxonomies
-    known = connection.execute(
-        select(table.c.content_hash).where(table.c.ref == taxonomy.ref)
-    ).scalar_one_or_none()
-    if known is not None and known != taxonomy.content_hash:
-        raise WorkspaceError(
-            f"taxonomy {taxonomy.ref} is in this workspace already with another content; "
-            "labels must not change their meaning: raise the version in the taxonomy file"
-        )
-    return known is not None
-
-
-def add_taxonomy(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Keep a taxonomy; raises ``WorkspaceError`` where its name stands for another."""
-    if not knows_taxonomy(connection, taxonomy):
-        connection.execute(
-            insert(schema.taxonomies).values(
-                ref=taxonomy.ref,
-                content_hash=taxonomy.content_hash,
-                document=json.dumps(to_dict(taxonomy)),
-            )
-        )
-
-
-def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """The taxonomies that are kept, by name: all, or the one named."""
-    table = schema.taxonomies
-    statement = select(table.c.ref, table.c.document).order_by(table.c.ref)
-    if ref is not None:
-        statement = statement.where(table.c.ref == ref)
-    try:
-        return tuple(
-            from_dict(json.loads(document), name)
-            for name, document in connection.execute(statement)
-        )
-    except TaxonomyError as error:
-        raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
 
 
 def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorKind]]) -> None:

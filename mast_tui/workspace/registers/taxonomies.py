@@ -1,0 +1,201 @@
+"""The register of taxonomies, and of the texts that each has had.
+
+What a taxonomy is called, its slugs with their order and levels, and its codes never change under
+one name, since labels rely on them. Its texts may: each is kept with the time from which on it
+held, and the last one holds. So the same revisions come to the same text on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from mast_tui.errors import WorkspaceError
+from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.taxonomy.identity import differences
+from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace import schema
+from mast_tui.workspace.ids import now
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A taxonomy as it was worded, ``since`` a time (ISO 8601 in UTC), empty where nobody noted it.
+
+    Its hash is the taxonomy's ``content_hash``.
+    """
+
+    taxonomy: Taxonomy
+    since: str = ""
+
+
+class RevisionJson(TypedDict):
+    """A revision as figures tell of it.
+
+    ``passes`` counts what people have finished of what they began while it held.
+    """
+
+    hash: str
+    since: str | None
+    passes: int
+
+
+def is_in_force(connection: Connection, taxonomy: Taxonomy) -> bool:
+    """Whether a taxonomy is kept with this text; raises ``WorkspaceError`` for other modes."""
+    table = schema.taxonomies
+    row = connection.execute(
+        select(table.c.content_hash, table.c.document).where(table.c.ref == taxonomy.ref)
+    ).one_or_none()
+    if row is None:
+        return False
+    if row[0] == taxonomy.content_hash:
+        return True
+    _check_same(_read(taxonomy.ref, row[1]), taxonomy)
+    return False
+
+
+def is_known(connection: Connection, taxonomy: Taxonomy) -> bool:
+    """Whether a taxonomy is kept, whatever its text; raises ``WorkspaceError`` for other modes."""
+    if is_in_force(connection, taxonomy):
+        return True
+    table = schema.taxonomies
+    found = select(table.c.ref).where(table.c.ref == taxonomy.ref)
+    return connection.execute(found).one_or_none() is not None
+
+
+def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
+    """Keep a taxonomy with this text from now on; raises ``WorkspaceError`` for other modes."""
+    if not is_in_force(connection, taxonomy):
+        add_revisions(connection, [Revision(taxonomy, now())])
+
+
+def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None:
+    """Keep texts with the times from which on they held; of each taxonomy the last one holds.
+
+    Args:
+        connection: An open transaction.
+        revisions: The texts, in any order.
+
+    Raises:
+        WorkspaceError: A taxonomy of the same name has other modes here.
+    """
+    table = schema.taxonomy_revisions
+    for one in revisions:
+        taxonomy = one.taxonomy
+        is_in_force(connection, taxonomy)
+        document = json.dumps(to_dict(taxonomy))
+        values = (taxonomy.ref, one.since, taxonomy.content_hash, document)
+        names = [column.name for column in table.columns]
+        known = insert(table).values(dict(zip(names, values, strict=True)))
+        connection.execute(known.on_conflict_do_nothing())
+        last = connection.execute(
+            select(table.c.content_hash, table.c.document)
+            .where(table.c.ref == taxonomy.ref)
+            .order_by(table.c.since.desc(), table.c.content_hash.desc())
+            .limit(1)
+        ).one()
+        held = {"content_hash": last[0], "document": last[1]}
+        kept = insert(schema.taxonomies).values(ref=taxonomy.ref, **held)
+        connection.execute(kept.on_conflict_do_update(index_elements=["ref"], set_=held))
+
+
+def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
+    """The taxonomy as it is worded here, where this text of it was here before; else as given.
+
+    So a text that comes with the program is taken once, and a later one of somebody's stays.
+    """
+    table = schema.taxonomy_revisions
+    known = connection.execute(
+        select(table.c.since)
+        .where(table.c.ref == taxonomy.ref, table.c.content_hash == taxonomy.content_hash)
+        .limit(1)
+    ).one_or_none()
+    return taxonomy if known is None else taxonomies(connection, taxonomy.ref)[0]
+
+
+def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
+    """The taxonomies that are kept, by name, as they are worded: all, or the one named."""
+    table = schema.taxonomies
+    statement = select(table.c.ref, table.c.document).order_by(table.c.ref)
+    if ref is not None:
+        statement = statement.where(table.c.ref == ref)
+    return tuple(_read(name, document) for name, document in connection.execute(statement))
+
+
+def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision, ...]:
+    """The texts that are kept of all taxonomies, or of the one named: by name and time."""
+    table = schema.taxonomy_revisions
+    statement = select(table.c.ref, table.c.since, table.c.document).order_by(
+        table.c.ref, table.c.since, table.c.content_hash
+    )
+    if ref is not None:
+        statement = statement.where(table.c.ref == ref)
+    rows = connection.execute(statement).all()
+    return tuple(Revision(_read(name, document), since) for name, since, document in rows)
+
+
+def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
+    """The revisions of a taxonomy in the order in which they held, with what was read under each.
+
+    What was begun before the first of them was begun under that.
+    """
+    table, passes = schema.taxonomy_revisions, schema.passes
+    rows = connection.execute(
+        select(table.c.content_hash, table.c.since)
+        .where(table.c.ref == ref)
+        .order_by(table.c.since, table.c.content_hash)
+    ).all()
+    held = [row for place, row in enumerate(rows) if not place or rows[place - 1][0] != row[0]]
+    found = list[RevisionJson]()
+    begun = select(func.count()).where(
+        passes.c.taxonomy == ref,
+        passes.c.finished_at.is_not(None),
+        passes.c.withdrawn.is_(False),
+        ~passes.c.annotator.startswith(JUDGE_PREFIX),
+    )
+    for place, (content_hash, since) in enumerate(held):
+        counted = begun
+        if place:
+            counted = counted.where(passes.c.started_at >= since)
+        if place + 1 < len(held):
+            counted = counted.where(passes.c.started_at < held[place + 1][1])
+        count = connection.execute(counted).scalar_one()
+        found.append({"hash": content_hash, "since": since or None, "passes": count})
+    return tuple(found)
+
+
+def revision_words(read: Sequence[RevisionJson]) -> str:
+    """The revisions in a sentence, empty where there is one only."""
+    if len(read) < 2:
+        return ""
+    told = "; ".join(
+        f"{one['hash'][:8]} since {(one['since'] or 'the beginning')[:10]} ({one['passes']} passes)"
+        for one in read
+    )
+    return f"the texts of the modes have changed {len(read) - 1} times: {told}".replace(
+        " 1 times", " once"
+    )
+
+
+def _read(name: str, document: str) -> Taxonomy:
+    try:
+        return from_dict(json.loads(document), name)
+    except TaxonomyError as error:
+        raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
+
+
+def _check_same(known: Taxonomy, taxonomy: Taxonomy) -> None:
+    told = differences(known, taxonomy)
+    if told:
+        more = f", and {len(told) - 3} more" if len(told) > 3 else ""
+        raise WorkspaceError(
+            f"taxonomy {taxonomy.ref} is in this workspace already with other modes "
+            f"({'; '.join(told[:3])}{more}); labels must not change their meaning: raise the "
+            "version in the taxonomy file. Texts may change under one version"
+        )
