@@ -39,6 +39,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.judge.command:judge_command",
             "Let a judge suggest failure modes in traces.",
         ),
+        "lint": Command(
+            "mast_tui.cli.lint.command:lint_command",
+            "Fail where a judge finds failure modes in traces: for CI and hooks.",
+        ),
         "exam": Command(
             "mast_tui.cli.exam:exam_command",
             "Hold judges against a labelled set, each by the set's own scoring.",

@@ -4,20 +4,55 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(r"(?:(?P<file>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*))?", re.DOTALL)
+
+
+class FilePlace(NamedTuple):
+    """A place in a file: on which line, where the source has lines, and where in a value there.
+
+    ``inside`` is a JSON pointer, or what else the source calls the place.
+    """
+
+    file: Path
+    line: int | None
+    inside: str
+
+    def __str__(self) -> str:
+        """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document."""
+        if self.line is None:
+            pointer = self.inside.startswith("/")
+            return f"{self.file}#{self.inside}" if pointer else f"{self.file}: {self.inside}"
+        return f"{self.file}:{self.line}" + (f"#{self.inside}" if self.inside else "")
+
+
+def place_in_file(path: Path, place: str) -> FilePlace:
+    """Find the file and the line of a place.
+
+    A place that begins with the name of a sub-agent's file is one in that file; one that begins
+    with a pointer is on a line of a text inside a document, which is no line of the file.
+
+    Args:
+        path: The file of the trace.
+        place: The place of a span, as it is in ``Span.place``.
+
+    Returns:
+        Where that is.
+    """
+    match = _LINE.fullmatch(place)
+    if match is None:
+        return FilePlace(path, None, place)
+    name = match["file"]
+    if name is not None and name.startswith("/"):
+        return FilePlace(path, None, f"{name}:{match['line']}")
+    file = path.parent / name if name else path
+    return FilePlace(file, int(match["line"]), match["rest"] or "")
 
 
 def file_place(path: Path, place: str) -> str:
     """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document.
 
-    A place that begins with the name of a sub-agent's file is one in that file. What stands in a
-    JSON value on a line follows behind a ``#``.
+    What stands in a JSON value on a line follows behind a ``#``.
     """
-    match = _LINE.fullmatch(place)
-    if match is None:
-        return f"{path}#{place}" if place.startswith("/") else f"{path}: {place}"
-    file = path.parent / match["file"] if match["file"] else path
-    rest = f"#{match['rest']}" if match["rest"] else ""
-    return f"{file}:{match['line']}{rest}"
+    return str(place_in_file(path, place))

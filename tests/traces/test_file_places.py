@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.file_places import file_place
+from mast_tui.traces.file_places import file_place, place_in_file
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,13 @@ from mast_tui.traces.file_places import file_place
         ("a/subagents/agent-7.jsonl line 9", "runs/a/subagents/agent-7.jsonl:9"),
         ("whole file", "runs/a.jsonl: whole file"),
         ("my line 4.log line 2", "runs/my line 4.log:2"),
+        ("/0/trace/trajectory line 401", "runs/a.jsonl#/0/trace/trajectory:401"),
     ],
 )
 def test_a_place_is_shown_with_its_file(place: str, shown: str) -> None:
     assert file_place(Path("runs/a.jsonl"), place) == shown
+
+
+def test_only_a_line_of_the_file_is_told_as_one() -> None:
+    assert place_in_file(Path("a.json"), "/0/log line 4").line is None
+    assert place_in_file(Path("a.jsonl"), "line 4 /messages/0").line == 4

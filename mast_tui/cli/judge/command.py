@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.cli.judge.files import traces_under
+from mast_tui.cli.judge.files import traces_under, usual_lengths
 from mast_tui.cli.judge.model import ModelCommand, judge_with_model
 from mast_tui.cli.judge.options import MODEL_OPTIONS, model_options
 from mast_tui.cli.judge.progress import show_trace
@@ -23,14 +23,10 @@ from mast_tui.cli.shared.common import (
     working_taxonomy,
 )
 from mast_tui.judges.rules import Rule, RulesJudge, chosen_rules
-from mast_tui.judges.rules.overlong import UsualLengths
 from mast_tui.judges.runner import run_judge
-from mast_tui.traces.library import read_fully
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mast_tui.traces.model import FileReport, Trace
+    from mast_tui.traces.model import FileReport
 
 
 @click.command()
@@ -112,7 +108,7 @@ def _judge_by_rules(
     hidden = asks.hides_judges(place, chosen)
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    judge = RulesJudge(rules, _usual_lengths(rules, paths))
+    judge = RulesJudge(rules, usual_lengths(rules, paths))
     summary = run_judge(
         judge,
         chosen,
@@ -131,20 +127,3 @@ def _judge_by_rules(
     else:
         print_summary(document, chosen)
     return failed_files(document)
-
-
-def _usual_lengths(rules: tuple[Rule, ...], paths: tuple[Path, ...]) -> UsualLengths | None:
-    """How long successful runs of the tasks took, if a rule asks: it takes a reading of its own."""
-    if not any(rule.compares_runs for rule in rules):
-        return None
-    return UsualLengths.measured(_readable(paths))
-
-
-def _readable(paths: tuple[Path, ...]) -> Iterator[Trace]:
-    """The traces there, read to their ends, but those that cannot be; the run tells of them."""
-    for trace in traces_under(paths, []):
-        try:
-            read_fully(trace)
-        except OSError:
-            continue
-        yield trace

@@ -31,6 +31,7 @@ _LOOKED_AT: Final = 4 << 20
 
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
+    b"mast-tui lint: ",
     b"# Datasheet\n",
     b"# Codebook of ",
     b"\\section{Codebook of ",

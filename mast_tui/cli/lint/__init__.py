@@ -1,0 +1,1 @@
+"""``mast-tui lint`` and ``mast-tui watch``: findings of a judge where nobody labels."""

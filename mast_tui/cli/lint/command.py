@@ -1,0 +1,140 @@
+"""``mast-tui lint``: fail where a judge finds failure modes, without a workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from mast_tui.cli.judge.files import usual_lengths
+from mast_tui.cli.lint.findings import LintedTrace, LintReport, judged_now
+from mast_tui.cli.lint.formats import FORMATS
+from mast_tui.cli.lint.gate import Gate, fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.lint.sight import checked_may_see
+from mast_tui.cli.shared.common import common_options, json_option, load_chosen_taxonomy, say
+from mast_tui.cli.shared.outputs import database_files, force_option, what_looks_precious
+from mast_tui.judges.rules import RulesJudge
+from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.library import scan
+from mast_tui.workspace.places import find_workspace
+
+if TYPE_CHECKING:
+    from mast_tui.judges.rules import Rule
+    from mast_tui.taxonomy.model import Taxonomy
+
+FAILS: Final = 3
+"""The exit code where there are findings that fail."""
+
+ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH …")
+@fail_on_option
+@rules_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS]),
+    help="How findings are told: for people (the default), programs, code scanning, test "
+    "reports, annotations of a GitHub workflow.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The file to write. Default: stdout.",
+)
+@force_option
+@common_options(blind=ALL_IS_TOLD)
+@json_option
+def lint_command(
+    paths: tuple[Path, ...],
+    fail_on: str,
+    rule_names: str | None,
+    form: str | None,
+    output: Path | None,
+    force: bool,
+    workspace: str | None,
+    annotator: str | None,
+    taxonomy: Path | None,
+    assisted: bool,
+    as_json: bool,
+) -> int:
+    """Fail where a judge finds failure modes in traces: for CI and hooks.
+
+    The rules look, which need no model and no network. Each finding is told with file and line, its
+    mode, the rule, the words that show it and why. No workspace is made, and nothing is written but
+    OUT. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a file could not
+    be read, or there is no trace.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json is --format json; leave out --format {form}")
+    chosen = load_chosen_taxonomy(taxonomy)
+    gate = gate_of(fail_on, chosen)
+    rules = rules_for(rule_names, gate, chosen)
+    checked_may_see(workspace, annotator, chosen, assisted=assisted)
+    outputs = Outputs(Rules(_never_replaced(paths), what_looks_precious, force))
+    if output is not None:
+        outputs.check(output)
+    report = _linted(paths, output, rules, gate, fail_on, chosen)
+    for path, reason in report.failed:
+        say(f"mast-tui lint: {path}: {reason}")
+    if not report.traces and not report.failed:
+        raise click.ClickException(
+            "there are no traces to look at; 'mast-tui inspect' says what the files are"
+        )
+    text = FORMATS["json" if as_json else form or "text"](report)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        outputs.add(output, text)
+        outputs.commit()
+    if report.failing:
+        return FAILS
+    return 1 if report.failed else 0
+
+
+def _linted(
+    paths: tuple[Path, ...],
+    output: Path | None,
+    rules: tuple[Rule, ...],
+    gate: Gate,
+    fail_on: str,
+    taxonomy: Taxonomy,
+) -> LintReport:
+    judge = RulesJudge(rules, usual_lengths(rules, paths))
+    of_rules = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)
+    report = LintReport(judge.name, taxonomy, of_rules, fail_on)
+    for found in scan(paths, without=() if output is None else (output,)):
+        if found.failed is not None:
+            report.failed.append((found.path, found.failed))
+        if found.skipped is not None:
+            report.skipped.append((found.path, found.skipped))
+        for trace in found.traces:
+            try:
+                findings = judged_now(judge, trace, gate, taxonomy)
+            except OSError as error:
+                report.failed.append((trace.path, error.strerror or str(error)))
+                continue
+            told = LintedTrace(trace.identity.trace_id, trace.path, tuple(findings))
+            report.traces.append(told)
+    return report
+
+
+def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
+    """Tell of a file why it stays in any case: it is the workspace in use, or a trace that was
+    named."""
+
+    def reason(target: Path) -> str | None:
+        if Path(os.path.realpath(target)) in database_files(find_workspace(None)):
+            return "the labels are kept in this file"
+        if target.is_file() and any(path.is_file() and path.samefile(target) for path in paths):
+            return "this is a trace to look at, and traces are never written to"
+        return None
+
+    return reason

@@ -1,0 +1,169 @@
+"""Which findings make ``lint`` fail, and which rules run so that it can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from mast_tui.errors import MastError
+from mast_tui.figures.signatures.report import stated_for
+from mast_tui.judges.rules import DEFAULT, RULES, Rule, chosen_rules
+
+if TYPE_CHECKING:
+    from mast_tui.labels import Finding
+    from mast_tui.taxonomy.model import Taxonomy
+
+ANY: Final = "any"
+FATAL: Final = "fatal"
+
+fail_on_option = click.option(
+    "--fail-on",
+    default=ANY,
+    show_default=True,
+    metavar="CODE,…|fatal|any",
+    help="Which findings make it fail: those of some modes, of modes that bring a run down, all.",
+)
+
+rules_option = click.option(
+    "--rules",
+    "rule_names",
+    metavar="all|NAME,…",
+    help="Which rules run. Default: those that have earned it, and those for modes that --fail-on "
+    "names and these do not see; docs/judge.md has them all.",
+)
+
+
+class NoModeOfThese(MastError):
+    """The rules look for no mode of the taxonomy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Which findings fail: all, those of ``modes``, those that are ``fatal``.
+
+    ``fatal`` are the modes that count as fatal where a judge does not say what decided the
+    outcome; None where nobody asks for that. All are slugs.
+    """
+
+    everything: bool
+    modes: tuple[str, ...]
+    fatal: tuple[str, ...] | None
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether a finding fails."""
+        if self.everything or finding.mode in self.modes:
+            return True
+        if self.fatal is None:
+            return False
+        return finding.mode in self.fatal if finding.decisive is None else finding.decisive
+
+
+def gate_of(text: str, taxonomy: Taxonomy) -> Gate:
+    """Read ``--fail-on``.
+
+    Fatal is a finding that its judge calls decisive; of a judge that does not say so, as the rules,
+    one of a mode that the posts on the ITBench study call fatal.
+
+    Args:
+        text: ``any``, ``fatal``, and modes by code, slug or name, with commas between them.
+        taxonomy: Of which they are modes.
+
+    Returns:
+        What fails.
+
+    Raises:
+        click.UsageError: There is no such mode, or nobody knows which ones are fatal.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise click.UsageError("--fail-on names nothing; give codes of modes, 'fatal' or 'any'")
+    modes: list[str] = []
+    fatal: tuple[str, ...] | None = None
+    for word in words:
+        if word.casefold() == ANY:
+            continue
+        if word.casefold() == FATAL:
+            fatal = _fatal_modes(taxonomy)
+            continue
+        mode = taxonomy.find(word)
+        if mode is None:
+            raise click.UsageError(f"--fail-on {word}: {_no_mode(word, taxonomy)}")
+        modes.append(mode.slug)
+    return Gate(ANY in map(str.casefold, words), tuple(modes), fatal)
+
+
+def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
+    stated = stated_for(taxonomy.ref)
+    if stated is None:
+        raise click.UsageError(
+            f"--fail-on fatal: nobody has said which modes of {taxonomy.ref} are fatal; name codes"
+        )
+    return tuple(slug for slug, kind in stated.classes.items() if kind == FATAL)
+
+
+def _no_mode(word: str, taxonomy: Taxonomy) -> str:
+    known = {
+        name.casefold(): mode
+        for mode in taxonomy.modes
+        for name in (mode.code, mode.slug, mode.name)
+    }
+    near = get_close_matches(word.casefold(), known, n=1, cutoff=0.5)
+    there = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
+    if not near:
+        return f"no such mode; {there}"
+    meant = known[near[0]]
+    return f"no such mode; did you mean {meant.code} ({meant.name})? {there}"
+
+
+def rules_for(names: str | None, gate: Gate, taxonomy: Taxonomy) -> tuple[Rule, ...]:
+    """Choose the rules that run, so that each mode that is to fail can be found.
+
+    Args:
+        names: The value of ``--rules``.
+        gate: What fails.
+        taxonomy: Only rules for its modes run.
+
+    Returns:
+        The rules, in their order.
+
+    Raises:
+        UnknownRule: There is no rule of such a name.
+        NoModeOfThese: No rule that is chosen looks for a mode of the taxonomy.
+        click.UsageError: A mode that is to fail is looked for by none of the rules, so that it
+            never would.
+    """
+    known = {mode.slug: mode.code for mode in taxonomy.modes}
+    if names is None:
+        # What has earned it is enough for its modes; the others find more, and are wrong more often
+        wanted = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
+        chosen = tuple(rule for rule in RULES if rule in DEFAULT or rule.mode in wanted)
+    else:
+        chosen = chosen_rules(names)
+    chosen = tuple(rule for rule in chosen if rule.mode in known)
+    if not chosen:
+        raise NoModeOfThese(f"the rules know no mode of {taxonomy.ref}; they were made for MAST")
+    seen = {rule.mode for rule in chosen}
+    for slug in gate.modes:
+        if slug not in seen:
+            raise click.UsageError(_never_found(known[slug], slug, known))
+    if gate.fatal is not None and seen.isdisjoint(gate.fatal):
+        codes = ", ".join(sorted(known[slug] for slug in gate.fatal))
+        raise click.UsageError(
+            f"--fail-on fatal: none of the rules that run looks for a fatal mode ({codes}); "
+            "leave out --rules, or say --rules all"
+        )
+    return chosen
+
+
+def _never_found(code: str, slug: str, known: dict[str, str]) -> str:
+    able = [rule.name for rule in RULES if rule.mode == slug]
+    if able:
+        return (
+            f"--fail-on {code}: none of the rules that run looks for it; add {' or '.join(able)} "
+            "to --rules"
+        )
+    seen = sorted({known[rule.mode] for rule in RULES if rule.mode in known})
+    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(seen)}"

