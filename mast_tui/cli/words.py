@@ -31,6 +31,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "mast_tui.cli.search:search_command",
             "Find text in all traces of files and folders.",
         ),
+        "compare": Command(
+            "mast_tui.cli.compare:compare_command",
+            "Put two runs side by side, and say where they part.",
+        ),
         "convert": Command(
             "mast_tui.cli.convert:convert_command",
             "Write traces as JSON lines, one trace a line.",

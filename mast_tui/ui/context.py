@@ -61,6 +61,14 @@ class ShowTrace(NamedTuple):
     at: TraceLocation | None = None
 
 
+class ShowSideBySide(NamedTuple):
+    """Two runs side by side, under the names that they go by."""
+
+    a: Trace
+    b: Trace
+    names: tuple[str, str]
+
+
 class ShowAdjudication(NamedTuple):
     """The queue of disagreements."""
 
@@ -134,6 +142,7 @@ class ShowThemes(NamedTuple):
 Destination = (
     ShowLibrary
     | ShowTrace
+    | ShowSideBySide
     | ShowAdjudication
     | ShowDisagreements
     | ShowDisagreement

@@ -19,6 +19,7 @@ GUIDELINES: Final = _HERE / "study" / "guidelines.tcss"
 LIBRARY: Final = _HERE / "library" / "library.tcss"
 REPORTS: Final = _HERE / "reports" / "reports.tcss"
 RUNS: Final = _HERE / "judge_runs" / "runs.tcss"
+SIDE_BY_SIDE: Final = _HERE / "side_by_side" / "side_by_side.tcss"
 STUDY: Final = _HERE / "study" / "study.tcss"
 
 WIDE: Final = 100

@@ -23,6 +23,7 @@ class Where(StrEnum):
     SIGNATURES = "signatures"
     SIGNATURE_TRACES = "signature_traces"
     STUDY = "study"
+    SIDE_BY_SIDE = "side_by_side"
 
 
 @dataclass(frozen=True, slots=True)

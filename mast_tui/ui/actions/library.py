@@ -30,6 +30,14 @@ LIBRARY = (
         hint=35,
     ),
     _library(
+        name="compare",
+        keys="=",
+        title="compare",
+        help="Put the run under the cursor beside another, such as one of the same task that "
+        "succeeded",
+        hint=45,
+    ),
+    _library(
         name="judge",
         keys="J",
         title="run judge",

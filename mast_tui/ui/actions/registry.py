@@ -19,6 +19,7 @@ from mast_tui.ui.actions.reports import (
     SIGNATURE_TRACES,
     SIGNATURES,
 )
+from mast_tui.ui.actions.side_by_side import SIDE_BY_SIDE
 from mast_tui.ui.actions.study import GUIDELINES, STUDY
 
 __all__ = [
@@ -53,6 +54,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     + SIGNATURE_TRACES
     + GUIDELINES
     + STUDY
+    + SIDE_BY_SIDE
 )
 """Every action, in the order in which help and docs/keys.md show them."""
 

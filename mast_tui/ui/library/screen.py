@@ -20,7 +20,8 @@ from textual.widgets import Input, Static
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, bindings_for
-from mast_tui.ui.context import AppContext, Judged, ShowTrace, context_of
+from mast_tui.ui.context import AppContext, Judged, ShowSideBySide, ShowTrace, context_of
+from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.question import Ask
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
@@ -31,7 +32,7 @@ from mast_tui.ui.library.queues import (
     empty_words,
     going_on,
 )
-from mast_tui.ui.library.rows import Listing, Sort, row_of, tells_outcome
+from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
@@ -522,6 +523,35 @@ class LibraryScreen(Screen[None]):
         self.sort = self.sort.following()
         self._arrange()
         self.hints.say(f"Sorted by {self.sort}")
+
+    def action_compare(self) -> None:
+        """Choose a run to stand beside the one under the cursor; those of its task come first."""
+        row = None if self.contents.shown else self.table.row
+        traces = self.mast.catalog.traces
+        others = {one.trace_id: one for one in self._listing if one.trace_id in traces}
+        if row is None or others.pop(row.trace_id, None) is None or not others:
+            self.hints.say("There is no other run to compare it with", error=True)
+            return
+        task = traces[row.trace_id].summary.task
+
+        def unlikely(one: LibraryRow) -> tuple[bool, bool, str]:
+            is_other_task = not task or traces[one.trace_id].summary.task != task
+            return is_other_task, one.outcome == row.outcome, one.natural
+
+        choices = [
+            Choice(one.trace_id, one.outcome, one.name, traces[one.trace_id].summary.task or "")
+            for one in sorted(others.values(), key=unlikely)
+        ]
+
+        def chosen(trace_id: str | None) -> None:
+            if trace_id is not None:
+                pair = (row, others[trace_id])
+                names = [f"{one.name} · {one.outcome}" if one.outcome else one.name for one in pair]
+                a, b = (traces[one.trace_id] for one in pair)
+                self.mast.go(ShowSideBySide(a, b, (names[0], names[1])))
+
+        title = f"{row.name} beside …"
+        self.mast.ask(Finder(title, choices, placeholder="a name, an outcome, a task"), chosen)
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; ask to cancel one that is at work."""

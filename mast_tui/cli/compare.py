@@ -1,0 +1,155 @@
+"""``mast-tui compare``: two runs of one task side by side, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.shared.asking import hides_outcomes
+from mast_tui.cli.shared.common import (
+    NO_LABELS,
+    checked_sight,
+    common_options,
+    json_option,
+    print_json,
+    print_table,
+    say,
+)
+from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+
+AROUND: Final = 4
+"""Places shown before and after the one where two runs part."""
+
+_SHOWN: Final = 60
+_SIGNS: Final = {
+    Likeness.SAME: "=",
+    Likeness.CHANGED: "~",
+    Likeness.OTHER: "≠",
+    Likeness.ONLY_A: "<",
+    Likeness.ONLY_B: ">",
+}
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--all", "everything", is_flag=True, help="Every step, not only where they part.")
+@common_options(taxonomy=NO_LABELS)
+@json_option
+def compare_command(
+    a: str,
+    b: str,
+    everything: bool,
+    workspace: str | None,
+    annotator: str | None,
+    blind: bool,
+    assisted: bool,
+    as_json: bool,
+) -> None:
+    """Put two runs side by side, and say where they part.
+
+    A and B are traces, such as a failed and a successful run of one task. FILE#1 is the second
+    trace of a file, as the library names it.
+    """
+    checked_sight(blind, assisted)
+    veil = hides_outcomes(workspace, annotator, blind, assisted)
+    if veil is not None:
+        say(veil)
+    one, other = _trace(a), _trace(b)
+    found = align(one, other)
+    if as_json:
+        print_json(_document(one, other, found, veil is not None))
+        return
+    for name, path, trace in (("A", a, one), ("B", b, other)):
+        outcome = "" if veil is not None else f", {trace.meta.outcome.value}"
+        click.echo(f"{name}  {path}: {len(trace)} spans{outcome}")
+    click.echo()
+    click.echo("\n".join(sentences(found)))
+    click.echo()
+    print_table([("A", "", "B"), *_rows(one, other, found, everything)], numbers_from=3)
+
+
+def _trace(named: str) -> Trace:
+    """The trace that is meant, read to its end."""
+    path, number = Path(named), 0
+    file, sign, record = named.rpartition("#")
+    if not path.exists() and sign and record.isdecimal():
+        path, number = Path(file), int(record)
+    if not path.exists():
+        raise click.ClickException(f"{named}: no such file; name a trace, or FILE#1 for its second")
+    report = read_file(path, named=True)
+    if report.failed is not None or report.skipped is not None:
+        raise click.ClickException(f"{path}: {report.failed or report.skipped}")
+    if len(report.traces) > 1 and path == Path(named):
+        last = len(report.traces) - 1
+        raise click.ClickException(
+            f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"
+        )
+    if number >= len(report.traces):
+        raise click.ClickException(f"{path}: holds {len(report.traces)} traces, no #{number}")
+    trace = report.traces[number]
+    read_fully(trace)
+    return trace
+
+
+def _rows(
+    one: Trace, other: Trace, found: Alignment, everything: bool
+) -> Iterator[tuple[str, ...]]:
+    """The places side by side, each with how alike the two are."""
+    middle = found.fork if found.fork is not None else found.first or 0
+    begin, end = max(0, middle - AROUND), middle + AROUND + 1
+    for place, pair in enumerate(found.pairs):
+        if everything or begin <= place < end:
+            mark = "▶" if place == found.fork else " "
+            yield _cell(one, pair.a), f"{mark}{_SIGNS[pair.likeness]}", _cell(other, pair.b)
+
+
+def _cell(trace: Trace, index: int | None) -> str:
+    if index is None:
+        return ""
+    span = trace.span(index)
+    kind = span.name or span.kind.value.replace("_", " ")
+    words = f"#{index + 1} {kind}: {span.preview}"
+    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+
+
+def _document(one: Trace, other: Trace, found: Alignment, veiled: bool) -> dict[str, object]:
+    def place(at: int | None) -> object:
+        if at is None:
+            return None
+        pair = found.pairs[at]
+        return {"place": at, "a": pair.a, "b": pair.b}
+
+    counts = {}
+    if found.fork is not None:
+        for name, (alike, actions) in {
+            "before": found.alike(0, found.fork),
+            "behind": found.alike(found.fork),
+        }.items():
+            counts[name] = {"same": alike, "actions": actions}
+    return {
+        "a": _about(one, veiled),
+        "b": _about(other, veiled),
+        "first": place(found.first),
+        "fork": place(found.fork),
+        "cause": place(found.cause),
+        "alike": counts,
+        "places": [
+            {"a": pair.a, "b": pair.b, "likeness": pair.likeness.value, "action": acts}
+            for pair, acts in zip(found.pairs, found.actions, strict=True)
+        ],
+    }
+
+
+def _about(trace: Trace, veiled: bool) -> dict[str, object]:
+    return {
+        "id": trace.identity.trace_id,
+        "path": str(trace.path),
+        "spans": len(trace),
+        "outcome": None if veiled else trace.meta.outcome.value,
+    }

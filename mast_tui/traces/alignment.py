@@ -1,0 +1,301 @@
+"""Two runs of one task side by side: which steps belong together, and where the runs part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate, pairwise, zip_longest
+from typing import Final, NamedTuple
+
+import numpy as np
+from rapidfuzz.distance import LCSseq
+from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import cdist
+
+from mast_tui.traces.model import Role, Span, SpanKind, Trace
+
+COMPARED_CHARS: Final = 2000
+"""Of longer texts only the beginning is compared, in code points."""
+
+ALIKE: Final = 60.0
+"""From which per cent of likeness on two steps of one kind are the same step, done otherwise."""
+
+SAME_WORDS: Final = 90.0
+"""From which per cent on what an agent says is the same in other words."""
+
+BEHIND: Final = 1.2
+"""What a likeness behind the fork counts beside a difference before it; between 1.2 and 2 planted
+forks are found alike often."""
+
+MOST_PAIRS: Final = 40_000
+"""In longer stretches without a step in common, steps are put together by kind and tool alone."""
+
+_SPACE: Final = re.compile(r"\s+")
+_CHANCE: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
+"""What differs in the answers of tools from run to run: ids, times, counts."""
+
+
+class Likeness(StrEnum):
+    """What two runs have in a place."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    """Steps of one kind and tool, or two answers to one call, that say something else."""
+    OTHER = "other"
+    """Two steps that only stand side by side."""
+    ONLY_A = "only_a"
+    ONLY_B = "only_b"
+
+
+class Pair(NamedTuple):
+    """A place in both runs: the indices of the spans, None where a run has none there."""
+
+    a: int | None
+    b: int | None
+    likeness: Likeness
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Two runs side by side.
+
+    Attributes:
+        pairs: All places, in an order that is that of either run.
+        actions: For each place whether an agent does something there, by a call or in words.
+        first: The first place where agents do something else; None where they never do.
+        fork: The place where the runs part; None where they stay together to the end. It is the
+            one action from which on they differ, with the fewest exceptions on both sides.
+        cause: The last place before the fork where one question was answered otherwise, if no
+            action stands between the two; None where there is none.
+    """
+
+    pairs: Sequence[Pair]
+    actions: Sequence[bool]
+    first: int | None
+    fork: int | None
+    cause: int | None
+
+    def alike(self, begin: int, end: int | None = None) -> tuple[int, int]:
+        """How many actions from one place to another are the same in both runs, and of how many."""
+        those = [
+            pair.likeness is Likeness.SAME
+            for pair, acts in zip(self.pairs[begin:end], self.actions[begin:end], strict=True)
+            if acts
+        ]
+        return sum(those), len(those)
+
+
+def align(a: Trace, b: Trace) -> Alignment:
+    """Put the steps of two runs side by side.
+
+    Steps that say the same are put together first (the longest common subsequence); between them
+    those of the same kind, tool and much the same text. Ids, times and counts in what tools answer
+    are no difference, and neither is wording: what an agent says much alike is the same.
+
+    Args:
+        a: A run, read to its end.
+        b: Another, read to its end.
+
+    Raises:
+        OSError: A text cannot be read any more.
+    """
+    one, other = _steps(a), _steps(b)
+    pairs = list(_pairs(one, other))
+    actions = [
+        (pair.a is not None and one[pair.a].acts) or (pair.b is not None and other[pair.b].acts)
+        for pair in pairs
+    ]
+    unlike = [
+        acts and pair.likeness is not Likeness.SAME
+        for pair, acts in zip(pairs, actions, strict=True)
+    ]
+    alike = [acts and not differs for acts, differs in zip(actions, unlike, strict=True)]
+    first = next((place for place, differs in enumerate(unlike) if differs), None)
+    fork = _fork(pairs, unlike, alike)
+    return Alignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
+
+
+class _Step(NamedTuple):
+    """What a span is compared by; of steps that are the same the ``signature`` is the same.
+
+    ``call`` is the index of the call that a result answers, where it is known.
+    """
+
+    head: tuple[SpanKind, Role, str | None]
+    text: str
+    signature: int
+    acts: bool
+    call: int | None
+
+
+def _steps(trace: Trace) -> Sequence[_Step]:
+    return [_step(trace, trace.span(index), trace.text(index)) for index in range(len(trace))]
+
+
+def _step(trace: Trace, span: Span, text: str) -> _Step:
+    text = _SPACE.sub(" ", text[:COMPARED_CHARS]).strip()
+    if span.kind is SpanKind.TOOL_RESULT:
+        text = _CHANCE.sub("0", text)
+    head = (span.kind, span.role, span.name)
+    acts = span.kind is SpanKind.TOOL_CALL or (
+        span.kind is SpanKind.MESSAGE and span.role is Role.AGENT
+    )
+    call = None
+    if span.kind is SpanKind.TOOL_RESULT and span.parent is not None:
+        call = trace.index_of(span.parent)
+    return _Step(head, text, hash((head, text)), acts, call)
+
+
+def _pairs(one: Sequence[_Step], other: Sequence[_Step]) -> Iterator[Pair]:
+    matches = _common([step.signature for step in one], [step.signature for step in other])
+    same = dict(matches)
+    for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(one), len(other))]):
+        if a >= 0:
+            yield Pair(a, b, Likeness.SAME)
+        gap = _Gap(one, other, range(a + 1, next_a), range(b + 1, next_b), same)
+        yield from gap.pairs()
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """The places of a longest common subsequence."""
+    return [
+        (block.src_start + step, block.dest_start + step)
+        for block in LCSseq.opcodes(one, other)
+        if block.tag == "equal"
+        for step in range(block.src_end - block.src_start)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What stands between two steps that are the same in both; ``same`` are all that are."""
+
+    one: Sequence[_Step]
+    other: Sequence[_Step]
+    in_a: range
+    in_b: range
+    same: Mapping[int, int]
+
+    def pairs(self) -> Iterator[Pair]:
+        """Put together what is likeliest to belong together."""
+        one, other, in_a, in_b = self.one, self.other, self.in_a, self.in_b
+        if len(in_a) * len(in_b) <= MOST_PAIRS:
+            matches = self._likeliest()
+        else:
+            heads = _common([hash(one[a].head) for a in in_a], [hash(other[b].head) for b in in_b])
+            matches = [(in_a[a], in_b[b]) for a, b in heads]
+        ends = [(in_a.start - 1, in_b.start - 1), *matches, (in_a.stop, in_b.stop)]
+        for (a, b), (next_a, next_b) in pairwise(ends):
+            if a >= in_a.start:
+                yield Pair(a, b, _likeness(one[a], other[b]))
+            for left, right in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
+                alone = Likeness.ONLY_A if right is None else Likeness.ONLY_B
+                yield Pair(left, right, alone if None in (left, right) else Likeness.OTHER)
+
+    def _likeliest(self) -> Sequence[tuple[int, int]]:
+        """The pairs that together are most alike, in the order of both runs.
+
+        Needleman and Wunsch (1970), without a price for gaps: a pair counts by how far its
+        likeness is above ``ALIKE``, two answers to the same call in any case.
+        """
+        left, right = [self.one[a] for a in self.in_a], [self.other[b] for b in self.in_b]
+        if not left or not right:
+            return []
+        heads = {step.head: number for number, step in enumerate((*left, *right))}
+        same_head = np.equal.outer(*([heads[step.head] for step in side] for side in (left, right)))
+        worth = cdist([step.text for step in left], [step.text for step in right], scorer=ratio)
+        gain = np.where(same_head & (worth >= ALIKE), worth - ALIKE + 1, 0.0)
+        asked = [-1 if step.call is None else self.same.get(step.call, -1) for step in left]
+        answered = [-2 if step.call is None else step.call for step in right]
+        gain[np.equal.outer(asked, answered)] = 100.0
+        best = np.zeros((len(left) + 1, len(right) + 1))
+        for row in range(len(left) - 1, -1, -1):
+            taken = np.where(gain[row] > 0, gain[row] + best[row + 1, 1:], 0.0)
+            skipped = np.maximum(taken, best[row + 1, :-1])
+            best[row, :-1] = np.maximum.accumulate(skipped[::-1])[::-1]
+        matches, row, column = [], 0, 0
+        while row < len(left) and column < len(right):
+            here = gain[row, column]
+            if here and best[row, column] == here + best[row + 1, column + 1]:
+                matches.append((self.in_a[row], self.in_b[column]))
+                row, column = row + 1, column + 1
+            elif best[row, column] == best[row + 1, column]:
+                row += 1
+            else:
+                column += 1
+        return matches
+
+
+def _likeness(a: _Step, b: _Step) -> Likeness:
+    """How alike two steps of one kind are: calls go by their words, what is said by its gist."""
+    if a.text == b.text:
+        return Likeness.SAME
+    gist = a.head[0] is not SpanKind.TOOL_CALL and ratio(a.text, b.text) >= SAME_WORDS
+    return Likeness.SAME if gist else Likeness.CHANGED
+
+
+def _fork(pairs: Sequence[Pair], unlike: Sequence[bool], alike: Sequence[bool]) -> int | None:
+    """Where two runs part: the place that best tells actions alike from actions unlike.
+
+    Of all places to cut it is the one with the fewest differences before it and the fewest
+    likenesses behind it, which count a little more, as two that go their own ways seldom do the
+    same. Between two likenesses there are as many differences as the run with more of them has, so
+    that one thing done in two ways counts once. None where the best is not to cut at all.
+    """
+    before = [0]
+    in_a = in_b = passed = 0
+    for pair, differs, same in zip(pairs, unlike, alike, strict=True):
+        if same:
+            passed, in_a, in_b = passed + max(in_a, in_b), 0, 0
+        in_a += differs and pair.a is not None
+        in_b += differs and pair.b is not None
+        before.append(passed + max(in_a, in_b))
+    behind = list(accumulate(reversed(alike), initial=0))[::-1]
+    errors = [wrong + BEHIND * missed for wrong, missed in zip(before, behind, strict=True)]
+    cut = min(range(len(errors)), key=errors.__getitem__)
+    return next((place for place in range(cut, len(unlike)) if unlike[place]), None)
+
+
+def _cause(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> int | None:
+    """The last place before the fork, behind the action before it, that was answered otherwise."""
+    for place in range((fork or 0) - 1, -1, -1):
+        if actions[place]:
+            return None
+        if pairs[place].likeness is Likeness.CHANGED:
+            return place
+    return None
+
+
+def sentences(found: Alignment) -> Iterator[str]:
+    """Say whether two runs part, where, and how alike they are before and behind."""
+    if found.first is None:
+        yield "The agents do the same in both."
+        return
+    if found.fork is None:
+        alike, actions = found.alike(0)
+        yield f"They stay together: {alike} of {actions} actions are the same."
+        yield f"They first differ at {_place(found.pairs[found.first])}."
+        return
+    before, all_before = found.alike(0, found.fork)
+    behind, all_behind = found.alike(found.fork)
+    place = _place(found.pairs[found.fork])
+    if all_before:
+        yield (
+            f"They part at {place}. Before it {before} of {all_before} actions are the same, "
+            f"from there on {behind} of {all_behind}."
+        )
+    else:
+        yield f"They part at the first action, {place}: {behind} of {all_behind} are the same."
+    if found.cause is not None:
+        place = _place(found.pairs[found.cause])
+        yield f"Just before, one question was answered otherwise: {place}."
+    if found.first != found.fork:
+        place = _place(found.pairs[found.first])
+        yield f"They first differ at {place}, and come together again."
+
+
+def _place(pair: Pair) -> str:
+    sides = [f"{name} #{at + 1}" for name, at in (("A", pair.a), ("B", pair.b)) if at is not None]
+    return " and ".join(sides)

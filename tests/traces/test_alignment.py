@@ -1,0 +1,133 @@
+"""Two runs side by side: what belongs together, and where they part."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.traces.alignment import Alignment, Likeness, align
+from mast_tui.traces.model import Trace
+from tests.judges.memory_trace import MemoryTrace
+
+WORDS = ("pod", "log", "error", "config", "restart", "memory", "disk", "port", "queue", "mail")
+TOOLS = ("shell", "search", "edit", "browse")
+
+RUNS = 200
+
+
+def start() -> MemoryTrace:
+    return MemoryTrace().user("Find out why the shop is slow.")
+
+
+def shown(found: Alignment) -> list[str]:
+    """Each place in few signs, numbers from 1."""
+    signs = dict(zip(Likeness, "=~|<>", strict=True))
+    return [
+        f"{'' if a is None else a + 1}{signs[likeness]}{'' if b is None else b + 1}"
+        for a, b, likeness in found.pairs
+    ]
+
+
+def test_a_run_beside_itself_never_parts() -> None:
+    trace = start().run("ls", "a b").think("Hm.").say("Done.")
+    found = align(trace, trace)
+    assert shown(found) == [f"{n}={n}" for n in range(1, len(trace) + 1)]
+    assert (found.first, found.fork, found.cause) == (None, None, None)
+
+
+def test_runs_part_where_the_same_call_is_answered_otherwise() -> None:
+    one = start().run("get 1", "Error: no such order").say("It cannot be done.")
+    other = start().run("get 1", '{"status": "paid"}').say("The order is paid, all is well.")
+    found = align(one, other)
+    assert shown(found) == ["1=1", "2=2", "3~3", "4|4"]
+    assert (found.fork, found.cause) == (3, 2)
+
+
+def test_other_arguments_are_another_action_and_ids_in_answers_are_not() -> None:
+    one = start().run("curl -s host:25/mail", "id 7f3a9c21e0 at 12:01:07").run("ls", "a")
+    other = start().run("curl -s host:587/mail", "id 00aa9c21e1 at 13:44:59").run("ls", "a")
+    assert shown(align(one, other)) == ["1=1", "2~2", "3=3", "4=4", "5=5"]
+
+
+def test_what_is_said_much_alike_is_the_same() -> None:
+    one = start().say("I will now look at the logs of the mail service.").run("ls", "a")
+    other = start().say("I will now look at the logs of the mail service!").run("ls", "a")
+    assert align(one, other).first is None
+
+
+def test_one_step_more_is_a_difference_and_no_fork() -> None:
+    one, other = start(), start()
+    for number in range(6):
+        one.run(f"step {number}", f"{number} done")
+        other.run(f"step {number}", f"{number} done")
+        if number == 1:
+            other.run("date", "Monday")
+    found = align(one, other)
+    assert found.pairs[found.first or 0] == (None, 5, Likeness.ONLY_B)
+    assert found.fork is None
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 25), st.integers(0, 25))
+def test_every_span_stands_in_one_place_and_in_its_order(
+    random: Random, one: int, other: int
+) -> None:
+    a, b = start(), start()
+    _go_on(a, random, one)
+    _go_on(b, random, other)
+    found = align(a, b)
+    assert [pair.a for pair in found.pairs if pair.a is not None] == [*range(len(a))]
+    assert [pair.b for pair in found.pairs if pair.b is not None] == [*range(len(b))]
+    for pair in found.pairs:
+        both = pair.a is not None and pair.b is not None
+        assert both == (pair.likeness not in (Likeness.ONLY_A, Likeness.ONLY_B))
+
+
+def test_planted_forks_are_found() -> None:
+    """Of runs that part at a known call; other words and steps are strewn in before it, and steps
+    that both do behind it."""
+    exact = near = 0
+    for seed in range(RUNS):
+        a, b, (planted_a, planted_b) = _forked(Random(seed))
+        found = align(a, b)
+        assert found.fork is not None
+        pair = found.pairs[found.fork]
+        off = pair.a - planted_a if pair.a is not None else (pair.b or 0) - planted_b
+        exact += off == 0
+        near += abs(off) <= 3
+    assert exact >= 0.8 * RUNS
+    assert near >= 0.95 * RUNS
+
+
+def _forked(random: Random) -> tuple[Trace, Trace, tuple[int, int]]:
+    """Two runs that are alike up to one call, and where that stands in each."""
+    a, b = start(), start()
+    for _ in range(random.randint(3, 25)):
+        tool, words, answer = random.choice(TOOLS), _words(random, 6), _words(random, 12)
+        if random.random() < 0.3:
+            thought = _words(random, 10)
+            a.say(thought)
+            b.say(thought if random.random() < 0.7 else _words(random, 10))
+        for run in (a, b):
+            if random.random() < 0.05:
+                run.run(f"{tool} {_words(random, 5)}", _words(random, 8))
+            run.run(f"{tool} {words}", answer)
+    planted = (len(a), len(b))
+    for _ in range(random.randint(3, 20)):
+        for run in (a, b):
+            _go_on(run, random, random.randint(1, 2))
+        if random.random() < 0.1:  # both do the same, by the way
+            words, answer = _words(random, 6), _words(random, 12)
+            for run in (a, b):
+                run.run(f"shell {words}", answer)
+    return a, b, planted
+
+
+def _go_on(run: MemoryTrace, random: Random, steps: int) -> None:
+    for _ in range(steps):
+        run.run(f"{random.choice(TOOLS)} {_words(random, 6)}", _words(random, 12))
+
+
+def _words(random: Random, count: int) -> str:
+    return " ".join(random.choice(WORDS) for _ in range(count))
